@@ -1,0 +1,1 @@
+"""A Kubernetes operator that runs Slurm and drains nodes before it deletes them."""

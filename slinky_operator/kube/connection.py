@@ -1,0 +1,209 @@
+"""Where the API server is and how to log in: configuration, credentials, TLS and the HTTP session.
+
+The `kubernetes` package finds and refreshes the credentials (service account token, re-read every minute;
+kubeconfig with client certificates, tokens, exec and OIDC plugins). Requests then go over one aiohttp session built
+from its configuration: its own request layer decodes into typed models that drop unknown fields and cost several
+times more CPU.
+
+What a request means, and which answers are errors, is left to `client`.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace, TracebackType
+from typing import Any, Self
+
+import aiohttp
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.config import KUBE_CONFIG_DEFAULT_LOCATION, load_incluster_config, load_kube_config
+from kubernetes.aio.config.config_exception import ConfigException
+
+from slinky_operator.kube.fence import Fence
+
+logger = logging.getLogger(__name__)
+
+
+class NoCredentials(Exception):
+    """Neither a service account nor a usable kubeconfig was found."""
+
+
+class FenceClosed(Exception):
+    """Raised inside the HTTP client to keep a request from being sent; never leaves the package."""
+
+
+class Connection:
+    """An authenticated HTTP session with the API server; close it when done.
+
+    Parameters
+    ----------
+    configuration
+        A `kubernetes.aio` configuration. Use `connect` to make one.
+    reload
+        Refreshes the configuration in place after the server answered 401; `None` if there is nothing to refresh.
+    """
+
+    def __init__(self, configuration: Any, *, reload: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._configuration = configuration
+        self._reload = reload
+        self._base = str(configuration.host).rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+        self._in_use: dict[aiohttp.ClientSession, int] = {}
+
+    @classmethod
+    async def connect(cls, kubeconfig: Path | None = None, context: str | None = None) -> Self:
+        """Find the API server: the given kubeconfig, else the service account, else the default kubeconfig.
+
+        Raises
+        ------
+        NoCredentials
+            If there is none, or what there is cannot be used.
+        """
+        configuration = Configuration()
+        if kubeconfig is None:
+            try:
+                load_incluster_config(client_configuration=configuration)
+            except ConfigException:
+                logger.debug("no service account here, looking for a kubeconfig")
+            else:
+                return cls(configuration)
+        path = str(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION)
+
+        async def load() -> None:
+            await load_kube_config(
+                config_file=path, context=context, client_configuration=configuration, persist_config=False
+            )
+
+        try:
+            await load()
+        except (ConfigException, OSError) as error:
+            raise NoCredentials(f"no service account, and kubeconfig {path} cannot be used: {error}") from error
+        return cls(configuration, reload=load)
+
+    @property
+    def host(self) -> str:
+        """Base URL of the API server."""
+        return self._base
+
+    @asynccontextmanager
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str | None = None,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - handed to the HTTP client
+        fence: Fence | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send one request and hand over the answer with its body unread.
+
+        Parameters
+        ----------
+        fence
+            Looked at again right before bytes leave; `None` for requests that change nothing.
+
+        Raises
+        ------
+        aiohttp.ClientError, TimeoutError
+            As the transport does.
+        FenceClosed
+            If the fence closed before the request was sent.
+        """
+        session = self._session or self._open()
+        headers = {"Accept": "application/json"}
+        if content_type:
+            headers["Content-Type"] = content_type
+        authorization = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if authorization:
+            headers["Authorization"] = authorization
+        options: dict[str, Any] = {"params": query, "data": body, "headers": headers, "timeout": timeout}
+        if self._configuration.tls_server_name:
+            options["server_hostname"] = self._configuration.tls_server_name
+        if self._configuration.proxy:
+            options["proxy"] = self._configuration.proxy
+            options["proxy_headers"] = self._configuration.proxy_headers
+        self._in_use[session] = self._in_use.get(session, 0) + 1
+        try:
+            async with session.request(method, self._base + path, trace_request_ctx=fence, **options) as response:
+                yield response
+        except aiohttp.ClientError as error:
+            # A refusal while the body is being written comes wrapped as a connection error.
+            cause: BaseException | None = error
+            while cause is not None:
+                if isinstance(cause, FenceClosed):
+                    raise cause from None
+                cause = cause.__cause__ or cause.__context__
+            raise
+        finally:
+            self._in_use[session] -= 1
+            if not self._in_use[session]:
+                del self._in_use[session]
+                if session is not self._session:
+                    await session.close()
+
+    async def refresh(self) -> bool:
+        """Fetch credentials anew after a 401; tells whether a second attempt makes sense."""
+        if self._reload is None:
+            # The service account token is re-read by its own hook, at most once a minute.
+            return False
+        await self._reload()
+        # Client certificates live in the session's TLS context, so a new session is due. Requests under way on
+        # the old one, watches among them, must not be cut: the last of them closes it.
+        old, self._session = self._session, None
+        if old is not None and old not in self._in_use:
+            await old.close()
+        return True
+
+    async def close(self) -> None:
+        """Close the session; requests under way fail."""
+        sessions = {*self._in_use, self._session}
+        self._session = None
+        for session in sessions:
+            if session is not None:
+                await session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        configuration = self._configuration
+        tls: ssl.SSLContext | bool = True
+        if self._base.startswith("https"):
+            tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
+            if configuration.cert_file:
+                tls.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
+            if not configuration.verify_ssl:
+                tls.check_hostname = False
+                tls.verify_mode = ssl.CERT_NONE
+            # Cluster CAs are often made without the extensions that Python 3.13's strict mode demands.
+            tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        guard = aiohttp.TraceConfig()
+        guard.on_request_headers_sent.append(_check_fence)
+        guard.on_request_chunk_sent.append(_check_fence)
+        self._session = aiohttp.ClientSession(
+            # Concurrency is bounded by the client, where a lease renewal cannot be starved by other requests.
+            connector=aiohttp.TCPConnector(ssl=tls, limit=0),
+            trust_env=True,
+            trace_configs=[guard],
+            # A compressed list costs more CPU on both ends than it saves inside a cluster.
+            skip_auto_headers=["Accept-Encoding"],
+        )
+        return self._session
+
+
+async def _check_fence(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+    """Stop the request if its fence has closed; aiohttp writes to the socket right after, without an `await`."""
+    fence: Fence | None = context.trace_request_ctx
+    if fence is not None and (why := fence.closed_because()):
+        raise FenceClosed(why)

@@ -1,0 +1,100 @@
+"""Names of the API resources the operator talks to.
+
+A `Resource` says how a URL is built and nothing else; which fields an object has is left to the controllers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of object of the API, in one version."""
+
+    group: str
+    """API group; empty for the core group."""
+
+    version: str
+    """Version within the group, such as `v1`."""
+
+    plural: str
+    """Plural, lower-case name as it stands in URLs."""
+
+    kind: str
+    """Singular, capitalised name as it stands in manifests."""
+
+    namespaced: bool = True
+    """Whether objects of this kind live in namespaces."""
+
+    @property
+    def api_version(self) -> str:
+        """Value of `apiVersion` in manifests, such as `apps/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """URL path of a collection, an object, or a part of an object.
+
+        Parameters
+        ----------
+        namespace
+            Namespace; `None` addresses the collection over all namespaces.
+        name
+            Object name; `None` addresses the collection.
+        subresource
+            Such as `status` or `scale`; only with a name.
+
+        Raises
+        ------
+        ValueError
+            If a namespaced object is addressed without its namespace, or a name could leave its place in the URL.
+        """
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if self.namespaced:
+            if namespace:
+                parts += ["namespaces", _segment(namespace)]
+            elif name:
+                raise ValueError(f"{self.kind} {name} is addressed without a namespace")
+        parts.append(self.plural)
+        if name:
+            parts.append(_segment(name))
+            if subresource:
+                parts.append(subresource)
+        return "/".join(parts)
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+def _segment(text: str) -> str:
+    """Return a name that is safe inside a path; names come from specs that users wrote."""
+    if text in {".", ".."} or any(char in text for char in "/%?#") or not text.isprintable() or " " in text:
+        raise ValueError(f"{text!r} is no object name")
+    return text
+
+
+SLINKY_GROUP = "slinky.slurm.net"
+
+CLUSTERS = Resource(SLINKY_GROUP, "v1alpha1", "clusters", "Cluster")
+NODESETS = Resource(SLINKY_GROUP, "v1alpha1", "nodesets", "NodeSet")
+
+PODS = Resource("", "v1", "pods", "Pod")
+SERVICES = Resource("", "v1", "services", "Service")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
+PERSISTENTVOLUMECLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+SERVICEACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+EVENTS = Resource("", "v1", "events", "Event")
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+CONTROLLERREVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+CUSTOMRESOURCEDEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)

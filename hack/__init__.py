@@ -1,0 +1,1 @@
+"""Programs for those who develop the operator: local Kubernetes, images, code generation, the demo."""

@@ -1,0 +1,7 @@
+"""Entry of ``python -m hack.localkube``."""
+
+import sys
+
+from hack.localkube.cli import main
+
+sys.exit(main())

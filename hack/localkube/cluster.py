@@ -1,0 +1,250 @@
+"""A whole cluster: bring it up, take it down, say how it is."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hack.images import build as images
+from hack.localkube import addons, cgroups, control_plane, machine, network, pki
+from hack.localkube.control_plane import Endpoints
+from hack.localkube.control_plane_only import wait_until_ready
+from hack.localkube.errors import LocalKubeError, NoSpace, NotRoot, NotRunning
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.machine import Look, Machine
+from hack.localkube.node import CONTAINERD_SOCKET, Node
+from hack.localkube.paths import ClusterPaths
+from hack.localkube.programs import build, debian
+from hack.localkube.progress import say, step
+
+CONTROL_PLANE = "control-plane"
+NEEDS_MIB = 2000
+KUBELET_SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
+"""What a kubelet sets for the whole machine; `down` puts the old values back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One local cluster, up or not."""
+
+    name: str
+
+    @property
+    def paths(self) -> ClusterPaths:
+        """Where its files are."""
+        return ClusterPaths(self.name)
+
+    @property
+    def kubectl(self) -> Kubectl:
+        """kubectl for this cluster."""
+        return Kubectl(self.paths.kubeconfig)
+
+    def node_names(self) -> list[str]:
+        """Return the Nodes' names, as recorded by `up`."""
+        names: list[str] = self._record()["nodes"]
+        return names
+
+    def machine(self, name: str) -> Machine:
+        """Return the machine of a Node, or of the control plane."""
+        return Machine(self.paths.machine(name))
+
+    def up(self, nodes: int = 2) -> None:
+        """Bring the cluster up, or leave it alone if it is up with as many Nodes.
+
+        A half-made cluster (a killed `up`, a rebooted machine) is cleaned away first.
+
+        Raises
+        ------
+        LocalKubeError
+            One of its kinds, with words for the user.
+        """
+        if os.geteuid() != 0:
+            raise NotRoot("a cluster with Nodes")
+        if self._is_healthy(nodes):
+            say(f"  ok   the cluster {self.name!r} is up already")
+            return
+        debian.ensure()
+        cgroups.check()
+        build.ensure(build.KUBERNETES, build.COREDNS, build.PROVISIONER, build.HELM)
+        archives = images.ensure(["busybox"], say)["busybox"]
+        self.down(quiet=True)
+        self._check_space()
+        start = time.monotonic()
+        with step(f"start Kubernetes {build.KUBERNETES_VERSION} with {nodes} Nodes"):
+            self._start(nodes, archives)
+        say(f"  ok   the cluster {self.name!r} is up after {time.monotonic() - start:.1f} s")
+
+    def _start(self, nodes: int, archives: Sequence[Path]) -> None:
+        paths = self.paths
+        paths.root.mkdir(parents=True)
+        fabric = network.choose(self.name)
+        names = [f"node-{index}" for index in range(1, nodes + 1)]
+        # Written before anything of the host changes, so that `down` can put it back whatever happens next.
+        sysctls = {name: (Path("/proc/sys") / name).read_text().strip() for name in KUBELET_SYSCTLS}
+        record = {"nodes": names, "fabric": str(fabric.subnet), "sysctls": sysctls}
+        paths.record.write_text(json.dumps(record))
+        endpoints = Endpoints(fabric.control_plane)
+        authority = pki.Authority(paths.pki, datetime.datetime.now(datetime.UTC))
+        control_plane.issue_certificates(authority, paths.pki, [fabric.control_plane])
+        admin = authority.issue("admin", "admin", groups=["system:masters"])
+        master = self.machine(CONTROL_PLANE)
+        master.start(Look(CONTROL_PLANE, isolated=True))
+        network.wire_control_plane(fabric, master)
+        master.run(control_plane.etcd(master.folder, endpoints))
+        master.run(control_plane.api_server(master.folder, endpoints, paths.pki, paths.audit_log))
+        kubeconfig = pki.write_kubeconfig(paths.kubeconfig, endpoints.api, authority.certificate, admin)
+        members = [
+            Node(name, index, paths.machine(name), f"localkube/{self.name}/{name}")
+            for index, name in enumerate(names, start=1)
+        ]
+        for member in members:
+            cgroups.create(member.cgroup)
+            host = Machine(member.folder)
+            host.start(member.look())
+            network.wire_node(fabric, master, host, member.index, nodes)
+            containerd, *rest = member.services(fabric, endpoints, authority)
+            host.run(containerd)
+            self._load(host, archives)
+            for service in rest:
+                host.run(service)
+        wait_until_ready(master, endpoints, authority.certificate)
+        for client, service in (
+            ("system:kube-controller-manager", control_plane.controller_manager),
+            ("system:kube-scheduler", lambda folder, config, _keys: control_plane.scheduler(folder, config)),
+        ):
+            pair = authority.issue(client.replace(":", "-"), client)
+            config = pki.write_kubeconfig(
+                master.folder / f"{client.removeprefix('system:')}.kubeconfig",
+                endpoints.api,
+                authority.certificate,
+                pair,
+            )
+            master.run(service(master.folder, config, paths.pki))
+        master.run(addons.dns(master.folder, fabric.control_plane, kubeconfig))
+        kubectl = self.kubectl
+        kubectl.apply(addons.objects(paths.volumes))
+        master.run(addons.volume_provisioner(master.folder, paths.volumes, kubeconfig))
+        wait_for("all Nodes Ready", lambda: len(self._ready_nodes()) == nodes, timeout=90)
+        wait_for(
+            "the default service account",
+            lambda: bool(kubectl("get", "serviceaccount", "default", "--output=name")),
+            timeout=30,
+        )
+
+    def down(self, *, quiet: bool = False) -> None:
+        """End the cluster and put back what `up` changed; nothing happens if there is none.
+
+        Only what this cluster started is ended: its machines are known by their folder, its cgroups by its name.
+        """
+        paths = self.paths
+        if not paths.root.exists() and not machine.find(paths.root):
+            if not quiet:
+                say(f"  ok   the cluster {self.name!r} is not up")
+            return
+        with step(f"end the cluster {self.name!r}"):
+            machine.end_all(paths.root)
+            cgroups.remove(f"localkube/{self.name}")
+            if paths.record.exists():
+                for name, value in self._record()["sysctls"].items():
+                    (Path("/proc/sys") / name).write_text(value)
+            shutil.rmtree(paths.root, ignore_errors=False)
+
+    def load_images(self, archives: Sequence[Path]) -> None:
+        """Load image archives into every Node.
+
+        Raises
+        ------
+        NotRunning
+            The cluster is not up.
+        """
+        self.require_up()
+        for name in self.node_names():
+            self._load(self.machine(name), archives)
+
+    def _load(self, host: Machine, archives: Sequence[Path]) -> None:
+        socket = Path(f"/proc/{host.pid}/root") / CONTAINERD_SOCKET.removeprefix("/")
+        wait_for(f"containerd of {host.name}", socket.exists, timeout=30, poll=0.05)
+        for archive in archives:
+            command = host.inside(
+                debian.which("ctr") or "ctr", "--namespace=k8s.io", "images", "import", "--no-unpack", str(archive)
+            )
+            deadline = time.monotonic() + 15
+            while True:
+                run = subprocess.run(command, capture_output=True, text=True, check=False)
+                if run.returncode == 0:
+                    break
+                # The socket is there a moment before the service answers.
+                if time.monotonic() > deadline or "connection refused" not in run.stderr:
+                    raise LocalKubeError(f"loading {archive.name} into {host.name}: {run.stderr.strip()}")
+                time.sleep(0.1)
+
+    def require_up(self) -> None:
+        """Raise `NotRunning` unless the cluster is up."""
+        if not self.paths.kubeconfig.exists() or not machine.find(self.paths.root):
+            raise NotRunning(self.name)
+
+    def status(self) -> dict[str, Any]:
+        """Return the state of all machines and their services, and which Nodes are Ready."""
+        self.require_up()
+        names = [CONTROL_PLANE, *self.node_names()]
+        return {
+            "name": self.name,
+            "kubeconfig": str(self.paths.kubeconfig),
+            "machines": {name: self.machine(name).services() for name in names},
+            "ready": self._ready_nodes(),
+        }
+
+    def memory_mib(self) -> dict[str, int]:
+        """Return the resident memory of each machine's processes (containers included) in MiB."""
+        totals = dict.fromkeys([CONTROL_PLANE, *self.node_names()], 0)
+        namespaces = {os.readlink(f"/proc/{self.machine(name).pid}/ns/pid"): name for name in totals}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                owner = namespaces.get(os.readlink(entry / "ns/pid"))
+                if owner is not None:
+                    resident = int((entry / "statm").read_text().split()[1])
+                    totals[owner] += resident * os.sysconf("SC_PAGE_SIZE") // 2**20
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it ended while we looked
+        return totals
+
+    def _ready_nodes(self) -> list[str]:
+        nodes = self.kubectl.get("nodes")["items"]
+        return [
+            node["metadata"]["name"]
+            for node in nodes
+            if any(c["type"] == "Ready" and c["status"] == "True" for c in node.get("status", {}).get("conditions", []))
+        ]
+
+    def _is_healthy(self, nodes: int) -> bool:
+        if not self.paths.kubeconfig.exists() or not self.paths.record.exists():
+            return False
+        found = {folder.name for folder in machine.find(self.paths.root)}
+        names = self.node_names()
+        if len(names) != nodes or found != {CONTROL_PLANE, *names}:
+            return False
+        try:
+            return len(self._ready_nodes()) == nodes
+        except LocalKubeError:
+            return False
+
+    def _record(self) -> dict[str, Any]:
+        record: dict[str, Any] = json.loads(self.paths.record.read_text())
+        return record
+
+    def _check_space(self) -> None:
+        folder = self.paths.root.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free // 2**20
+        if free < NEEDS_MIB:
+            raise NoSpace(folder, free, NEEDS_MIB)

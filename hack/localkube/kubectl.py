@@ -1,0 +1,87 @@
+"""Run kubectl against one cluster, and wait for what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hack.localkube.errors import LocalKubeError
+from hack.localkube.programs import build
+
+
+class KubectlFailed(LocalKubeError):
+    """kubectl ended with an error; `stderr` has its words."""
+
+    def __init__(self, arguments: tuple[str, ...], stderr: str) -> None:
+        super().__init__(f"kubectl {' '.join(arguments)}: {stderr.strip()}")
+        self.arguments = arguments
+        self.stderr = stderr
+
+
+class Kubectl:
+    """kubectl with one kubeconfig."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+
+    def __call__(self, *arguments: str, stdin: str | None = None, timeout: float = 120.0) -> str:
+        """Run kubectl and return what it printed.
+
+        Raises
+        ------
+        KubectlFailed
+            It ended with an error, or after `timeout` seconds not at all.
+        """
+        # A discovery cache of its own: the addresses of short-lived clusters repeat.
+        environment = {**os.environ, "KUBECACHEDIR": str(self.kubeconfig.parent / "kubectl-cache")}
+        try:
+            run = subprocess.run(
+                [str(build.tool("kubectl")), f"--kubeconfig={self.kubeconfig}", *arguments],
+                input=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else None,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=timeout,
+                env=environment,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise KubectlFailed(arguments, f"no answer in {timeout:.0f} s") from error
+        if run.returncode != 0:
+            raise KubectlFailed(arguments, run.stderr)
+        return run.stdout
+
+    def get(self, *arguments: str) -> dict[str, Any]:
+        """Return the object or list that ``kubectl get`` shows."""
+        answer: dict[str, Any] = json.loads(self("get", *arguments, "--output=json"))
+        return answer
+
+    def apply(self, objects: Iterable[Mapping[str, Any]]) -> str:
+        """Apply objects by server-side apply."""
+        items = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        return self("apply", "--server-side", "--force-conflicts", "--filename=-", stdin=json.dumps(items))
+
+
+def wait_for(what: str, ready: Callable[[], bool], timeout: float, poll: float = 0.1) -> None:
+    """Wait until `ready` says so; errors of kubectl count as "not yet".
+
+    Raises
+    ------
+    LocalKubeError
+        It did not come true within `timeout` seconds; the text has the last error.
+    """
+    deadline = time.monotonic() + timeout
+    last = ""
+    while time.monotonic() < deadline:
+        try:
+            if ready():
+                return
+        except KubectlFailed as error:
+            last = f" ({error})"
+        time.sleep(poll)
+    raise LocalKubeError(f"{what}: not within {timeout:.0f} s{last}")

@@ -1,0 +1,62 @@
+"""Where things lie: built programs in the user's cache, running clusters in the user's state folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def cache_root() -> Path:
+    """Return the folder of everything that may be deleted and is made again."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "slurm-operator"
+
+
+def state_root() -> Path:
+    """Return the folder that holds one folder per running cluster."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "slurm-operator" / "localkube"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPaths:
+    """The files of one cluster, all below one folder that `down` removes."""
+
+    name: str
+
+    @property
+    def root(self) -> Path:
+        """The cluster's folder."""
+        return state_root() / self.name
+
+    @property
+    def pki(self) -> Path:
+        """Certificates and keys, mode 0700."""
+        return self.root / "pki"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.root / "kubeconfig"
+
+    @property
+    def audit_log(self) -> Path:
+        """Who did what, one JSON object a line."""
+        return self.root / "audit.log"
+
+    @property
+    def record(self) -> Path:
+        """What `up` changed on the host and must be put back, written before the change."""
+        return self.root / "record.json"
+
+    @property
+    def volumes(self) -> Path:
+        """What the default StorageClass provisions, shared by all Nodes as they share the machine's disk."""
+        return self.root / "volumes"
+
+    def machine(self, machine: str) -> Path:
+        """Return the folder of one machine: its disk, its logs, its control socket."""
+        return self.root / machine

@@ -85,6 +85,8 @@ def _run(options: argparse.Namespace) -> None:
         case "start-service":
             cluster.require_up()
             cluster.machine(options.machine).resume(options.service)
+        case other:
+            raise AssertionError(f"argparse let {other!r} through")
 
 
 def _show(cluster: Cluster) -> None:

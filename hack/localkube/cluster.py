@@ -116,18 +116,15 @@ class Cluster:
             for service in rest:
                 host.run(service)
         wait_until_ready(master, endpoints, authority.certificate)
-        for client, service in (
-            ("system:kube-controller-manager", control_plane.controller_manager),
-            ("system:kube-scheduler", lambda folder, config, _keys: control_plane.scheduler(folder, config)),
-        ):
-            pair = authority.issue(client.replace(":", "-"), client)
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            pair = authority.issue(name, f"system:{name}")
             config = pki.write_kubeconfig(
-                master.folder / f"{client.removeprefix('system:')}.kubeconfig",
-                endpoints.api,
-                authority.certificate,
-                pair,
+                master.folder / f"{name}.kubeconfig", endpoints.api, authority.certificate, pair
             )
-            master.run(service(master.folder, config, paths.pki))
+            if name == "kube-scheduler":
+                master.run(control_plane.scheduler(master.folder, config))
+            else:
+                master.run(control_plane.controller_manager(master.folder, config, paths.pki))
         master.run(addons.dns(master.folder, fabric.control_plane, kubeconfig))
         kubectl = self.kubectl
         kubectl.apply(addons.objects(paths.volumes))
@@ -205,12 +202,12 @@ class Cluster:
     def memory_mib(self) -> dict[str, int]:
         """Return the resident memory of each machine's processes (containers included) in MiB."""
         totals = dict.fromkeys([CONTROL_PLANE, *self.node_names()], 0)
-        namespaces = {os.readlink(f"/proc/{self.machine(name).pid}/ns/pid"): name for name in totals}
+        namespaces = {str(Path(f"/proc/{self.machine(name).pid}/ns/pid").readlink()): name for name in totals}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
             try:
-                owner = namespaces.get(os.readlink(entry / "ns/pid"))
+                owner = namespaces.get(str((entry / "ns/pid").readlink()))
                 if owner is not None:
                     resident = int((entry / "statm").read_text().split()[1])
                     totals[owner] += resident * os.sysconf("SC_PAGE_SIZE") // 2**20

@@ -181,8 +181,8 @@ def find(below: Path) -> dict[Path, list[int]]:
 def end_all(below: Path, timeout: float = 20.0) -> None:
     """End every machine below a folder and wait until none is left.
 
-    The supervisors get SIGTERM, so that etcd can close its files, then SIGKILL; the kernel kills what is left in their
-    pid namespaces.
+    The supervisors get SIGTERM, so that they kill and collect their services, then SIGKILL; the kernel kills what is
+    left in their pid namespaces.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The wires between machines: a fabric bridge in the control plane's machine, one cable to each Node and one to the host.
+"""The wires between machines: a bridge in the control plane's machine, one cable to each Node and one to the host.
 
     host ──(lkXXXXXXXX)── control-plane: bridge `fabric` 10.90.N.1 ──┬── eth0 10.90.N.11 node-1 ── cni0 10.244.1.0/24
                                                                      └── eth0 10.90.N.12 node-2 ── cni0 10.244.2.0/24
@@ -77,7 +77,7 @@ def choose(cluster: str) -> Fabric:
     used = [
         ipaddress.IPv4Network(route["dst"], strict=False)
         for route in routes
-        if route["dst"][0].isdigit() and not route["dst"].startswith("0.0.0.0")
+        if route["dst"][0].isdigit() and not route["dst"].startswith("0.")
     ]
     for third in range(256):
         subnet = ipaddress.IPv4Network(f"10.90.{third}.0/24")
@@ -136,7 +136,7 @@ def _script(machine: Machine, *commands: str) -> None:
 
 
 def _run(command: Sequence[str], *, may_fail: bool = False) -> str:
-    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0 and not may_fail:
         raise Unsupported(f"`{' '.join(command)}` failed: {run.stderr.strip() or run.stdout.strip()}")
     return run.stdout

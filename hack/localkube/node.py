@@ -75,7 +75,7 @@ version = 2
 root = "/var/lib/containerd"
 state = "/run/containerd"
 oom_score = 0
-disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs"]
+disabled_plugins = ["io.containerd.internal.v1.opt"]
 [grpc]
   address = "{CONTAINERD_SOCKET}"
 [plugins."io.containerd.grpc.v1.cri"]

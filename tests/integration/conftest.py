@@ -1,0 +1,17 @@
+"""What integration tests share: one real API server per run; each test makes itself a namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import control_plane as support
+from tests.support.control_plane import ControlPlane
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """A real etcd and kube-apiserver, without Nodes."""
+    with support.running("integration") as instance:
+        yield instance

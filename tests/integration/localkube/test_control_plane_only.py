@@ -1,0 +1,60 @@
+"""The control plane alone: several side by side, replaced and ended cleanly."""
+
+from __future__ import annotations
+
+from hack.localkube import control_plane_only, machine
+from hack.localkube.kubectl import Kubectl
+from hack.localkube.paths import ClusterPaths
+from tests.support import control_plane as support
+from tests.support.control_plane import ControlPlane
+
+
+def test_two_run_side_by_side_and_share_nothing(control_plane: ControlPlane) -> None:
+    with support.running("second") as second:
+        control_plane.kubectl("create", "namespace", "only-in-the-first")
+        assert "only-in-the-first" in control_plane.kubectl("get", "namespaces")
+        assert "only-in-the-first" not in second.kubectl("get", "namespaces")
+
+
+def test_a_start_replaces_what_a_crashed_one_left() -> None:
+    name = "replaced"
+    first = control_plane_only.up(name)
+    try:
+        Kubectl(first.kubeconfig)("create", "namespace", "of-the-first")
+        second = control_plane_only.up(name)
+        assert "of-the-first" not in Kubectl(second.kubeconfig)("get", "namespaces")
+        assert len(machine.find(second.root)) == 1
+    finally:
+        control_plane_only.down(name)
+    assert not ClusterPaths(name).root.exists()
+    assert machine.find(ClusterPaths(name).root) == {}
+
+
+def test_the_audit_log_says_who_wrote_what(control_plane: ControlPlane) -> None:
+    control_plane.kubectl("create", "configmap", "seen-by-audit", "--from-literal=a=b")
+    lines = [line for line in control_plane.audit_log.read_text().splitlines() if "seen-by-audit" in line]
+    assert lines
+    assert '"username":"admin"' in lines[0]
+
+
+def test_owner_references_that_block_deletion_need_permission_on_finalizers(control_plane: ControlPlane) -> None:
+    kubectl = control_plane.kubectl
+    kubectl("create", "configmap", "owner")
+    uid = kubectl.get("configmap", "owner")["metadata"]["uid"]
+    kubectl("create", "clusterrole", "writer", "--verb=create,get", "--resource=configmaps")
+    kubectl("create", "clusterrolebinding", "writer", "--clusterrole=writer", "--user=mallory")
+    child = f"""
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: child
+  namespace: default
+  ownerReferences:
+  - {{apiVersion: v1, kind: ConfigMap, name: owner, uid: {uid}, blockOwnerDeletion: true}}
+"""
+    try:
+        kubectl("create", "--as=mallory", "--filename=-", stdin=child)
+    except Exception as refusal:  # noqa: BLE001 the text is what matters
+        assert "cannot set blockOwnerDeletion" in str(refusal)
+    else:
+        raise AssertionError("OwnerReferencesPermissionEnforcement is off")

@@ -91,17 +91,18 @@ class Machine:
         (self.folder / "machine.json").write_text(json.dumps(description))
         log = self.folder / "supervisor.log"
         with log.open("ab") as output:
-            process = subprocess.Popen(
+            subprocess.run(
                 [sys.executable, "-m", MODULE, str(self.folder)],
                 cwd=PROJECT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                check=False,
             )
         deadline = time.monotonic() + timeout
         while not (control.exists() and (self.folder / "pid").exists()):
-            if process.poll() is not None:
-                raise ServiceFailed(f"machine {self.name}", f"ended with status {process.returncode}", log)
+            if self.folder not in find(self.folder):
+                raise ServiceFailed(f"machine {self.name}", "ended at once", log)
             if time.monotonic() > deadline:
                 raise ServiceFailed(f"machine {self.name}", f"did not start in {timeout:.0f} s", log)
             time.sleep(0.02)

@@ -196,6 +196,9 @@ def main() -> None:
     """Become the machine that FOLDER/machine.json describes."""
     folder = Path(sys.argv[1])
     look = json.loads((folder / "machine.json").read_text())
+    # Nobody's child: whoever called `up` may end, or live on without ever waiting for us.
+    if os.fork():
+        os._exit(0)
     os.setsid()
     if look["isolated"]:
         flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET

@@ -1,0 +1,160 @@
+"""Condition types and reasons, and how a condition is changed without losing its time.
+
+A controller builds its wanted conditions and merges them with `merge`; the result differs from what is stored only
+where something is different, so that a status is not written for nothing. The time is passed in.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from slinky_api.v1alpha1.common import Condition
+
+__all__ = ["ClusterCondition", "NodeSetCondition", "PodCondition", "Reason", "find", "is_true", "merge"]
+
+
+class ClusterCondition(StrEnum):
+    """Condition types of a Cluster."""
+
+    READY = "Ready"
+    """Slurm answers and runs the wanted configuration; ``status.isReady`` is true exactly then."""
+
+    CONTROLLER_READY = "ControllerReady"
+    """A slurmctld answers a ping."""
+
+    API_REACHABLE = "ApiReachable"
+    """slurmrestd answers."""
+
+    TOKEN_VALID = "TokenValid"  # noqa: S105
+    """slurmrestd takes our token."""
+
+    CONFIG_APPLIED = "ConfigApplied"
+    """The running daemons have the configuration that the spec describes."""
+
+    ACCOUNTING_READY = "AccountingReady"
+    """slurmdbd answers. Absent where there is no accounting."""
+
+    DELETING = "Deleting"
+    """The Cluster is being deleted; the message says what it waits for."""
+
+
+class NodeSetCondition(StrEnum):
+    """Condition types of a NodeSet."""
+
+    READY = "Ready"
+    """All wanted pods are Ready and registered, on the wanted revision."""
+
+    PROGRESSING = "Progressing"
+    """Pods are being created, updated or removed."""
+
+    DEGRADED = "Degraded"
+    """Something keeps the NodeSet from what its spec asks for."""
+
+    DRAINING = "Draining"
+    """Nodes are drained on our behalf; the message names nodes, jobs and age."""
+
+    NAME_CONFLICT = "NameConflict"
+    """Somebody else's NodeSet, partition or node has a name this one needs."""
+
+    SLURM_REACHABLE = "SlurmReachable"
+    """Slurm can be asked about the nodes. Where it cannot, no pod is deleted."""
+
+
+class PodCondition(StrEnum):
+    """Condition types that we write on slurmd pods."""
+
+    REGISTERED = "nodeset.slinky.slurm.net/Registered"
+    """The node of this pod has been seen in Slurm: from then on it may hold jobs."""
+
+    SLURM_DRAINED = "nodeset.slinky.slurm.net/Drained"
+    """Whether Slurm drains the node; source and reason are in the message."""
+
+
+class Reason(StrEnum):
+    """Reasons of conditions and Events."""
+
+    # anything
+    AS_EXPECTED = "AsExpected"
+    INVALID_SPEC = "InvalidSpec"
+    RECONCILE_ERROR = "ReconcileError"
+    DELETING = "Deleting"
+
+    # reaching Slurm
+    CONNECTING = "Connecting"
+    SLURM_UNREACHABLE = "SlurmUnreachable"
+    UNAUTHORIZED = "Unauthorized"
+    CONTROLLER_DOWN = "ControllerDown"
+    SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105
+    SECRET_KEY_NOT_FOUND = "SecretKeyNotFound"  # noqa: S105
+    SECRET_INVALID = "SecretInvalid"  # noqa: S105
+    UNSUPPORTED_VERSION = "UnsupportedVersion"
+
+    # the configuration
+    CONFIG_PENDING = "ConfigPending"
+    CONFIG_REFUSED = "ConfigRefused"
+    CONFIG_ROLLED_BACK = "ConfigRolledBack"
+    CONFIG_SOURCE_NOT_FOUND = "ConfigSourceNotFound"
+    PARTITION_IN_USE = "PartitionInUse"
+
+    # the daemons
+    DAEMONS_STARTING = "DaemonsStarting"
+    CHILD_REFUSED = "ChildRefused"
+    WAITING_FOR_NODE_SETS = "WaitingForNodeSets"
+
+    # node sets
+    CLUSTER_NOT_FOUND = "ClusterNotFound"
+    CLUSTER_GONE = "ClusterGone"
+    CLUSTER_NOT_READY = "ClusterNotReady"
+    NOT_IN_CONFIG = "NotInConfig"
+    SCALING_OUT = "ScalingOut"
+    SCALING_IN = "ScalingIn"
+    UPDATING = "Updating"
+    UPDATE_PAUSED = "UpdatePaused"
+    PODS_NOT_READY = "PodsNotReady"
+    POD_REFUSED = "PodRefused"
+    NODE_UNKNOWN = "NodeUnknown"
+    NOT_REGISTERED = "NotRegistered"
+    NAME_CONFLICT = "NameConflict"
+    WAITING_FOR_JOBS = "WaitingForJobs"
+    DRAIN_TIMED_OUT = "DrainTimedOut"
+    CORDONED = "Cordoned"
+    FOREIGN_DRAIN = "ForeignDrain"
+    SCALING_MODE_FIXED = "ScalingModeFixed"
+
+
+def find(conditions: Iterable[Condition], kind: str) -> Condition | None:
+    """The condition of a type, or None."""
+    return next((condition for condition in conditions if condition.type == kind), None)
+
+
+def is_true(conditions: Iterable[Condition], kind: str) -> bool:
+    """Whether there is a condition of this type, and it is ``True``."""
+    found = find(conditions, kind)
+    return found is not None and found.status == "True"
+
+
+def merge(stored: Iterable[Condition], wanted: Iterable[Condition], now: datetime) -> tuple[Condition, ...]:
+    """Give each wanted condition its time: that of the stored one unless its status has changed.
+
+    Parameters
+    ----------
+    stored
+        What the object's status holds.
+    wanted
+        What it is to hold; types not named here go. Times in them are not used.
+    now
+        The time for conditions whose status has changed; must know its zone.
+
+    Returns
+    -------
+    tuple of Condition
+        In order of type, so that equal sets compare equal.
+    """
+    before = {condition.type: condition for condition in stored}
+    merged = []
+    for condition in wanted:
+        old = before.get(condition.type)
+        same = old is not None and old.status == condition.status and old.last_transition_time is not None
+        time = old.last_transition_time if old is not None and same else now.astimezone(UTC).replace(microsecond=0)
+        merged.append(condition.model_copy(update={"last_transition_time": time}))
+    return tuple(sorted(merged, key=lambda condition: condition.type))

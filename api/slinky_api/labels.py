@@ -1,0 +1,159 @@
+"""Every label, annotation and finalizer, by name.
+
+Slinky 0.1 wrote its annotations under the bare ``slinky.slurm.net/`` prefix, 0.2 and later under
+``nodeset.slinky.slurm.net/``. We write the later ones and understand both: read with `read`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = [
+    "ANNOTATION_CONFIG_TOUCH",
+    "ANNOTATION_FEATURES_SPEC",
+    "ANNOTATION_NODE_CORDON_REASON",
+    "ANNOTATION_NODE_WEIGHT",
+    "ANNOTATION_POD_CORDON",
+    "ANNOTATION_POD_DEADLINE",
+    "ANNOTATION_POD_DELETE",
+    "ANNOTATION_POD_DELETION_COST",
+    "ANNOTATION_POD_PROGRESSIVE_CREATE",
+    "ANNOTATION_SKIP_DRAIN",
+    "ANNOTATION_TOPOLOGY_SPEC",
+    "CLUSTER_PREFIX",
+    "FIELD_MANAGER",
+    "FINALIZER_CLUSTER",
+    "FINALIZER_NODESET_CONFIG",
+    "FINALIZER_NODESET_DRAIN",
+    "LABEL_APP_COMPONENT",
+    "LABEL_APP_INSTANCE",
+    "LABEL_APP_MANAGED_BY",
+    "LABEL_APP_NAME",
+    "LABEL_APP_PART_OF",
+    "LABEL_CLUSTER_NAME",
+    "LABEL_CLUSTER_UID",
+    "LABEL_NODESET_NAME",
+    "LABEL_NODESET_UID",
+    "LABEL_POD_HOSTNAME",
+    "LABEL_POD_INDEX",
+    "LABEL_POD_NAME",
+    "LABEL_POD_PROTECT",
+    "LABEL_REVISION",
+    "LABEL_SCALING_MODE",
+    "LEGACY_PREFIX",
+    "MANAGED_BY",
+    "NODESET_PREFIX",
+    "is_true",
+    "read",
+]
+
+LEGACY_PREFIX: Final = "slinky.slurm.net/"
+"""Prefix of 0.1."""
+
+CLUSTER_PREFIX: Final = "cluster.slinky.slurm.net/"
+NODESET_PREFIX: Final = "nodeset.slinky.slurm.net/"
+
+FIELD_MANAGER: Final = "slurm-operator"
+"""Our name in server-side apply and in ``app.kubernetes.io/managed-by``."""
+
+MANAGED_BY: Final = FIELD_MANAGER
+
+# Finalizers
+
+FINALIZER_CLUSTER: Final = CLUSTER_PREFIX + "daemons"
+"""On a managed Cluster: off when no slurmd pod is left and its daemons are gone."""
+
+FINALIZER_NODESET_DRAIN: Final = NODESET_PREFIX + "drain"
+"""On a NodeSet, by the NodeSet controller: off when no pod is left."""
+
+FINALIZER_NODESET_CONFIG: Final = CLUSTER_PREFIX + "config"
+"""On a NodeSet, by the Cluster controller: off when a configuration without it is live, or its Cluster is gone."""
+
+# Labels
+
+LABEL_APP_NAME: Final = "app.kubernetes.io/name"
+LABEL_APP_INSTANCE: Final = "app.kubernetes.io/instance"
+LABEL_APP_COMPONENT: Final = "app.kubernetes.io/component"
+LABEL_APP_PART_OF: Final = "app.kubernetes.io/part-of"
+LABEL_APP_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+
+LABEL_CLUSTER_NAME: Final = CLUSTER_PREFIX + "name"
+LABEL_CLUSTER_UID: Final = CLUSTER_PREFIX + "uid"
+"""Uid of the Cluster a child or a slurmd pod belongs to: what ownership is decided by."""
+
+LABEL_NODESET_NAME: Final = NODESET_PREFIX + "name"
+LABEL_NODESET_UID: Final = NODESET_PREFIX + "uid"
+"""Uid of the NodeSet a pod or claim belongs to; also the unique part of ``status.selector``."""
+
+LABEL_POD_NAME: Final = NODESET_PREFIX + "pod-name"
+LABEL_POD_INDEX: Final = NODESET_PREFIX + "pod-index"
+LABEL_POD_HOSTNAME: Final = NODESET_PREFIX + "pod-hostname"
+LABEL_POD_PROTECT: Final = NODESET_PREFIX + "pod-protect"
+"""``"true"`` on a pod that the PodDisruptionBudget is to count."""
+
+LABEL_SCALING_MODE: Final = NODESET_PREFIX + "scaling-mode"
+LABEL_REVISION: Final = "controller-revision-hash"
+
+# Annotations on pods
+
+ANNOTATION_POD_CORDON: Final = NODESET_PREFIX + "pod-cordon"
+"""``"true"``: drain this pod's Slurm node and keep it drained."""
+
+ANNOTATION_POD_DELETION_COST: Final = NODESET_PREFIX + "pod-deletion-cost"
+"""A 32-bit integer; the pod with the lower one goes first, among equals."""
+
+ANNOTATION_POD_DEADLINE: Final = NODESET_PREFIX + "pod-deadline"
+"""RFC 3339: when the last of the pod's jobs ends by its time limit."""
+
+ANNOTATION_POD_DELETE: Final = NODESET_PREFIX + "pod-delete"
+"""0.1 only (there without ``nodeset.``): the pod has no Slurm node and is to be replaced."""
+
+# Annotations on a NodeSet
+
+ANNOTATION_SKIP_DRAIN: Final = NODESET_PREFIX + "skip-drain"
+"""``"true"`` on a NodeSet being deleted: its jobs may die."""
+
+ANNOTATION_POD_PROGRESSIVE_CREATE: Final = NODESET_PREFIX + "pod-progressive-create"
+"""0.1 only (there without ``nodeset.``)."""
+
+# Annotations on Nodes
+
+ANNOTATION_NODE_WEIGHT: Final = NODESET_PREFIX + "node-weight"
+"""A 32-bit integer: Nodes are taken in ascending order of it. 0.1 wrote it without ``nodeset.``."""
+
+ANNOTATION_NODE_CORDON_REASON: Final = NODESET_PREFIX + "node-cordon-reason"
+ANNOTATION_TOPOLOGY_SPEC: Final = "topology.slinky.slurm.net/spec"
+ANNOTATION_FEATURES_SPEC: Final = "features.slinky.slurm.net/spec"
+
+# Annotations on what the Cluster controller owns
+
+ANNOTATION_CONFIG_TOUCH: Final = CLUSTER_PREFIX + "config-touched"
+"""On the slurmctld pod: changed so that the kubelet refreshes its volumes at once."""
+
+
+def read(annotations: Mapping[str, str] | None, key: str) -> str | None:
+    """Look an annotation up under its name or, failing that, under the one 0.1 gave it.
+
+    Parameters
+    ----------
+    annotations
+        ``metadata.annotations`` of any object, or None.
+    key
+        One of the names above.
+
+    Returns
+    -------
+    str or None
+        The value; the later name wins where both stand.
+    """
+    if annotations is None:
+        return None
+    if key in annotations:
+        return annotations[key]
+    if key.startswith(NODESET_PREFIX):
+        return annotations.get(LEGACY_PREFIX + key.removeprefix(NODESET_PREFIX))
+    return None
+
+
+def is_true(annotations: Mapping[str, str] | None, key: str) -> bool:
+    """Whether an annotation that is a switch is on, under either name."""
+    return read(annotations, key) == "true"

@@ -1,0 +1,19 @@
+"""Version ``v1alpha1``: the kinds Cluster and NodeSet."""
+
+from slinky_api.v1alpha1.cluster import Cluster, ClusterSpec, ClusterStatus
+from slinky_api.v1alpha1.common import GROUP, VERSION, Condition, ObjectMeta, api_version
+from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec, NodeSetStatus
+
+__all__ = [
+    "GROUP",
+    "VERSION",
+    "Cluster",
+    "ClusterSpec",
+    "ClusterStatus",
+    "Condition",
+    "NodeSet",
+    "NodeSetSpec",
+    "NodeSetStatus",
+    "ObjectMeta",
+    "api_version",
+]

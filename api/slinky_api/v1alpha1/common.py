@@ -1,0 +1,261 @@
+"""What Cluster and NodeSet share: the base model, metadata, conditions, references, fragments of components.
+
+Models are frozen and ignore what they do not know, so that an object written for a newer version is still read.
+Attributes are snake_case with the camelCase names of the API as aliases.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from slinky_api.errors import InvalidObjectError, Problem
+from slinky_api.v1alpha1.fields import (
+    AnyMap,
+    DnsSubdomain,
+    Image,
+    Keywords,
+    PodTemplate,
+    Quantity,
+    StringMap,
+)
+
+__all__ = [
+    "CONDITIONS",
+    "GROUP",
+    "VERSION",
+    "ApiModel",
+    "ApiObject",
+    "Component",
+    "Condition",
+    "ConfigMapRef",
+    "KeyRef",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "ObjectMeta",
+    "OwnerReference",
+    "Persistence",
+    "Resources",
+    "ServiceFragment",
+    "api_version",
+]
+
+GROUP = "slinky.slurm.net"
+VERSION = "v1alpha1"
+
+
+def api_version() -> str:
+    """``apiVersion`` of every kind here."""
+    return f"{GROUP}/{VERSION}"
+
+
+class ApiModel(BaseModel):
+    """Base of all API models."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        alias_generator=AliasGenerator(alias=to_camel),
+        validate_by_name=True,
+        validate_by_alias=True,
+        use_attribute_docstrings=True,
+        ser_json_timedelta="iso8601",
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The model as the API writes it: camelCase, JSON types, absent instead of null."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class OwnerReference(ApiModel):
+    """An owner, as ``metadata.ownerReferences`` names it."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(ApiModel):
+    """The part of ``metadata`` that controllers read."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: StringMap = Field(default_factory=dict)
+    annotations: StringMap = Field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class Condition(ApiModel):
+    """One condition, as ``metav1.Condition`` defines it."""
+
+    type: Annotated[str, Field(max_length=316)]
+    """Type of the condition, in CamelCase."""
+    status: Literal["True", "False", "Unknown"]
+    """Whether it holds."""
+    reason: Annotated[str, Field(max_length=1024)] = ""
+    """Why, as one word in CamelCase."""
+    message: Annotated[str, Field(max_length=32768)] = ""
+    """Why, for people."""
+    last_transition_time: datetime | None = None
+    """When the status last changed."""
+    observed_generation: int | None = Field(default=None, ge=0)
+    """The generation of the object that this is about."""
+
+
+class ConfigMapRef(ApiModel):
+    """A ConfigMap of the same namespace."""
+
+    name: DnsSubdomain
+    """Name of the ConfigMap."""
+
+
+class KeyRef(ApiModel):
+    """One key of a Secret or ConfigMap of the same namespace."""
+
+    name: DnsSubdomain
+    """Name of the object."""
+    key: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] | None = None
+    """Key within it; where it is absent, the one that is usual for the purpose."""
+
+
+class LabelSelectorRequirement(ApiModel):
+    """One requirement of a label selector."""
+
+    key: str
+    """The label."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """How it relates to the values."""
+    values: tuple[str, ...] = ()
+    """The values, for In and NotIn."""
+
+
+class LabelSelector(ApiModel):
+    """A label selector, as Kubernetes defines it."""
+
+    match_labels: StringMap = Field(default_factory=dict)
+    """Labels and the values they must have."""
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    """Further requirements; all must hold."""
+
+
+class Resources(ApiModel):
+    """Resource requests and limits of a container."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
+
+    requests: AnyMap = Field(default_factory=dict)
+    """What is reserved, by resource name."""
+    limits: AnyMap = Field(default_factory=dict)
+    """What is the most, by resource name."""
+
+
+class ServiceFragment(ApiModel):
+    """What a user wants of a Service beyond what the operator writes."""
+
+    labels: StringMap = Field(default_factory=dict)
+    """Labels to add."""
+    annotations: StringMap = Field(default_factory=dict)
+    """Annotations to add."""
+    spec: AnyMap = Field(default_factory=dict)
+    """Fields of the Service's spec, merged over the generated one. Selector and target ports are the operator's."""
+
+
+class Persistence(ApiModel):
+    """Where a daemon keeps its state."""
+
+    enabled: bool = True
+    """Whether state outlives the pod. Without it, a restart forgets jobs and nodes."""
+    existing_claim: DnsSubdomain | None = None
+    """A PersistentVolumeClaim to use instead of a generated one."""
+    storage_class_name: Annotated[str, Field(max_length=253)] | None = None
+    """Storage class of the generated claim; the default class where absent."""
+    access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"], ...] = ("ReadWriteOnce",)
+    """Access modes of the generated claim."""
+    size: Quantity = "4Gi"
+    """Size of the generated claim."""
+    labels: StringMap = Field(default_factory=dict)
+    """Labels of the generated claim."""
+    annotations: StringMap = Field(default_factory=dict)
+    """Annotations of the generated claim."""
+
+
+class Component(ApiModel):
+    """What can be said of every daemon."""
+
+    image: Image | None = None
+    """Container image; the operator's setting for this daemon where absent."""
+    resources: Resources | None = None
+    """Resource requests and limits of the daemon's container."""
+    template: PodTemplate | None = None
+    """A pod template fragment, merged by strategic-merge rules over the generated one: what it says wins, except for
+    what would break the daemon's identity, which is refused by name."""
+
+
+class ApiObject(ApiModel):
+    """Base of the kinds: an object with metadata."""
+
+    api_version: str = api_version()
+    kind: str = ""
+    metadata: ObjectMeta
+
+    @classmethod
+    def parse(cls, obj: Mapping[str, Any]) -> Self:
+        """Read an object as the API server gives it.
+
+        Parameters
+        ----------
+        obj
+            The object; not changed, and shared where it is a fragment.
+
+        Raises
+        ------
+        InvalidObjectError
+            If it is not a valid object of this kind.
+        """
+        expected = cls.__name__
+        kind, version = obj.get("kind", expected), obj.get("apiVersion", api_version())
+        if kind != expected or version != api_version():
+            metadata = obj.get("metadata") or {}
+            reason = f"is {version} {kind}, not {api_version()} {expected}"
+            raise InvalidObjectError(
+                expected, metadata.get("namespace", ""), metadata.get("name", ""), (Problem("kind", reason),)
+            )
+        try:
+            return cls.model_validate(obj)
+        except ValidationError as error:
+            raise InvalidObjectError.from_validation(expected, obj, error) from error
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object."""
+        return self.metadata.namespace
+
+    @property
+    def uid(self) -> str:
+        """Uid of the object: what all memory about it is keyed by."""
+        return self.metadata.uid
+
+    @property
+    def deleting(self) -> bool:
+        """Whether its deletion has been asked for."""
+        return self.metadata.deletion_timestamp is not None
+
+
+CONDITIONS = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]})
+"""Schema of a list of conditions: one per type."""

@@ -1,0 +1,375 @@
+"""Kind NodeSet: a set of slurmd pods, each a node of one Slurm cluster.
+
+Manifests of Slinky 0.1 (whole pod template, ``partition`` and ``paused``) and of 0.2 and 0.3 (``whenScaled``) are read
+as they are, and the status carries the field names of both generations: `NodeSetStatus.counted` writes them together.
+"""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from slinky_api.v1alpha1.common import (
+    CONDITIONS,
+    ApiModel,
+    ApiObject,
+    Condition,
+    LabelSelector,
+    ObjectMeta,
+    Resources,
+)
+from slinky_api.v1alpha1.fields import (
+    MAX_ORDINALS,
+    DnsLabel,
+    DnsSubdomain,
+    Duration,
+    FeatureName,
+    GresText,
+    Image,
+    IntOrPercent,
+    Keywords,
+    NodeLine,
+    PartitionLine,
+    PodTemplate,
+    VolumeClaim,
+    cel,
+)
+
+__all__ = [
+    "ClaimRetention",
+    "Drain",
+    "NodeSet",
+    "NodeSetPartition",
+    "NodeSetSpec",
+    "NodeSetStatus",
+    "OnTimeout",
+    "RollingUpdate",
+    "ScalingMode",
+    "UpdateStrategy",
+]
+
+NAME_LENGTH: Final = 57
+"""Longest name of a NodeSet: a host name has at most 63 characters, a dash and the ordinal take up to 6."""
+
+_INT32: Final = 2_147_483_647
+
+_NAME_MESSAGE: Final = (
+    "metadata.name must be a DNS label without dots of at most"
+    f" {NAME_LENGTH} characters: pods and Slurm nodes are named after it, with an ordinal"
+)
+_RESERVED_MESSAGE: Final = "metadata.name must not be 'default' or 'all', which mean something else to Slurm"
+
+
+class ScalingMode(StrEnum):
+    """How a number of replicas becomes pods."""
+
+    STATEFUL_SET = "StatefulSet"
+    DAEMON_SET = "DaemonSet"
+
+
+class OnTimeout(StrEnum):
+    """What happens when a drain takes longer than it may."""
+
+    WAIT = "Wait"
+    REQUEUE = "Requeue"
+    CANCEL = "Cancel"
+    FORCE = "Force"
+
+
+class RollingUpdate(ApiModel):
+    """How pods are replaced."""
+
+    max_unavailable: IntOrPercent = 1
+    """How many nodes may be missing at a time: a number, or a percentage of the wanted ones, rounded up. 0 means 1.
+    Default: 1."""
+    partition: Annotated[int, Field(ge=0, le=_INT32)] = 0
+    """Number of pods that keep the old revision: with ordinals, those below this one. Default: 0."""
+    paused: bool = False
+    """Whether updating has been stopped. Default: false."""
+
+
+class UpdateStrategy(ApiModel):
+    """How a change of the template reaches the pods."""
+
+    type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
+    """RollingUpdate drains and replaces pods within a budget; OnDelete waits until somebody deletes them."""
+    rolling_update: RollingUpdate = Field(default_factory=RollingUpdate)
+    """How RollingUpdate goes about it."""
+
+
+class ClaimRetention(ApiModel):
+    """What becomes of the claims made from volumeClaimTemplates."""
+
+    when_deleted: Literal["Retain", "Delete"] = "Retain"
+    """When the NodeSet is deleted. Default: Retain."""
+    when_scaled: Literal["Retain", "Delete"] = "Retain"
+    """When the pod of a claim goes with a scale-in. Default: Retain."""
+
+
+class NodeSetPartition(ApiModel):
+    """A partition of exactly this NodeSet's nodes."""
+
+    enabled: bool = True
+    """Whether there is one, named like the NodeSet."""
+    config: PartitionLine = ""
+    """Further keys of the partition's line, for instance Default=YES MaxTime=8:00:00."""
+
+
+class Drain(ApiModel):
+    """How long jobs may hold up a pod that is to go."""
+
+    timeout: Duration | None = None
+    """How long to wait for jobs, from the start of the drain; for ever where absent."""
+    on_timeout: OnTimeout = OnTimeout.WAIT
+    """What happens then. Wait: nothing, the condition says so. Requeue: jobs go back into the queue where Slurm can do
+    that without killing others. Cancel: jobs are cancelled. Force: the pod goes, with its jobs. Default: Wait."""
+
+
+class NodeSetSpec(ApiModel):
+    """What the NodeSet is to be."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "has(self.serviceName) == has(oldSelf.serviceName)"
+                    " && (!has(self.serviceName) || self.serviceName == oldSelf.serviceName)",
+                    "serviceName is immutable: it is part of every pod's host name",
+                    field=".serviceName",
+                ),
+                cel(
+                    "!has(oldSelf.scalingMode) || (has(self.scalingMode) && self.scalingMode == oldSelf.scalingMode)",
+                    "scalingMode is immutable: it decides how nodes are named",
+                    field=".scalingMode",
+                ),
+            ]
+        }
+    )
+
+    cluster_name: Annotated[
+        DnsSubdomain,
+        Keywords({"x-kubernetes-validations": [cel("self == oldSelf", "clusterName is immutable")]}),
+    ]
+    """Name of the Cluster object, in the same namespace. Immutable."""
+    replicas: Annotated[int, Field(ge=0, le=MAX_ORDINALS), Keywords({"format": "int32"})] | None = None
+    """Number of pods. With scalingMode DaemonSet, at most that many Nodes get one; all matching ones where absent."""
+    scaling_mode: ScalingMode | None = None
+    """StatefulSet: pods with ordinals, anywhere. DaemonSet: one pod on each matching Node, which gives the Slurm node
+    its name. Where absent: StatefulSet with a number of replicas, DaemonSet without. Immutable."""
+    selector: LabelSelector | None = None
+    """Labels of the pods, shown in status.selector. Ownership is by uid and does not depend on it."""
+    service_name: DnsLabel | None = None
+    """The headless Service the pods belong to; the operator's own where absent. Immutable."""
+    template: PodTemplate | None = None
+    """A pod template: a whole one, as in Slinky 0.1 to 0.3, or a fragment merged over the generated one by
+    strategic-merge rules, or nothing."""
+    image: Image | None = None
+    """Image of slurmd; the operator's setting where absent."""
+    resources: Resources | None = None
+    """Resource requests and limits of slurmd's container. They decide what the node offers to Slurm."""
+
+    partition: NodeSetPartition = Field(default_factory=NodeSetPartition)
+    """A partition of exactly this NodeSet's nodes."""
+    features: Annotated[tuple[FeatureName, ...], Field(max_length=64), Keywords({"x-kubernetes-list-type": "set"})] = ()
+    """Slurm features of the nodes, beside the name of the NodeSet."""
+    gres: GresText | None = None
+    """Generic resources of a node, for instance gpu:a100:4."""
+    weight: Annotated[int, Field(ge=0, le=4_294_967_280), Keywords({"format": "int64"})] | None = None
+    """Scheduling weight of the nodes: Slurm prefers lower ones."""
+    extra_conf: NodeLine = ""
+    """Further keys of the node's line, for instance MemSpecLimit=1024 CoreSpecCount=1."""
+
+    volume_claim_templates: Annotated[tuple[VolumeClaim, ...], Field(max_length=32)] = ()
+    """Claims that every pod gets, named <claim>-<nodeset>-<ordinal>."""
+    persistent_volume_claim_retention_policy: ClaimRetention = Field(default_factory=ClaimRetention)
+    """What becomes of these claims."""
+    update_strategy: UpdateStrategy = Field(default_factory=UpdateStrategy)
+    """How a change of the template reaches the pods."""
+    revision_history_limit: Annotated[int, Field(ge=0, le=_INT32)] = 0
+    """How many revisions that no pod uses are kept. Default: 0."""
+    min_ready_seconds: Annotated[int, Field(ge=0, le=_INT32)] = 0
+    """How many seconds a pod must be Ready to count as available. Default: 0."""
+
+    drain: Drain = Field(default_factory=Drain)
+    """How long jobs may hold up a pod that is to go."""
+    max_concurrent_startup: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
+    """How many pods may be starting and not yet registered with Slurm; the operator's setting where absent."""
+    ordinal_padding: Annotated[int, Field(ge=0, le=5)] = 0
+    """Digits that ordinals have at least, so that hostlists stay short. A change renames pods. Default: 0."""
+    pin_to_node: bool = False
+    """Whether an ordinal always returns to the Node it first ran on. Default: false."""
+    workload_disruption_protection: bool = True
+    """Whether a PodDisruptionBudget keeps pods from being evicted that are not proven drained. Default: true."""
+
+    @property
+    def wanted_mode(self) -> ScalingMode:
+        """The mode the spec asks for. Which one holds is in ``status.scalingMode`` once that is set."""
+        if self.scaling_mode is not None:
+            return self.scaling_mode
+        return ScalingMode.DAEMON_SET if self.replicas is None else ScalingMode.STATEFUL_SET
+
+    @property
+    def drain_timeout(self) -> timedelta | None:
+        """How long jobs may hold up a pod; None is for ever."""
+        return self.drain.timeout
+
+
+class NodeSetStatus(ApiModel):
+    """What the NodeSet is. Counts stand under the names of Slinky 0.1 and under those of 0.2 and later."""
+
+    conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()
+    """What holds, what does not, and why."""
+    observed_generation: int | None = None
+    """The generation of the spec that this status is about."""
+    selector: str | None = None
+    """Selector of exactly this NodeSet's pods, for autoscalers."""
+    scaling_mode: ScalingMode | None = None
+    """The mode, fixed when the NodeSet was first seen."""
+    node_set_hash: str | None = None
+    """Revision that all pods have, or had before the update that is under way."""
+    update_hash: str | None = None
+    """Revision that the spec describes."""
+    collision_count: int | None = None
+    """How often the hash of a revision was taken already."""
+    ordinal_to_node: dict[str, str] | None = None
+    """With pinToNode: the Node of each ordinal."""
+
+    desired: int = 0
+    """Pods that are wanted."""
+    replicas: int = 0
+    """Pods that exist."""
+    updated_replicas: int = 0
+    """Pods of the wanted revision."""
+    ready_replicas: int = 0
+    """Pods that are Ready."""
+    available_replicas: int = 0
+    """Pods that have been Ready for minReadySeconds."""
+    unavailable_replicas: int = 0
+    """Wanted pods that are not available."""
+    draining_replicas: int = 0
+    """Pods whose node is drained on our behalf."""
+    slurm_idle: int = 0
+    """Nodes that Slurm calls IDLE."""
+    slurm_allocated: int = 0
+    """Nodes that Slurm calls ALLOCATED or MIXED."""
+    slurm_down: int = 0
+    """Nodes that Slurm calls DOWN."""
+    slurm_drain: int = 0
+    """Nodes with the flag DRAIN."""
+
+    desired_number_scheduled: int = 0
+    """As desired, under the name of 0.1."""
+    current_number_scheduled: int = 0
+    """As replicas, under the name of 0.1."""
+    number_misscheduled: int = 0
+    """Pods on Nodes that no longer match."""
+    number_ready: int = 0
+    """As readyReplicas, under the name of 0.1."""
+    updated_number_scheduled: int = 0
+    """As updatedReplicas, under the name of 0.1."""
+    number_available: int = 0
+    """As availableReplicas, under the name of 0.1."""
+    number_unavailable: int = 0
+    """As unavailableReplicas, under the name of 0.1."""
+    number_idle: int = 0
+    """As slurmIdle, under the name of 0.1."""
+    number_allocated: int = 0
+    """As slurmAllocated, under the name of 0.1."""
+    number_down: int = 0
+    """As slurmDown, under the name of 0.1."""
+    number_drain: int = 0
+    """As slurmDrain, under the name of 0.1."""
+
+    @classmethod
+    def counted(
+        cls,
+        *,
+        desired: int,
+        replicas: int,
+        updated: int,
+        ready: int,
+        available: int,
+        draining: int = 0,
+        misscheduled: int = 0,
+        idle: int = 0,
+        allocated: int = 0,
+        down: int = 0,
+        drain: int = 0,
+        **rest: Any,
+    ) -> Self:
+        """Build a status with each count under both its names.
+
+        Parameters
+        ----------
+        desired, replicas, updated, ready, available, draining, misscheduled
+            Numbers of pods.
+        idle, allocated, down, drain
+            Numbers of Slurm nodes; allocated includes mixed ones.
+        **rest
+            The fields that have one name: conditions, selector and so on.
+        """
+        unavailable = max(desired - available, 0)
+        return cls(
+            desired=desired,
+            replicas=replicas,
+            updated_replicas=updated,
+            ready_replicas=ready,
+            available_replicas=available,
+            unavailable_replicas=unavailable,
+            draining_replicas=draining,
+            slurm_idle=idle,
+            slurm_allocated=allocated,
+            slurm_down=down,
+            slurm_drain=drain,
+            desired_number_scheduled=desired,
+            current_number_scheduled=replicas,
+            number_misscheduled=misscheduled,
+            number_ready=ready,
+            updated_number_scheduled=updated,
+            number_available=available,
+            number_unavailable=unavailable,
+            number_idle=idle,
+            number_allocated=allocated,
+            number_down=down,
+            number_drain=drain,
+            **rest,
+        )
+
+
+class NodeSet(ApiObject):
+    """A set of slurmd pods, each a node of one Slurm cluster."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    f"self.metadata.name.size() <= {NAME_LENGTH}"
+                    " && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                    _NAME_MESSAGE,
+                    field=".metadata.name",
+                ),
+                cel("!(self.metadata.name in ['default', 'all'])", _RESERVED_MESSAGE, field=".metadata.name"),
+            ]
+        }
+    )
+
+    kind: Literal["NodeSet"] = "NodeSet"
+    metadata: ObjectMeta
+    spec: NodeSetSpec
+    """What the NodeSet is to be."""
+    status: NodeSetStatus = Field(default_factory=NodeSetStatus)
+    """What the NodeSet is."""
+
+    @property
+    def mode(self) -> ScalingMode:
+        """The mode that holds: the one fixed in the status, else the one the spec asks for."""
+        return self.status.scaling_mode or self.spec.wanted_mode
+
+    @model_validator(mode="after")
+    def _name_fits(self) -> Self:
+        if len(self.name) > NAME_LENGTH or "." in self.name:
+            raise ValueError(_NAME_MESSAGE)
+        if self.name in {"default", "all"}:
+            raise ValueError(_RESERVED_MESSAGE)
+        return self

@@ -1,0 +1,204 @@
+"""Keeps a store equal to the API server by list and watch.
+
+For what the operator owns in bulk: pods, Services, claims, Nodes. The store is changed first, then the handlers are
+told, so that whoever is woken by a handler finds the new state. Handlers are plain functions that put a key on
+a queue; what is to be done is decided there.
+
+When to list and when to watch on:
+
+- The watch ends in good order (the server ends each after some minutes), breaks, or falls silent: watch on from the
+  last version seen, bookmarks included. Nothing is lost and nothing is listed again.
+- 410 Gone, as an answer or within the watch: our version is too old to continue from. List again; the difference
+  between the store and the list tells of changes and deletions that happened meanwhile.
+- Any other failure: watch on after a pause. After several in a row without one event, list again: a server restored
+  from a backup may not know our version at all and need not say Gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.resources import Resource
+from slinky_operator.kube.store import Change, Indexer, Store
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[Object | None, Object | None], None]
+"""Told what was and what is, after the store has changed. Must not block, and must not change the objects."""
+
+FIRST_PAUSE: Final = 0.5
+"""Seconds before watching or listing again after a first failure; doubled for each further one."""
+
+LONGEST_PAUSE: Final = 30.0
+"""Seconds between attempts at most, unless the server asks for more."""
+
+FAILURES_BEFORE_RELIST: Final = 5
+"""Failed watches in a row after which the version is no longer trusted."""
+
+
+def prune_managed_fields(obj: Object) -> None:
+    """Drop the bookkeeping of server-side apply, often half of an object's size, which nothing here reads."""
+    obj["metadata"].pop("managedFields", None)
+
+
+class Informer:
+    """List and watch of one resource into a store.
+
+    Parameters
+    ----------
+    client
+        Used for reads only.
+    resource
+        What to watch.
+    namespaces
+        Namespaces to watch; none means all. Cluster-scoped resources take none.
+    label_selector, field_selector
+        Evaluated by the API server: what does not match costs nothing here.
+    indexers
+        Indexes of the store.
+    prune
+        Shortens an object in place before it is stored.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource,
+        *,
+        namespaces: Sequence[str] = (),
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        indexers: Mapping[str, Indexer] | None = None,
+        prune: Callable[[Object], None] = prune_managed_fields,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.resource = resource
+        self.store = Store(indexers)
+        self.synced = asyncio.Event()
+        """Set once the store has shown a whole list for every namespace."""
+        self.relists = 0
+        """How often a list was taken, the first ones included."""
+        self._client = client
+        self._namespaces: tuple[str | None, ...] = tuple(dict.fromkeys(namespaces)) or (None,)
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._prune = prune
+        self._rng = rng or random.Random()  # noqa: S311 - jitter
+        self._handlers: list[Handler] = []
+        self._unsynced = set(self._namespaces)
+
+    def add_handler(self, handler: Handler) -> None:
+        """Call `handler(old, new)` after each change from now on."""
+        self._handlers.append(handler)
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for namespace in self._namespaces:
+                _ = group.create_task(self._follow(namespace), name=f"informer {self.resource} {namespace or '*'}")
+
+    async def _follow(self, namespace: str | None) -> None:
+        """List, then watch on and on, for one namespace or all."""
+        cursor = _Cursor()
+        while True:
+            try:
+                if not cursor.version:
+                    await self._list(namespace, cursor)
+                await self._watch(namespace, cursor)
+            except errors.Gone:
+                logger.info("%s: version %s is gone, listing again", self._label(namespace), cursor.version)
+                cursor.version = ""
+                cursor.failures += 1
+                if cursor.failures > 1:
+                    # A server that says Gone to every fresh list must not be asked at full speed.
+                    await self._pause(cursor)
+            except errors.KubeError as error:
+                cursor.failures += 1
+                logger.warning("%s: %s", self._label(namespace), error)
+                if cursor.failures >= FAILURES_BEFORE_RELIST:
+                    cursor.version = ""
+                await self._pause(cursor, error.retry_after)
+            else:
+                if not cursor.moved:
+                    # A watch that ends at once and says nothing would otherwise be opened in a tight loop.
+                    cursor.failures += 1
+                    await self._pause(cursor)
+
+    async def _list(self, namespace: str | None, cursor: _Cursor) -> None:
+        items: list[Object] = []
+        version = ""
+        async for page in self._client.pages(
+            self.resource, namespace, label_selector=self._label_selector, field_selector=self._field_selector
+        ):
+            for obj in page.items:
+                self._prune(obj)
+            items += page.items
+            version = page.resource_version
+        cursor.version = version
+        self.relists += 1
+        changes = self.store.replace(items, int(version or 0), namespace)
+        self._unsynced.discard(namespace)
+        if not self._unsynced:
+            self.synced.set()
+        self._tell(changes)
+
+    async def _watch(self, namespace: str | None, cursor: _Cursor) -> None:
+        cursor.moved = False
+        async for events in self._client.watch(
+            self.resource,
+            namespace,
+            resource_version=cursor.version,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            # Spread, so that the watches of all informers and replicas do not end together.
+            duration=self._rng.uniform(300.0, 600.0),
+        ):
+            for event in events:
+                version = event.object["metadata"]["resourceVersion"]
+                if event.type != "BOOKMARK":
+                    self._prune(event.object)
+                    change = (
+                        self.store.remove(event.object) if event.type == "DELETED" else self.store.put(event.object)
+                    )
+                    if change is not None:
+                        self._tell((change,))
+                cursor.version = version
+            cursor.moved = True
+            cursor.failures = 0
+
+    def _tell(self, changes: Iterable[Change]) -> None:
+        for old, new in changes:
+            for handler in self._handlers:
+                try:
+                    handler(old, new)
+                except Exception:
+                    # The store is right; one broken handler must not end the watch for all the others.
+                    logger.exception("%s: a handler failed", self.resource)
+
+    async def _pause(self, cursor: _Cursor, at_least: float | None = None) -> None:
+        backoff = min(FIRST_PAUSE * 2.0 ** (cursor.failures - 1), LONGEST_PAUSE)
+        await asyncio.sleep(max(backoff * self._rng.uniform(0.5, 1.0), at_least or 0.0))
+
+    def _label(self, namespace: str | None) -> str:
+        return f"{self.resource} in {namespace}" if namespace else str(self.resource)
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """How far a watch has come."""
+
+    version: str = ""
+    """Version to watch on from; empty if a list is due."""
+
+    failures: int = 0
+    """Failures in a row without an event in between."""
+
+    moved: bool = False
+    """Whether the last watch brought anything, bookmarks included."""

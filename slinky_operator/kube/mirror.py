@@ -1,0 +1,122 @@
+"""A store for objects that somebody else watches, compared with a list from time to time.
+
+kopf watches the custom resources and calls `feed` for each event. It reports no deletion of an object that vanished
+while its watch was broken, so a slow relist drops such ghosts (and repairs whatever else was missed). Readers and
+handlers see the same interface as an `informer.Informer`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.informer import FIRST_PAUSE, LONGEST_PAUSE, Handler, prune_managed_fields
+from slinky_operator.kube.resources import Resource
+from slinky_operator.kube.store import Change, Indexer, Store
+
+logger = logging.getLogger(__name__)
+
+RELIST_EVERY: Final = 300.0
+"""Seconds between two comparisons with the API server."""
+
+
+class Mirror:
+    """A store fed from outside, with the first list and a slow relist of its own.
+
+    Parameters
+    ----------
+    client
+        Used for lists only.
+    namespaces
+        Namespaces to list; none means all.
+    relist_every
+        Seconds between comparisons, give or take a fifth.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource,
+        *,
+        namespaces: Sequence[str] = (),
+        indexers: Mapping[str, Indexer] | None = None,
+        prune: Callable[[Object], None] = prune_managed_fields,
+        relist_every: float = RELIST_EVERY,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.resource = resource
+        self.store = Store(indexers)
+        self.synced = asyncio.Event()
+        """Set after the first whole list."""
+        self.relists = 0
+        """How often a list was taken, the first one included."""
+        self._client = client
+        self._namespaces: tuple[str | None, ...] = tuple(dict.fromkeys(namespaces)) or (None,)
+        self._prune = prune
+        self._relist_every = relist_every
+        self._rng = rng or random.Random()  # noqa: S311 - jitter
+        self._handlers: list[Handler] = []
+
+    def add_handler(self, handler: Handler) -> None:
+        """Call `handler(old, new)` after each change from now on."""
+        self._handlers.append(handler)
+
+    def feed(self, event_type: str | None, obj: Mapping[str, Any]) -> None:
+        """Take over one watch event.
+
+        Parameters
+        ----------
+        event_type
+            `ADDED`, `MODIFIED`, `DELETED`, or `None` for an object from a list (kopf's first events).
+        obj
+            The object; it is copied, since kopf goes on using its own.
+        """
+        taken: Object = copy.deepcopy(dict(obj))
+        self._prune(taken)
+        change = self.store.remove(taken) if event_type == "DELETED" else self.store.put(taken)
+        if change is not None:
+            self._tell((change,))
+
+    async def run(self) -> None:
+        """List now and then again and again, until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self.relist()
+            except errors.KubeError as error:
+                failures += 1
+                logger.warning("%s: %s", self.resource, error)
+                pause = min(FIRST_PAUSE * 2.0 ** (failures - 1), LONGEST_PAUSE) * self._rng.uniform(0.5, 1.0)
+                await asyncio.sleep(max(pause, error.retry_after or 0.0))
+            else:
+                failures = 0
+                await asyncio.sleep(self._relist_every * self._rng.uniform(0.8, 1.2))
+
+    async def relist(self) -> None:
+        """Compare with the API server now; raises what the list raises."""
+        for namespace in self._namespaces:
+            listing = await self._client.list(self.resource, namespace)
+            for obj in listing.items:
+                self._prune(obj)
+            changes = self.store.replace(listing.items, int(listing.resource_version or 0), namespace)
+            ghosts = sum(new is None for _, new in changes)
+            if ghosts:
+                logger.info("%s: %d objects had vanished without notice", self.resource, ghosts)
+            self._tell(changes)
+        self.relists += 1
+        self.synced.set()
+
+    def _tell(self, changes: Iterable[Change]) -> None:
+        for old, new in changes:
+            for handler in self._handlers:
+                try:
+                    handler(old, new)
+                except Exception:
+                    # The store is right; one broken handler must not keep the others from hearing of it.
+                    logger.exception("%s: a handler failed", self.resource)

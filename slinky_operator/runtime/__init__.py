@@ -1,0 +1,17 @@
+"""What every controller runs on: queue, loop, supervision, health, metrics, logging.
+
+Knows neither Kubernetes kinds nor Slurm: keys are opaque and hashable, and errors say by two attributes what to do
+next (`controller.Retry`).
+
+==============  ==========================================================
+module          concern
+==============  ==========================================================
+`queue`         which keys are due, one worker per key
+`controller`    workers that reconcile keys and come again
+`tasks`         background tasks whose crash ends the process
+`health`        `/livez`, `/readyz`, `/healthz` and `/metrics`
+`metrics`       what is measured
+`loop_lag`      how late the event loop runs
+`logging`       one line per record, with the object it is about
+==============  ==========================================================
+"""

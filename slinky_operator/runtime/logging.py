@@ -1,0 +1,123 @@
+"""Log lines: text for people, JSON for machines, each with the object it is about and never with a secret.
+
+`about` binds an object to everything logged inside it, through any depth of calls and awaits. Records of kopf, which
+carry their object in their own way, come out the same.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, TextIO
+
+from typing_extensions import override
+
+LogFormat = Literal["text", "json"]
+
+_about: ContextVar[tuple[str, str | None, str] | None] = ContextVar("about", default=None)
+
+# JSON Web Tokens, wherever they stand, and whatever follows an authorization scheme or header.
+_SECRET = re.compile(
+    r"eyJ[\w-]{6,}\.[\w-]+\.[\w-]*"
+    r"|(?i:(?P<scheme>\b(?:bearer|basic)\s+))[\w.~+/=-]{8,}"
+    r"|(?i:(?P<header>x-slurm-user-token['\"]?\s*[:=]\s*['\"]?))[^\s'\"]+"
+)
+
+
+@contextmanager
+def about(kind: str, namespace: str | None, name: str) -> Iterator[None]:
+    """Name the object in every line logged inside."""
+    token = _about.set((kind, namespace, name))
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+def redact(text: str) -> str:
+    """Replace what looks like a token."""
+    return _SECRET.sub(lambda m: (m["scheme"] or m["header"] or "") + "[redacted]", text)
+
+
+class TextFormatter(logging.Formatter):
+    """`time level logger kind namespace/name: message`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.converter = time.gmtime
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        subject = _subject(record)
+        where = ""
+        if subject is not None:
+            kind, namespace, name = subject
+            where = f" {kind} {namespace}/{name}" if namespace else f" {kind} {name}"
+        when = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
+        line = f"{when}.{int(record.msecs):03d}Z {record.levelname:<7} {record.name}{where}: {record.getMessage()}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return redact(line)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.converter = time.gmtime
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redact(record.getMessage()),
+        }
+        subject = _subject(record)
+        if subject is not None:
+            line["kind"], namespace, line["name"] = subject
+            if namespace:
+                line["namespace"] = namespace
+        if record.exc_info:
+            line["exception"] = redact(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure(*, level: str = "INFO", form: LogFormat = "text", stream: TextIO | None = None) -> None:
+    """Set up logging of the whole process; what was set up before is replaced.
+
+    Parameters
+    ----------
+    level
+        Least level of our own lines; libraries speak from WARNING on unless the level is DEBUG.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level)
+    library_level = "DEBUG" if level == "DEBUG" else "WARNING"
+    # kopf logs each successful handler call: thousands of lines in one scale-out. httpx logs each request.
+    for library in ("kopf", "httpx", "httpcore", "aiohttp.access", "asyncio", "kubernetes"):
+        logging.getLogger(library).setLevel(library_level)
+
+
+def _subject(record: logging.LogRecord) -> tuple[str, str | None, str] | None:
+    """Object of a record: bound by `about`, or given by kopf as `k8s_ref`."""
+    bound = _about.get()
+    if bound is not None:
+        return bound
+    reference = getattr(record, "k8s_ref", None)
+    if isinstance(reference, dict) and reference.get("name"):
+        return str(reference.get("kind") or ""), reference.get("namespace"), str(reference["name"])
+    return None

@@ -1,0 +1,195 @@
+"""Which keys are due: a queue in which a key waits at most once and is worked on at most once.
+
+The rules are those of the work queues of Kubernetes controllers:
+
+- A key added several times before a worker takes it is worked on once.
+- A key added while a worker has it is queued again when that worker is done: the change that caused the addition
+  may have come after the worker had looked.
+- A key that fails comes back after a pause that doubles with each failure in a row, with jitter.
+- A key can be asked for at a later time; of several times the earliest wins.
+
+Everything happens on one event loop; no method but `get` waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Hashable
+from typing import Final, Generic, Protocol, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+FIRST_BACKOFF: Final = 0.05
+"""Seconds until the next try after a first failure."""
+
+LONGEST_BACKOFF: Final = 120.0
+"""Seconds between tries at most: what was repaired by hand is noticed within two minutes."""
+
+
+class QueueClosed(Exception):
+    """The queue was shut down and has no more keys."""
+
+
+class QueueMetrics(Protocol):
+    """What a queue tells about itself."""
+
+    def depth(self, waiting: int) -> None:
+        """Called with the number of keys that wait for a worker, whenever it changes."""
+        ...
+
+    def waited(self, seconds: float) -> None:
+        """Called with the time a key has waited for a worker."""
+        ...
+
+    def retried(self) -> None:
+        """Called when a key is to come back after a failure."""
+        ...
+
+
+class WorkQueue(Generic[K]):
+    """Keys that are due, each once.
+
+    Parameters
+    ----------
+    metrics
+        Told about depth, waiting time and retries.
+    rng
+        Source of jitter.
+    """
+
+    def __init__(
+        self,
+        *,
+        metrics: QueueMetrics | None = None,
+        rng: random.Random | None = None,
+        first_backoff: float = FIRST_BACKOFF,
+        longest_backoff: float = LONGEST_BACKOFF,
+    ) -> None:
+        self._metrics = metrics
+        self._rng = rng or random.Random()  # noqa: S311 - jitter
+        self._first_backoff = first_backoff
+        self._longest_backoff = longest_backoff
+        # None tells a worker to stop; it is handed on from one to the next.
+        self._ready: asyncio.Queue[K | None] = asyncio.Queue()
+        self._dirty: dict[K, float] = {}
+        self._processing: set[K] = set()
+        self._later: dict[K, tuple[float, asyncio.TimerHandle]] = {}
+        self._failures: dict[K, int] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        """Number of keys that wait for a worker; keys asked for later do not count."""
+        return len(self._dirty)
+
+    @property
+    def processing(self) -> frozenset[K]:
+        """Keys that workers have."""
+        return frozenset(self._processing)
+
+    def add(self, key: K) -> None:
+        """Make a key due now."""
+        if self._closed or key in self._dirty:
+            return
+        self._dirty[key] = asyncio.get_running_loop().time()
+        if key not in self._processing:
+            self._ready.put_nowait(key)
+        self._depth()
+
+    def add_after(self, key: K, delay: float) -> None:
+        """Make a key due in `delay` seconds, or earlier if that was asked for before."""
+        if self._closed:
+            return
+        if delay <= 0:
+            self._cancel_later(key)
+            self.add(key)
+            return
+        loop = asyncio.get_running_loop()
+        due = loop.time() + delay
+        known = self._later.get(key)
+        if known is not None:
+            if known[0] <= due:
+                return
+            known[1].cancel()
+        self._later[key] = due, loop.call_at(due, self._due, key)
+
+    def add_failed(self, key: K, at_least: float = 0.0) -> float:
+        """Make a key due again after a failure; returns the pause in seconds.
+
+        Parameters
+        ----------
+        at_least
+            Seconds the failure itself asked to wait.
+        """
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        # The exponent is capped before the power is: 2.0 ** 1100 does not fit into a float.
+        backoff = min(self._first_backoff * 2.0 ** min(failures, 40), self._longest_backoff)
+        delay = max(backoff * self._rng.uniform(0.75, 1.25), at_least)
+        if self._metrics is not None:
+            self._metrics.retried()
+        self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: K) -> None:
+        """Count failures of a key from zero again."""
+        self._failures.pop(key, None)
+
+    def failures(self, key: K) -> int:
+        """Failures of a key in a row."""
+        return self._failures.get(key, 0)
+
+    async def get(self) -> K:
+        """Take the key that has waited longest; give it back with `done`.
+
+        A later time asked for before stays: whoever asked may know of something that the pass cannot see yet.
+
+        Raises
+        ------
+        QueueClosed
+            After `close`.
+        """
+        key = await self._ready.get()
+        if key is None:
+            self._ready.put_nowait(None)
+            raise QueueClosed
+        # From here to the return there is no await: a cancelled worker has either taken the key or left it.
+        since = self._dirty.pop(key)
+        self._processing.add(key)
+        if self._metrics is not None:
+            self._metrics.waited(asyncio.get_running_loop().time() - since)
+        self._depth()
+        return key
+
+    def done(self, key: K) -> None:
+        """Give a key back; if it was added meanwhile it is due again."""
+        self._processing.discard(key)
+        if key in self._dirty and not self._closed:
+            self._ready.put_nowait(key)
+
+    def close(self) -> None:
+        """Take no more keys; workers finish what they have, and then `get` raises `QueueClosed`."""
+        if self._closed:
+            return
+        self._closed = True
+        for _, handle in self._later.values():
+            handle.cancel()
+        self._later.clear()
+        self._dirty.clear()
+        while not self._ready.empty():
+            self._ready.get_nowait()
+        self._ready.put_nowait(None)
+        self._depth()
+
+    def _due(self, key: K) -> None:
+        self._later.pop(key, None)
+        self.add(key)
+
+    def _cancel_later(self, key: K) -> None:
+        later = self._later.pop(key, None)
+        if later is not None:
+            later[1].cancel()
+
+    def _depth(self) -> None:
+        if self._metrics is not None:
+            self._metrics.depth(len(self._dirty))

@@ -1,0 +1,389 @@
+"""
+Real Slurm daemons on loopback, for tests that must not be satisfied with a fake.
+
+A :class:`SlurmHost` is one small Slurm cluster: slurmctld, slurmrestd and any number of dynamic slurmds, run out of a
+root tree that holds the packages of one Slurm release. Each daemon runs in its own mount and PID namespace inside that
+tree, so that ending the first process of a daemon ends all that it started, job steps included, and nothing of the
+cluster outlives the test. The network is the machine's own: every socket is bound to 127.0.0.1 with its own port.
+
+Where root trees come from is left to the image builder (``hack.images.rootfs``), what is asked of the cluster to the
+tests. All waiting is done on conditions.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import jwt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+SLURM_UID = 64030
+"""User and group id of the slurm user in the Debian packages."""
+
+NOBODY = 65534
+
+_ENTER = """
+set -e
+mount --make-rprivate /
+mount --bind "$ROOT" "$ROOT"
+mount -t proc proc "$ROOT/proc"
+mount -t tmpfs -o mode=755 tmpfs "$ROOT/run"
+mount --rbind /dev "$ROOT/dev"
+mount --bind "$ETC" "$ROOT/etc"
+mount --bind "$SPOOL" "$ROOT/var/spool"
+exec chroot --userspec="$USERSPEC" "$ROOT" "$@"
+"""
+
+
+class SlurmHostError(RuntimeError):
+    """A daemon did not start, or a condition was not met in time; carries the end of the daemons' logs."""
+
+
+@dataclass
+class _Daemon:
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+@dataclass
+class SlurmHost:
+    """
+    One Slurm cluster on 127.0.0.1.
+
+    Parameters
+    ----------
+    root
+        Root tree with the Slurm packages; never written to except for mount points.
+    extra_conf
+        Lines appended to slurm.conf.
+    max_nodes
+        ``MaxNodeCount``.
+    state
+        Folder for configuration, state and logs; a temporary one when absent, removed by :meth:`close`.
+    """
+
+    root: Path
+    extra_conf: str = ""
+    max_nodes: int = 64
+    state: Path | None = None
+    slurmrestd_options: Sequence[str] = ("-s", "openapi/slurmctld")
+    daemons: dict[str, _Daemon] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Reserve ports and write keys and configuration."""
+        self._remove_state = self.state is None
+        self.folder = self.state or Path(tempfile.mkdtemp(prefix="slurm-host-"))
+        self.folder.chmod(0o755)
+        self.jwt_key = secrets.token_bytes(32)
+        self.slurmctld_port, self.rest_port = free_ports(2)
+        # The tree's own /etc, with our configuration and a hosts file in which this machine is on loopback.
+        shutil.copytree(self.root / "etc", self.folder / "etc", symlinks=True, dirs_exist_ok=True)
+        (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost {_short_host_name()}\n")
+        self._etc = self.folder / "etc" / "slurm"
+        shutil.rmtree(self._etc, ignore_errors=True)
+        self._spool = self.folder / "spool"
+        for folder in (self._etc, self._spool, self._spool / "slurmctld"):
+            folder.mkdir(parents=True, exist_ok=True)
+            os.chown(folder, SLURM_UID, SLURM_UID)
+        self._write_key("slurm.key", secrets.token_bytes(64))
+        self._write_key("jwt.key", self.jwt_key)
+        (self._etc / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
+        self.write_conf(self.extra_conf)
+
+    @property
+    def url(self) -> str:
+        """Base URL of slurmrestd."""
+        return f"http://127.0.0.1:{self.rest_port}"
+
+    def write_conf(self, extra: str = "") -> None:
+        """Write slurm.conf; it takes effect by a start or a reconfigure."""
+        (self._etc / "slurm.conf").write_text(
+            f"""\
+ClusterName=test
+SlurmctldHost={_short_host_name()}(127.0.0.1)
+SlurmctldPort={self.slurmctld_port}
+SlurmUser=slurm
+AuthType=auth/slurm
+CredType=cred/slurm
+AuthInfo=use_client_ids
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key=/etc/slurm/jwt.key
+SlurmctldParameters=enable_configless
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd.pid
+StateSaveLocation=/var/spool/slurmctld
+SlurmdSpoolDir=/var/spool/slurmd-%n
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MaxNodeCount={self.max_nodes}
+ReturnToService=2
+MinJobAge=300
+KillWait=5
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
+SlurmctldLogFile=/dev/stderr
+SlurmdLogFile=/dev/stderr
+NodeSet=all Feature=all
+PartitionName=all Nodes=ALL Default=YES State=UP
+{extra}
+"""
+        )
+
+    def _write_key(self, name: str, key: bytes) -> None:
+        path = self._etc / name
+        path.write_bytes(key)
+        os.chown(path, SLURM_UID, SLURM_UID)
+        path.chmod(0o400)
+
+    def token(self, user: str = "slurm", lifetime: float = 3600) -> str:
+        """Mint a token for ``user`` that is good for ``lifetime`` seconds (negative: already expired)."""
+        now = int(time.time())
+        return jwt.encode({"sun": user, "iat": now - 60, "exp": int(now + lifetime)}, self.jwt_key, algorithm="HS256")
+
+    # daemons
+
+    def start(self) -> Self:
+        """Start slurmctld and slurmrestd and wait until both answer."""
+        try:
+            self.start_slurmctld()
+            self.start_slurmrestd()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def start_slurmctld(self) -> None:
+        """Start slurmctld and wait until it answers ``scontrol ping``."""
+        self._spawn("slurmctld", ["slurmctld", "-D"])
+        self.wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, "slurmctld answers")
+
+    def start_slurmrestd(self) -> None:
+        """Start slurmrestd and wait until it accepts connections."""
+        self._spawn(
+            "slurmrestd",
+            ["slurmrestd", "-a", "rest_auth/jwt", *self.slurmrestd_options, f"127.0.0.1:{self.rest_port}"],
+            userspec=f"{NOBODY}:{NOBODY}",
+            environment={"SLURM_JWT": "daemon"},
+        )
+        self.wait_for(lambda: accepts(self.rest_port), "slurmrestd accepts connections")
+
+    def add_node(
+        self,
+        name: str,
+        *,
+        cpus: int = 1,
+        memory: int = 256,
+        features: Sequence[str] = ("all",),
+        instance_id: str = "",
+        extra: str = "",
+        wait: bool = True,
+    ) -> None:
+        """
+        Start a slurmd that registers as a dynamic node.
+
+        Parameters
+        ----------
+        name
+            NodeName.
+        cpus, memory
+            What it registers with; ``memory`` in MiB.
+        features
+            Feature words; ``all`` puts it into the partition ``all``.
+        instance_id, extra
+            The record's fields of those names.
+        wait
+            Return only when slurmctld shows the node without NOT_RESPONDING.
+        """
+        (port,) = free_ports(1)
+        conf = f"Port={port} CPUs={cpus} RealMemory={memory} Features={','.join(features)}"
+        command = ["slurmd", "-D", "-Z", "-N", name, "-f", "/etc/slurm/slurm.conf", "--conf", conf]
+        if instance_id:
+            command += ["--instance-id", instance_id]
+        if extra:
+            command += ["--extra", extra]
+        self._spawn(name, command)
+        if wait:
+            self.wait_for(lambda: self.node_is_up(name), f"node {name} registers")
+
+    def node_is_up(self, name: str) -> bool:
+        """Whether slurmctld shows the node and can reach it."""
+        shown = self.run("sinfo", "-h", "-N", "-n", name, "-o", "%T", check=False).stdout.strip()
+        return bool(shown) and not shown.endswith("*") and not shown.startswith(("unk", "down", "future"))
+
+    def stop(self, name: str, *, kill: bool = False) -> None:
+        """End a daemon (``slurmctld``, ``slurmrestd`` or a node's slurmd) and all processes it started."""
+        daemon = self.daemons.pop(name)
+        if not kill:
+            for child in _children(daemon.process.pid):
+                os.kill(child, signal.SIGTERM)
+            try:
+                daemon.process.wait(10)
+            except subprocess.TimeoutExpired:
+                kill = True
+        if kill:
+            daemon.process.kill()
+            daemon.process.wait(30)
+
+    def freeze(self, name: str) -> None:
+        """Stop a daemon's first process without ending it, so that it accepts and never answers."""
+        for child in _children(self.daemons[name].process.pid):
+            os.kill(child, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Let a frozen daemon go on."""
+        for child in _children(self.daemons[name].process.pid):
+            os.kill(child, signal.SIGCONT)
+
+    def close(self) -> None:
+        """End everything that was started and remove the temporary folder."""
+        for name in reversed(list(self.daemons)):
+            self.stop(name, kill=True)
+        if self._remove_state:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        """Start the cluster."""
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # asking and waiting
+
+    def run(
+        self, *command: str, check: bool = True, stdin: str | None = None, timeout: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a Slurm command inside the tree as root, e.g. ``run("scontrol", "show", "nodes")``."""
+        # Beside slurmctld, whose socket under /run signs for clients that cannot read the key.
+        beside = _children(self.daemons["slurmctld"].process.pid)
+        if not beside:
+            raise SlurmHostError(f"slurmctld has ended\n{self.logs()}")
+        result = subprocess.run(
+            ["nsenter", "--target", str(beside[0]), "--mount", "--root", "--", "sh", "-c", "cd / && exec \"$@\"", "sh", *command],
+            env=self._environment(),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if check and result.returncode:
+            raise SlurmHostError(f"{' '.join(command)}: exit {result.returncode}\n{result.stdout}{result.stderr}")
+        return result
+
+    def sbatch(self, script: str, *options: str) -> int:
+        """Submit a batch script (without its first line) and return the job id."""
+        result = self.run("sbatch", "--parsable", "-o", "/dev/null", *options, stdin=f"#!/bin/sh\n{script}\n")
+        return int(result.stdout.strip().split(";")[0])
+
+    def job_state(self, job: int) -> str:
+        """Long state word of a job, e.g. ``RUNNING``; empty when Slurm has forgotten it."""
+        return self.run("squeue", "-h", "-j", str(job), "-t", "all", "-o", "%T", check=False).stdout.strip()
+
+    def wait_for(self, condition: Callable[[], bool], what: str, timeout: float = 60) -> None:
+        """Poll until ``condition()`` is true; :class:`SlurmHostError` with the logs after ``timeout`` seconds."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > deadline:
+                raise SlurmHostError(f"never happened: {what}\n{self.logs()}")
+            for daemon in self.daemons.values():
+                if daemon.process.poll() is not None:
+                    raise SlurmHostError(f"{daemon.name} ended with {daemon.process.returncode}\n{self.logs()}")
+            time.sleep(0.05)
+
+    def logs(self, lines: int = 30) -> str:
+        """Return the ends of all logs of this cluster, ended daemons included."""
+        ends = []
+        for log in sorted(self.folder.glob("*.log")):
+            tail = log.read_text(errors="replace").splitlines()[-lines:]
+            ends.append("\n".join([f"--- {log.name}", *tail]))
+        return "\n".join(ends)
+
+    # how
+
+    def _spawn(
+        self,
+        name: str,
+        command: list[str],
+        *,
+        userspec: str = "0:0",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        if name in self.daemons:
+            raise SlurmHostError(f"{name} runs already")
+        log = self.folder / f"{name}.log"
+        with log.open("ab") as out:
+            process = subprocess.Popen(
+                ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", _ENTER, "enter", *command],
+                env=self._environment(userspec=userspec) | dict(environment or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.daemons[name] = _Daemon(name, process, log)
+        self.wait_for(lambda: bool(_children(process.pid)), f"{name} is started")
+
+    def _environment(self, *, userspec: str = "0:0") -> dict[str, str]:
+        return {
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+            "ROOT": str(self.root),
+            "ETC": str(self.folder / "etc"),
+            "SPOOL": str(self._spool),
+            "USERSPEC": userspec,
+            "SLURM_CONF": "/etc/slurm/slurm.conf",
+        }
+
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ``count`` different TCP ports on which nothing listens on 127.0.0.1."""
+    held = []
+    try:
+        for _ in range(count):
+            listener = socket.socket()
+            listener.bind(("127.0.0.1", 0))
+            held.append(listener)
+        return [int(listener.getsockname()[1]) for listener in held]
+    finally:
+        for listener in held:
+            listener.close()
+
+
+def accepts(port: int) -> bool:
+    """Whether something accepts connections on that port of 127.0.0.1."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _short_host_name() -> str:
+    return socket.gethostname().split(".")[0]
+
+
+def _children(pid: int) -> list[int]:
+    """Return the processes started by ``pid``: the daemon itself, below the program that made its namespaces."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []

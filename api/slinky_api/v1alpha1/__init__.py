@@ -1,11 +1,13 @@
 """Version ``v1alpha1``: the kinds Cluster and NodeSet."""
 
-from slinky_api.v1alpha1.cluster import Cluster, ClusterSpec, ClusterStatus
+from slinky_api.v1alpha1.cluster import CLUSTER, Cluster, ClusterSpec, ClusterStatus
 from slinky_api.v1alpha1.common import GROUP, VERSION, Condition, ObjectMeta, api_version
-from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec, NodeSetStatus
+from slinky_api.v1alpha1.nodeset import NODESET, NodeSet, NodeSetSpec, NodeSetStatus
 
 __all__ = [
+    "CLUSTER",
     "GROUP",
+    "NODESET",
     "VERSION",
     "Cluster",
     "ClusterSpec",

@@ -11,8 +11,11 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
+from slinky_api.resource import Column, Resource
 from slinky_api.v1alpha1.common import (
     CONDITIONS,
+    GROUP,
+    VERSION,
     ApiModel,
     ApiObject,
     Component,
@@ -22,17 +25,18 @@ from slinky_api.v1alpha1.common import (
     ObjectMeta,
     Persistence,
     Resources,
+    SecretRef,
     ServiceFragment,
 )
 from slinky_api.v1alpha1.fields import (
     MAX_ORDINALS,
     ConfText,
-    DnsLabel,
     Duration,
     FileTexts,
     HostName,
     Image,
     Keywords,
+    Namespace,
     NodeExpression,
     NodeLine,
     PartitionLine,
@@ -46,6 +50,7 @@ from slinky_api.v1alpha1.fields import (
 )
 
 __all__ = [
+    "CLUSTER",
     "Accounting",
     "Auth",
     "Cluster",
@@ -78,6 +83,27 @@ MANAGED_NAME_LENGTH: Final = 40
 """Longest name of a Cluster the operator runs: a StatefulSet's revision label, which begins with the name of the
 StatefulSet (``<cluster>-controller``, ``<cluster>-accounting``) and goes on for 11 characters, has room for 63."""
 
+CLUSTER: Final = Resource(
+    group=GROUP,
+    version=VERSION,
+    kind="Cluster",
+    plural="clusters",
+    singular="cluster",
+    categories=("slurm", "slinky"),
+    columns=(
+        Column("READY", ".status.isReady", "boolean", "Whether Slurm answers and runs the wanted configuration."),
+        Column("VERSION", ".status.slurmVersion", "string", "Version of Slurm."),
+        Column("NODES", ".status.nodes.total", "integer", "Slurm nodes."),
+        Column("JOBS", ".status.jobs.running", "integer", "Jobs that run."),
+        Column("PENDING", ".status.jobs.pending", "integer", "Jobs that wait.", wide=True),
+        Column("SERVER", ".status.server", "string", "URL of slurmrestd.", wide=True),
+        Column("API", ".status.apiVersion", "string", "Version of the REST API.", wide=True),
+        Column("REASON", ".status.conditions[?(@.type=='Ready')].reason", "string", "Why it is or is not.", wide=True),
+        Column("AGE", ".metadata.creationTimestamp", "date"),
+    ),
+)
+
+_SET: Final = Keywords({"x-kubernetes-list-type": "set"})
 _MAP_BY_NAME: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})
 
 
@@ -146,9 +172,11 @@ class Token(ApiModel):
 class TokenGrant(ApiModel):
     """Who may have tokens of this cluster."""
 
-    namespaces: Annotated[tuple[DnsLabel, ...], Field(max_length=256), Keywords({"x-kubernetes-list-type": "set"})] = ()
+    namespaces: Annotated[
+        tuple[Namespace, ...], Field(max_length=256), Keywords({"x-kubernetes-list-type": "set"})
+    ] = ()
     """Namespaces in which tokens may be asked for; the Cluster's own where empty."""
-    usernames: Annotated[tuple[UserName, ...], Field(max_length=1024), Keywords({"x-kubernetes-list-type": "set"})] = ()
+    usernames: Annotated[tuple[UserName, ...], Field(max_length=1024), _SET] = ()
     """Slurm users they may be for."""
 
 
@@ -161,7 +189,7 @@ class Auth(ApiModel):
     """Secret with the HS256 key of auth/jwt (key jwt_hs256.key); generated where absent. With spec.server, the operator
     mints its tokens from it, and spec.token is not needed."""
     jwks_ref: KeyRef | None = None
-    """ConfigMap or Secret with public keys (key jwks.json) of whoever else issues tokens."""
+    """ConfigMap with the public keys (key jwks.json) of whoever else issues tokens."""
     token_lifetime: Duration | None = None
     """Lifetime of minted tokens; 15 minutes where absent."""
     tokens: Annotated[tuple[TokenGrant, ...], Field(max_length=64)] = ()
@@ -267,7 +295,7 @@ class Login(Component):
     """Lines for root's authorized_keys."""
     extra_sshd_config: Annotated[str, Field(max_length=65536)] = ""
     """Lines for sshd_config."""
-    ssh_host_keys_ref: ConfigMapRef | None = None
+    ssh_host_keys_ref: SecretRef | None = None
     """Secret with the SSH host keys; generated where absent."""
 
 
@@ -590,7 +618,7 @@ class ConfigStatus(ApiModel):
     """Hash of the configuration that the spec describes, over all its inputs."""
     applied_hash: str = ""
     """Hash of the one that the daemons run."""
-    node_sets: Annotated[tuple[str, ...], Keywords({"x-kubernetes-list-type": "set"})] = ()
+    node_sets: Annotated[tuple[str, ...], _SET] = ()
     """NodeSets that the running configuration knows. A NodeSet gets pods only when it is listed here."""
 
 

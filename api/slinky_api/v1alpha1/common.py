@@ -38,6 +38,7 @@ __all__ = [
     "OwnerReference",
     "Persistence",
     "Resources",
+    "SecretRef",
     "ServiceFragment",
     "api_version",
 ]
@@ -97,7 +98,7 @@ class ObjectMeta(ApiModel):
 
 
 class Condition(ApiModel):
-    """One condition, as ``metav1.Condition`` defines it."""
+    """One condition, as Kubernetes defines it."""
 
     type: Annotated[str, Field(max_length=316)]
     """Type of the condition, in CamelCase."""
@@ -118,6 +119,13 @@ class ConfigMapRef(ApiModel):
 
     name: DnsSubdomain
     """Name of the ConfigMap."""
+
+
+class SecretRef(ApiModel):
+    """A Secret of the same namespace."""
+
+    name: DnsSubdomain
+    """Name of the Secret."""
 
 
 class KeyRef(ApiModel):

@@ -10,8 +10,11 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from slinky_api.resource import Column, Resource, Scale
 from slinky_api.v1alpha1.common import (
     CONDITIONS,
+    GROUP,
+    VERSION,
     ApiModel,
     ApiObject,
     Condition,
@@ -37,6 +40,7 @@ from slinky_api.v1alpha1.fields import (
 )
 
 __all__ = [
+    "NODESET",
     "ClaimRetention",
     "Drain",
     "NodeSet",
@@ -51,6 +55,32 @@ __all__ = [
 
 NAME_LENGTH: Final = 57
 """Longest name of a NodeSet: a host name has at most 63 characters, a dash and the ordinal take up to 6."""
+
+NODESET: Final = Resource(
+    group=GROUP,
+    version=VERSION,
+    kind="NodeSet",
+    plural="nodesets",
+    singular="nodeset",
+    short_names=("nss",),
+    categories=("slurm", "slinky"),
+    # Slinky 0.1 shows DESIRED and CURRENT, 0.2 shows REPLICAS; the rest they have in common.
+    columns=(
+        Column("DESIRED", ".status.desired", "integer", "Pods that are wanted."),
+        Column("REPLICAS", ".status.replicas", "integer", "Pods that exist."),
+        Column("UPDATED", ".status.updatedReplicas", "integer", "Pods of the wanted revision."),
+        Column("READY", ".status.readyReplicas", "integer", "Pods that are Ready."),
+        Column("DRAINING", ".status.drainingReplicas", "integer", "Pods whose node is drained on our behalf."),
+        Column("CLUSTER", ".spec.clusterName", "string", "The Cluster.", wide=True),
+        Column("IDLE", ".status.slurmIdle", "integer", "Nodes that Slurm calls IDLE.", wide=True),
+        Column("ALLOCATED", ".status.slurmAllocated", "integer", "Nodes that hold jobs.", wide=True),
+        Column("DOWN", ".status.slurmDown", "integer", "Nodes that Slurm calls DOWN.", wide=True),
+        Column("DRAIN", ".status.slurmDrain", "integer", "Nodes with the flag DRAIN.", wide=True),
+        Column("REASON", ".status.conditions[?(@.type=='Ready')].reason", "string", "Why it is or is not.", wide=True),
+        Column("AGE", ".metadata.creationTimestamp", "date"),
+    ),
+    scale=Scale(".spec.replicas", ".status.replicas", ".status.selector"),
+)
 
 _INT32: Final = 2_147_483_647
 
@@ -157,7 +187,7 @@ class NodeSetSpec(ApiModel):
     scaling_mode: ScalingMode | None = None
     """StatefulSet: pods with ordinals, anywhere. DaemonSet: one pod on each matching Node, which gives the Slurm node
     its name. Where absent: StatefulSet with a number of replicas, DaemonSet without. Immutable."""
-    selector: LabelSelector | None = None
+    selector: Annotated[LabelSelector, Keywords({"x-kubernetes-map-type": "atomic"})] | None = None
     """Labels of the pods, shown in status.selector. Ownership is by uid and does not depend on it."""
     service_name: DnsLabel | None = None
     """The headless Service the pods belong to; the operator's own where absent. Immutable."""

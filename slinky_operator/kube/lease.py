@@ -1,0 +1,247 @@
+"""Leader election by a coordination.k8s.io Lease, and what holds the write fence open.
+
+One process at a time holds the Lease and renews it. A candidate never compares clocks with another machine: it takes
+a lease over when it has seen no change of it for the lease's whole duration, by its own clock.
+
+The holder counts from the moment *before* a renewal is sent. A candidate starts counting when it sees the renewal,
+which is later. So the holder's deadline (`renew_deadline` after the sending) always comes before a candidate's (the
+longer `duration` after the seeing), whatever the network does in between, and the fence closes before anybody else
+can lead. Every write of the Lease carries the version it was read with, so two candidates cannot both win.
+
+Losing the lease ends `Elector.run` with `LeadershipLost`; the process is expected to end, since everything it
+believes may be out of date.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.fence import Clock, DeadlineFence, boottime
+from slinky_operator.kube.resources import LEASES
+
+logger = logging.getLogger(__name__)
+
+RELEASE_TIMEOUT: Final = 3.0
+"""Seconds to try to give the Lease back; if that fails, others wait for its end."""
+
+
+class LeadershipLost(Exception):
+    """The Lease was not renewed in time, or somebody else holds it."""
+
+
+class Elector:
+    """A candidate for, and then the holder of, one Lease.
+
+    Parameters
+    ----------
+    client
+        A client of its own with an open fence: the Lease is what the fence hangs on, and renewals must not queue
+        behind other requests.
+    identity
+        Unique per process, not per host name: a restarted pod is another candidate.
+    fence
+        Held open while this process leads.
+    duration
+        Seconds after which others may take the Lease.
+    renew_deadline
+        Seconds after the last successful renewal at which this process stops writing; less than `duration`. The
+        difference is the margin for requests already on their way.
+    retry_period
+        Seconds between attempts, give or take a fifth.
+    clock
+        Seconds of the clock that the fence reads.
+    now
+        Wall clock, for the times written into the Lease, which only people read.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        namespace: str,
+        name: str,
+        identity: str,
+        fence: DeadlineFence,
+        duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry_period: float = 2.0,
+        clock: Clock = boottime,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        rng: random.Random | None = None,
+    ) -> None:
+        if not retry_period < renew_deadline < duration:
+            raise ValueError(
+                f"the retry period ({retry_period} s) must be shorter than the renew deadline ({renew_deadline} s), "
+                f"and that shorter than the lease ({duration} s)"
+            )
+        self.identity = identity
+        self.leading = asyncio.Event()
+        """Set when this process has become leader; never cleared, since losing the lease ends the process."""
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._fence = fence
+        self._duration = duration
+        self._renew_deadline = renew_deadline
+        self._retry_period = retry_period
+        self._clock = clock
+        self._now = now
+        self._rng = rng or random.Random()  # noqa: S311 - jitter
+        self._lease: Object | None = None
+        self._seen: tuple[Any, ...] = ()
+        self._seen_at = 0.0
+        self._renewed_at = 0.0
+
+    async def run(self) -> None:
+        """Become leader, then renew on and on.
+
+        Raises
+        ------
+        LeadershipLost
+            When this process may no longer act. It must end.
+        """
+        while not await self._try_acquire():  # noqa: ASYNC110 - what is waited for happens on another machine
+            await asyncio.sleep(self._period())
+        logger.info("became leader as %s", self.identity)
+        self.leading.set()
+        try:
+            while True:
+                await asyncio.sleep(self._period())
+                await self._renew()
+        except LeadershipLost as lost:
+            self._fence.close()
+            logger.error("leadership lost: %s", lost)  # noqa: TRY400 - the reason is the message
+            raise
+
+    async def release(self) -> None:
+        """Close the fence and give the Lease back, so that a successor need not wait; never raises.
+
+        Call it after the last write has been answered and `run` has been cancelled.
+        """
+        self._fence.close()
+        if not self.leading.is_set():
+            return
+        try:
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                lease = await self._client.get(LEASES, self._name, self._namespace)
+                if (lease.get("spec") or {}).get("holderIdentity") != self.identity:
+                    return
+                lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._micro_time()}
+                await self._client.replace(LEASES, lease)
+        except (errors.KubeError, TimeoutError) as error:
+            logger.warning("the lease could not be given back, it will run out: %s", _words(error))
+        else:
+            logger.info("gave leadership up")
+
+    async def _try_acquire(self) -> bool:
+        """Take the Lease if it is free; tells whether this process leads now."""
+        try:
+            async with asyncio.timeout(self._renew_deadline):
+                try:
+                    lease = await self._client.get(LEASES, self._name, self._namespace)
+                except errors.NotFound:
+                    started = self._clock()
+                    lease = await self._client.create(LEASES, self._first())
+                else:
+                    if not self._is_free(lease):
+                        return False
+                    # Only a write counts: what was read may be older than any deadline.
+                    started = self._clock()
+                    lease = await self._client.replace(LEASES, self._taken_over(lease))
+        except errors.Conflict:
+            logger.debug("another candidate was faster")
+            return False
+        except (errors.KubeError, TimeoutError) as error:
+            logger.warning("cannot reach for the lease: %s", _words(error))
+            return False
+        return self._renewed(lease, started)
+
+    def _first(self) -> Object:
+        return {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "spec": {**self._claim(), "acquireTime": self._micro_time(), "leaseTransitions": 0},
+        }
+
+    def _is_free(self, lease: Object) -> bool:
+        """Whether nobody else holds the Lease, or its holder has not stirred for its whole duration."""
+        spec = lease.get("spec") or {}
+        holder = spec.get("holderIdentity")
+        if not holder or holder == self.identity:
+            # Ours already: the answer to an earlier write was lost.
+            return True
+        seen = (holder, spec.get("renewTime"), spec.get("leaseTransitions"), lease["metadata"]["resourceVersion"])
+        if seen != self._seen:
+            self._seen, self._seen_at = seen, self._clock()
+        return self._clock() >= self._seen_at + float(spec.get("leaseDurationSeconds") or self._duration)
+
+    def _taken_over(self, lease: Object) -> Object:
+        spec = lease.get("spec") or {}
+        if spec.get("holderIdentity") == self.identity:
+            return {**lease, "spec": {**spec, **self._claim()}}
+        transitions = int(spec.get("leaseTransitions") or 0) + 1
+        taken = {**spec, **self._claim(), "acquireTime": self._micro_time(), "leaseTransitions": transitions}
+        return {**lease, "spec": taken}
+
+    async def _renew(self) -> None:
+        """Renew once; a failure is borne until the deadline."""
+        started = self._clock()
+        left = self._renewed_at + self._renew_deadline - started
+        if left <= 0:
+            raise LeadershipLost(f"not renewed for {started - self._renewed_at:.1f} s")
+        try:
+            async with asyncio.timeout(left):
+                if self._lease is None:
+                    self._lease = await self._client.get(LEASES, self._name, self._namespace)
+                lease = self._lease
+                holder = (lease.get("spec") or {}).get("holderIdentity")
+                if holder != self.identity:
+                    raise LeadershipLost(f"the lease is held by {holder or 'nobody'}")
+                renewed = await self._client.replace(LEASES, {**lease, "spec": {**lease["spec"], **self._claim()}})
+        except (errors.KubeError, TimeoutError) as error:
+            # After a failure it is unknown what the Lease says: read it anew before the next attempt.
+            self._lease = None
+            if isinstance(error, errors.NotFound):
+                raise LeadershipLost("the lease was deleted") from error
+            if self._clock() >= self._renewed_at + self._renew_deadline:
+                raise LeadershipLost(f"not renewed in time: {_words(error)}") from error
+            logger.warning("cannot renew the lease: %s", _words(error))
+            return
+        if not self._renewed(renewed, started):
+            raise LeadershipLost("the answer to a renewal came too late")
+
+    def _renewed(self, lease: Object, started: float) -> bool:
+        """Note a successful write that was begun at `started`; tells whether it is still worth anything."""
+        deadline = started + self._renew_deadline
+        if self._clock() >= deadline:
+            return False
+        self._lease = lease
+        self._renewed_at = started
+        self._fence.extend(deadline)
+        return True
+
+    def _claim(self) -> Object:
+        return {
+            "holderIdentity": self.identity,
+            # Whole seconds: rounding down would let others in before the fence closes.
+            "leaseDurationSeconds": max(1, -int(-self._duration // 1)),
+            "renewTime": self._micro_time(),
+        }
+
+    def _micro_time(self) -> str:
+        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def _period(self) -> float:
+        return self._retry_period * self._rng.uniform(0.8, 1.2)
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,129 @@
+"""What is measured about the operator itself; served by `health`.
+
+Every metric is made here, so that names and labels can be read in one place. What Slurm reports is not among them.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+PREFIX = "slurm_operator"
+
+
+class Metrics:
+    """The operator's metrics in one registry.
+
+    Parameters
+    ----------
+    registry
+        Where they are registered; a fresh one if absent, so that several operators fit into one test process.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry if registry is not None else CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self._reconciles = Counter(
+            "reconcile", "Passes by outcome.", ["controller", "outcome"], namespace=PREFIX, registry=self.registry
+        )
+        self._reconcile_seconds = Histogram(
+            "reconcile_duration_seconds",
+            "Duration of a pass.",
+            ["controller"],
+            namespace=PREFIX,
+            registry=self.registry,
+            buckets=(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300),
+        )
+        self._queue_depth = Gauge(
+            "queue_depth", "Keys that wait for a worker.", ["controller"], namespace=PREFIX, registry=self.registry
+        )
+        self._queue_seconds = Histogram(
+            "queue_wait_seconds",
+            "Time a key has waited for a worker.",
+            ["controller"],
+            namespace=PREFIX,
+            registry=self.registry,
+            buckets=(0.001, 0.01, 0.1, 0.5, 1, 5, 10, 60),
+        )
+        self._retries = Counter(
+            "queue_retries", "Keys put back after a failure.", ["controller"], namespace=PREFIX, registry=self.registry
+        )
+        self._busy = Gauge("workers_busy", "Workers at work.", ["controller"], namespace=PREFIX, registry=self.registry)
+        self._requests = Counter(
+            "kubernetes_requests",
+            "Requests to the API server by verb, resource and outcome; writes held back count as Fenced.",
+            ["verb", "resource", "outcome"],
+            namespace=PREFIX,
+            registry=self.registry,
+        )
+        self.leader = Gauge("leader", "1 while this process leads.", namespace=PREFIX, registry=self.registry)
+        self.loop_lag = Histogram(
+            "event_loop_lag_seconds",
+            "How late the event loop runs what is due.",
+            namespace=PREFIX,
+            registry=self.registry,
+            buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5),
+        )
+
+    def controller(self, name: str) -> ControllerFigures:
+        """Figures of one controller; they start at zero, so that a rate can be told from the first event on."""
+        for outcome in ("ok", "requeue", "retry", "error"):
+            self._reconciles.labels(name, outcome)
+        return ControllerFigures(
+            name,
+            self._reconciles,
+            self._reconcile_seconds,
+            self._queue_depth,
+            self._queue_seconds,
+            self._retries,
+            self._busy,
+        )
+
+    def request(self, verb: str, resource: str, outcome: str) -> None:
+        """Count one request to the API server."""
+        self._requests.labels(verb, resource, outcome).inc()
+
+
+class ControllerFigures:
+    """Figures of one controller and its queue."""
+
+    def __init__(
+        self,
+        name: str,
+        reconciles: Counter,
+        seconds: Histogram,
+        depth: Gauge,
+        waiting: Histogram,
+        retries: Counter,
+        busy: Gauge,
+    ) -> None:
+        self._name = name
+        self._reconciles = reconciles
+        self._seconds = seconds.labels(name)
+        self._depth = depth.labels(name)
+        self._waiting = waiting.labels(name)
+        self._retries = retries.labels(name)
+        self._busy = busy.labels(name)
+
+    def depth(self, waiting: int) -> None:
+        """Note how many keys wait for a worker."""
+        self._depth.set(waiting)
+
+    def waited(self, seconds: float) -> None:
+        """Note how long a key has waited."""
+        self._waiting.observe(seconds)
+
+    def retried(self) -> None:
+        """Count a key put back after a failure."""
+        self._retries.inc()
+
+    def reconciled(self, outcome: str, seconds: float) -> None:
+        """Count a pass."""
+        self._reconciles.labels(self._name, outcome).inc()
+        self._seconds.observe(seconds)
+
+    def workers(self, busy: int) -> None:
+        """Note how many workers are at work."""
+        self._busy.set(busy)

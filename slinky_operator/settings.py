@@ -1,0 +1,197 @@
+"""Settings of the operator process: one frozen object from flags and environment.
+
+Each field is a flag (`--lease-name`) and an environment variable (`SLURM_OPERATOR_LEASE_NAME`); a flag wins. Nothing
+else reads the environment. What a Cluster or a NodeSet says about itself is in its own spec, not here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+ENVIRONMENT_PREFIX = "SLURM_OPERATOR_"
+
+Seconds = Annotated[float, Field(gt=0)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class SettingsError(Exception):
+    """A flag or an environment variable has no usable value; the text names it."""
+
+
+class Settings(BaseModel):
+    """How this process runs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # Kubernetes
+
+    kubeconfig: Path | None = Field(
+        default=None, description="Kubeconfig file; without it the service account, then the usual places."
+    )
+    namespaces: tuple[str, ...] = Field(
+        default=(), description="Namespaces to watch, separated by commas; none means all."
+    )
+    request_timeout: Seconds = Field(default=30.0, description="Seconds for one request to the API server.")
+    max_requests_in_flight: Annotated[int, Field(ge=1)] = Field(
+        default=50, description="Requests to the API server at once."
+    )
+    resync_interval: Seconds = Field(
+        default=300.0, description="Seconds between comparisons of the cached custom resources with a fresh list."
+    )
+
+    # Leadership
+
+    leader_election: bool = Field(
+        default=True, description="Whether replicas choose a leader; without it there must be only one process."
+    )
+    lease_name: str = Field(default="slurm-operator", min_length=1, description="Name of the Lease.")
+    lease_namespace: str = Field(
+        default="slurm-operator", min_length=1, description="Namespace of the Lease; normally the operator's own."
+    )
+    lease_duration: Seconds = Field(
+        default=15.0, description="Seconds after which another replica may take over from one that went silent."
+    )
+    lease_renew_deadline: Seconds = Field(
+        default=10.0, description="Seconds without renewal after which the leader stops writing and ends."
+    )
+    lease_retry_period: Seconds = Field(default=2.0, description="Seconds between attempts to get or renew the Lease.")
+    identity: str = Field(
+        default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+        min_length=1,
+        description="This process in the Lease and in Events; must differ between processes.",
+    )
+
+    # Work
+
+    cluster_workers: Annotated[int, Field(ge=1)] = Field(default=4, description="Clusters reconciled at once.")
+    nodeset_workers: Annotated[int, Field(ge=1)] = Field(default=8, description="NodeSets reconciled at once.")
+    shutdown_grace: Seconds = Field(
+        default=20.0, description="Seconds to finish passes under way after SIGTERM, before the Lease is given back."
+    )
+
+    # Slurm
+
+    node_poll_interval: Seconds = Field(
+        default=1.0, description="Seconds between two questions for changed nodes of a Cluster, when they are cheap."
+    )
+    node_poll_interval_max: Seconds = Field(
+        default=30.0, description="Seconds between two such questions at most, when full answers are expensive."
+    )
+    slurm_timeout: Seconds = Field(default=30.0, description="Seconds for one request to slurmrestd.")
+
+    # Images
+
+    image_slurmctld: str = Field(
+        default="ghcr.io/slinky/slurmctld:26.05", min_length=1, description="Default image of slurmctld."
+    )
+    image_slurmd: str = Field(
+        default="ghcr.io/slinky/slurmd:26.05", min_length=1, description="Default image of slurmd."
+    )
+    image_slurmrestd: str = Field(
+        default="ghcr.io/slinky/slurmrestd:26.05", min_length=1, description="Default image of slurmrestd."
+    )
+    image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
+        default="", description="Pull policy for default images; empty leaves it to Kubernetes."
+    )
+
+    # Process
+
+    health_host: str | None = Field(default=None, description="Address for health and metrics; none means all.")
+    health_port: Port = Field(default=8080, description="Port for health and metrics.")
+    log_format: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Least level to log.")
+
+    @field_validator("namespaces", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+        return value
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _upper(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if not self.lease_retry_period < self.lease_renew_deadline < self.lease_duration:
+            raise ValueError("lease_retry_period must be below lease_renew_deadline, and that below lease_duration")
+        if self.node_poll_interval > self.node_poll_interval_max:
+            raise ValueError("node_poll_interval must not exceed node_poll_interval_max")
+        return self
+
+    @classmethod
+    def load(cls, arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> Self:
+        """Read flags and environment.
+
+        Parameters
+        ----------
+        arguments
+            Command line without the program's name; `None` for the process's own.
+        environ
+            Environment; `None` for the process's own.
+
+        Raises
+        ------
+        SettingsError
+            If a value cannot be used.
+        SystemExit
+            On `--help` or an unknown flag, as argparse does.
+        """
+        environ = os.environ if environ is None else environ
+        values: dict[str, Any] = {}
+        for name in cls.model_fields:
+            value = environ.get(ENVIRONMENT_PREFIX + name.upper())
+            if value is not None:
+                values[name] = value
+        values |= vars(cls.parser().parse_args(arguments))
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise SettingsError(_explain(error)) from error
+
+    @classmethod
+    def parser(cls) -> argparse.ArgumentParser:
+        """Make the command line parser; flags that were not given leave no trace in its result."""
+        parser = argparse.ArgumentParser(
+            prog="slurm-operator",
+            description="Runs Slurm in Kubernetes.",
+            epilog=f"Each flag can be given as an environment variable: {ENVIRONMENT_PREFIX}LEASE_NAME=…",
+            argument_default=argparse.SUPPRESS,
+        )
+        for name, field in cls.model_fields.items():
+            flag = "--" + name.replace("_", "-")
+            text = (field.description or "").replace("%", "%%") + _default_text(field)
+            if field.annotation is bool:
+                parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
+            elif get_origin(field.annotation) is Literal:
+                parser.add_argument(flag, metavar="|".join(filter(None, get_args(field.annotation))), help=text)
+            else:
+                parser.add_argument(flag, metavar=name.rsplit("_", 1)[-1].upper(), help=text)
+        return parser
+
+
+def _default_text(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined or field.default in (None, "", ()):
+        return ""
+    return f" Default: {field.default}."
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for detail in error.errors():
+        name = str(detail["loc"][0]) if detail["loc"] else ""
+        flag = f"--{name.replace('_', '-')}: " if name else ""
+        lines.append(f"{flag}{detail['msg'].removeprefix('Value error, ')}")
+    return "; ".join(lines)

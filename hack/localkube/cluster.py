@@ -211,8 +211,8 @@ class Cluster:
                 if owner is not None:
                     resident = int((entry / "statm").read_text().split()[1])
                     totals[owner] += resident * os.sysconf("SC_PAGE_SIZE") // 2**20
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it ended while we looked
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                continue  # it ended while we looked, or is none of ours
         return totals
 
     def _ready_nodes(self) -> list[str]:

@@ -1,0 +1,101 @@
+"""The recipe of the operator's own image."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.images.archive import drop_unused, write_archive
+from hack.images.buildah import Buildah
+from hack.images.cache import fingerprint, fingerprint_files
+from hack.images.names import REGISTRY, ImageSet
+from hack.images.recipe import Built
+from hack.images.run import step
+
+IMAGE = f"{REGISTRY}/slurm-operator:dev"
+
+#: What the Dockerfile copies.
+_CONTEXT = (
+    "containers/operator",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "requirements/runtime.txt",
+    "slinky_operator",
+    "slurm_client",
+    "api/slinky_api",
+)
+_CA_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+_CA_DEFAULT = "/etc/ssl/certs/ca-certificates.crt"
+#: Settings of the host's pip that say where packages come from. They differ between machines, so they are no input.
+_PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy")
+
+
+@dataclass(frozen=True)
+class OperatorRecipe:
+    """The operator's image.
+
+    Attributes
+    ----------
+    repository
+        Root of the source tree.
+    one
+        The set.
+    """
+
+    repository: Path
+    one: ImageSet
+
+    def inputs(self) -> str:
+        """Fingerprint of all files the Dockerfile copies."""
+        return fingerprint_files(self.repository, [self.repository / name for name in _CONTEXT])
+
+    def build(self, buildah: Buildah, target: Path) -> Built:
+        """Build and pack. The host's certificates and pip settings are lent to the build as secrets."""
+        secrets = {"ca": ca_bundle(os.environ)}
+        settings = buildah.folder / "pip.conf"
+        settings.write_text(pip_settings(_pip_config_list()))
+        secrets["pip"] = settings
+        with step("operator image", buildah.runner.progress):
+            buildah.build(
+                IMAGE,
+                self.repository / "containers/operator/Dockerfile",
+                self.repository,
+                secrets={name: path for name, path in secrets.items() if path.exists()},
+            )
+        settings.unlink()
+        with step("pack operator", buildah.runner.progress):
+            layout = buildah.folder / "layout-operator"
+            buildah.push_layout([IMAGE], layout)
+            drop_unused(layout)
+            write_archive(layout, {IMAGE: [IMAGE]}, target / f"{self.one.name}.tar")
+        return Built([IMAGE])
+
+
+def ca_bundle(environ: Mapping[str, str]) -> Path:
+    """Path of the certificates this machine trusts, which may include a private authority."""
+    return Path(next((environ[name] for name in _CA_VARIABLES if environ.get(name)), _CA_DEFAULT))
+
+
+def _pip_config_list() -> str:
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # No pip here: then there are no settings of it either.
+    return done.stdout if done.returncode == 0 else ""
+
+
+def pip_settings(config_list: str) -> str:
+    """Make a pip.conf out of what ``pip config list`` prints, with only what says where packages come from."""
+    lines = ["[global]"]
+    for line in config_list.splitlines():
+        name, _, value = line.partition("=")
+        setting = name.rpartition(".")[2]
+        if setting in _PIP_SETTINGS:
+            # A list is printed with its line breaks escaped.
+            text = value.strip("'").encode().decode("unicode_escape")
+            lines.append(f"{setting} = " + "\n    ".join(text.split()))
+    return "\n".join(lines) + "\n"

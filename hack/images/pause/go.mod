@@ -1,0 +1,3 @@
+module localhost/slinky/pause
+
+go 1.24

@@ -1,0 +1,39 @@
+"""Trees with all Slurm daemons of one version, for tests that run real daemons in a chroot without Kubernetes.
+
+The trees are shared: leave them unchanged. Whoever has to write mounts an overlay over one, or binds folders of their
+own over ``/etc/slurm``, ``/run``, ``/var/spool`` and ``/var/lib/slurm`` in a mount namespace of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from hack.images.build import folder
+from hack.images.names import slurm_set
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def ensure(slurm: str, progress: Callable[[str], None] = _to_stderr) -> Path:
+    """Give the tree of a Slurm version, building it if it is not in the cache.
+
+    It holds slurmctld, slurmd, slurmrestd, slurmdbd, sackd and the client commands. The version in it is what
+    ``hack.images.build.slurm_version`` says.
+
+    Parameters
+    ----------
+    slurm
+        The series, ``24.11`` or ``26.05``.
+    progress
+        Takes lines for people.
+
+    Raises
+    ------
+    ImagesError
+        One of its kinds.
+    """
+    return folder(slurm_set(slurm), progress) / "rootfs"

@@ -1,0 +1,91 @@
+"""The recipe of the Slurm images: one archive with all daemons, and one tree with all of them for tests."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.images.archive import drop_unused, write_archive
+from hack.images.buildah import Buildah
+from hack.images.cache import fingerprint, fingerprint_files
+from hack.images.errors import ImagesError
+from hack.images.names import REGISTRY, SLURM_IMAGES, ImageSet, moved_notice, parse_version, slurm_tags
+from hack.images.recipe import Built
+from hack.images.run import step
+
+#: debootstrap does not look at the date either, and a local mirror of unstable is soon past its own.
+_APT_OPTIONS = "-o Acquire::Check-Valid-Until=false"
+
+
+@dataclass(frozen=True)
+class SlurmRecipe:
+    """Images of one Slurm version.
+
+    Attributes
+    ----------
+    repository
+        Root of the source tree.
+    one
+        The set.
+    """
+
+    repository: Path
+    one: ImageSet
+
+    @property
+    def _context(self) -> Path:
+        return self.repository / "containers" / "slurm"
+
+    def inputs(self) -> str:
+        """Fingerprint of the build context and the list of images."""
+        return fingerprint([fingerprint_files(self.repository, [self._context]), *SLURM_IMAGES, _APT_OPTIONS])
+
+    def build(self, buildah: Buildah, target: Path) -> Built:
+        """Build all stages, copy the tree with all daemons, ask it for its version, pack the archive."""
+        if self.one.suite is None or self.one.slurm is None:
+            raise ImagesError(f"{self.one.name} is no Slurm set")
+        progress = buildah.runner.progress
+        stages = {stage: f"{REGISTRY}/{stage}:{self.one.slurm}" for stage in (*SLURM_IMAGES, "slurm-all")}
+        packages = f"{REGISTRY}/packages:{self.one.slurm}"
+        with step(f"Slurm images from Debian {self.one.suite}", progress):
+            for stage, image in {"packages": packages, **stages}.items():
+                buildah.build(
+                    image,
+                    self._context / "Dockerfile",
+                    self._context,
+                    target=stage,
+                    arguments={"DEBIAN_SUITE": self.one.suite, "APT_OPTIONS": _APT_OPTIONS},
+                    # buildah 1.28 cannot bind from a stage it took from its cache; from an image it can.
+                    images={"packages": packages} if stage != "packages" else {},
+                )
+        rootfs = target / "rootfs"
+        with buildah.mounted(stages["slurm-all"]) as tree:
+            buildah.runner.run("copy the tree", ["cp", "--archive", str(tree), str(rootfs)])
+        actual = read_version(rootfs)
+        layout = buildah.folder / f"layout-{self.one.name}"
+        names = {
+            stages[stage]: [f"{REGISTRY}/{stage}:{tag}" for tag in slurm_tags(self.one.slurm, actual)]
+            for stage in SLURM_IMAGES
+        }
+        with step(f"pack {self.one.name}", progress):
+            buildah.push_layout(list(names), layout)
+            drop_unused(layout)
+            write_archive(layout, names, target / f"{self.one.name}.tar")
+        notice = moved_notice(self.one.slurm, actual, self.one.suite)
+        return Built([name for each in names.values() for name in each], actual, [notice] if notice else [])
+
+
+def read_version(rootfs: Path) -> str:
+    """Ask the slurmctld in a tree for its version.
+
+    Raises
+    ------
+    ImagesError
+        It does not run, or says something else.
+    """
+    command = ["chroot", str(rootfs), "/usr/sbin/slurmctld", "-V"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ImagesError(f"slurmctld -V in {rootfs} ended with {done.returncode}: {done.stderr.strip()}")
+    return parse_version(done.stdout)

@@ -1,0 +1,208 @@
+"""Names of everything that belongs to a Cluster: objects, host names, ports, paths, users.
+
+Both controllers read names from here, so that a slurmd pod finds its slurmctld without either controller knowing the
+other. Where the user names an object of their own (`auth.slurmKeyRef` and the like), that name wins.
+
+Lengths: the API holds the name of a managed Cluster to 40 characters; with the longest suffix here, `-auth-slurm`,
+every name stays a DNS label, and so does `<cluster>-controller-0`, which is a host name. The label
+`controller-revision-hash`, which Kubernetes makes of a StatefulSet's name, stays within its 63 characters too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+
+# Ports
+
+SLURMCTLD_PORT: Final = 6817
+SLURMD_PORT: Final = 6818
+SLURMDBD_PORT: Final = 6819
+SLURMRESTD_PORT: Final = 6820
+AGENT_PORT: Final = 6880
+"""Where the agent beside slurmctld tells what is mounted."""
+
+SRUN_PORTS: Final = (60001, 60063)
+"""`SrunPortRange`: where srun listens for the steps it started, first and last."""
+
+# Users and groups
+
+SLURM_UID: Final = 64030
+"""User and group `slurm` of the Debian packages: slurmctld, slurmdbd, sackd."""
+
+NOBODY: Final = 65534
+"""User and group of slurmrestd, which runs neither as root nor as SlurmUser."""
+
+# Paths inside pods
+
+CONF_FOLDER: Final = "/etc/slurm"
+"""Configuration, and keys beside it."""
+
+RUN_FOLDER: Final = "/run"
+"""Pid files and sockets."""
+
+STATE_FOLDER: Final = "/var/spool/slurmctld"
+"""`StateSaveLocation`."""
+
+SPOOL_FOLDER: Final = "/var/spool/slurmd"
+"""`SlurmdSpoolDir`."""
+
+SLURM_KEY: Final = "slurm.key"
+"""The key of auth/slurm: its name in our Secret, and as a file in `CONF_FOLDER`."""
+
+SLURM_JWKS: Final = "slurm.jwks"
+"""The same as a key set, in which keys can be replaced one after the other."""
+
+JWT_KEY: Final = "jwt.key"
+"""The HS256 key of auth/jwt: its name in our Secret, and as a file in `CONF_FOLDER`."""
+
+JWT_KEY_OF_USERS: Final = "jwt_hs256.key"
+"""Its name in a Secret of the user's that names no key."""
+
+CONTROLLER_CONTAINER: Final = "slurmctld"
+AGENT_CONTAINER: Final = "agent"
+RESTAPI_CONTAINER: Final = "slurmrestd"
+
+# Values of `app.kubernetes.io/component`
+
+COMPONENT_CONTROLLER: Final = "controller"
+COMPONENT_RESTAPI: Final = "restapi"
+COMPONENT_CONFIG: Final = "config"
+COMPONENT_AUTH: Final = "auth"
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Where a key is kept, and which file it becomes."""
+
+    secret: str
+    """Name of the Secret, in the Cluster's namespace."""
+
+    key: str
+    """Key within it."""
+
+    file: str
+    """Name of the file it is to be mounted as, in `CONF_FOLDER`."""
+
+    generated: bool
+    """Whether the operator makes it; otherwise it is the user's, and may be missing."""
+
+
+def controller(cluster: str) -> str:
+    """Name of the StatefulSet of slurmctld and of its headless Service."""
+    return f"{cluster}-controller"
+
+
+def controller_pod(cluster: str) -> str:
+    """Name of slurmctld's pod, which is its host name too."""
+    return f"{controller(cluster)}-0"
+
+
+def controller_host(cluster: str, namespace: str) -> str:
+    """Host name under which slurmctld is found from every pod, whatever the cluster's domain is called.
+
+    It ends in `.svc`: the search list that the kubelet writes into each pod's resolv.conf adds the domain.
+    """
+    return f"{controller_pod(cluster)}.{controller(cluster)}.{namespace}.svc"
+
+
+def restapi(cluster: str) -> str:
+    """Name of the Deployment of slurmrestd and of its Service."""
+    return f"{cluster}-restapi"
+
+
+def restapi_url(cluster: str, namespace: str) -> str:
+    """Base URL of a managed Cluster's slurmrestd."""
+    return f"http://{restapi(cluster)}.{namespace}.svc:{SLURMRESTD_PORT}"
+
+
+def config(cluster: str) -> str:
+    """Name of the ConfigMap with slurm.conf and its family."""
+    return f"{cluster}-config"
+
+
+def slurm_key_secret(cluster: str) -> str:
+    """Name of the Secret with the generated key of auth/slurm."""
+    return f"{cluster}-auth-slurm"
+
+
+def jwt_key_secret(cluster: str) -> str:
+    """Name of the Secret with the generated key of auth/jwt."""
+    return f"{cluster}-auth-jwt"
+
+
+def node_service(cluster: str) -> str:
+    """Name of the headless Service all slurmd pods of a Cluster share, so that they find each other by name."""
+    return f"{cluster}-nodes"
+
+
+def disruption_budget(cluster: str) -> str:
+    """Name of the PodDisruptionBudget over all slurmd pods of a Cluster that may hold jobs."""
+    return f"{cluster}-jobs"
+
+
+def slurm_key(cluster: Cluster) -> KeySource | None:
+    """Where the key of auth/slurm is; `None` for a Cluster elsewhere that does not say."""
+    ref = cluster.spec.auth.slurm_key_ref
+    if ref is not None:
+        key = ref.key or SLURM_KEY
+        return KeySource(ref.name, key, SLURM_JWKS if key.endswith(".jwks") else SLURM_KEY, generated=False)
+    if cluster.spec.external:
+        return None
+    return KeySource(slurm_key_secret(cluster.name), SLURM_KEY, SLURM_KEY, generated=True)
+
+
+def jwt_key(cluster: Cluster) -> KeySource | None:
+    """Where the HS256 key of auth/jwt is; `None` for a Cluster elsewhere that gives a token instead."""
+    ref = cluster.spec.auth.jwt_key_ref
+    if ref is not None:
+        return KeySource(ref.name, ref.key or JWT_KEY_OF_USERS, JWT_KEY, generated=False)
+    if cluster.spec.external:
+        return None
+    return KeySource(jwt_key_secret(cluster.name), JWT_KEY, JWT_KEY, generated=True)
+
+
+def conf_server(cluster: Cluster) -> str | None:
+    """`host:port` that `slurmd --conf-server` asks for its configuration.
+
+    `None` for a Cluster elsewhere that does not say where its slurmctld is (`controller.external`).
+    """
+    if not cluster.spec.external:
+        return f"{controller_host(cluster.name, cluster.namespace)}:{SLURMCTLD_PORT}"
+    endpoint = cluster.spec.controller.external
+    if endpoint is None:
+        return None
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"{host}:{endpoint.port or SLURMCTLD_PORT}"
+
+
+def server(cluster: Cluster) -> str:
+    """Base URL of a Cluster's slurmrestd, without a slash at its end."""
+    if cluster.spec.server is not None:
+        return cluster.spec.server.rstrip("/")
+    return restapi_url(cluster.name, cluster.namespace)
+
+
+def common_labels(cluster: Cluster, component: str) -> dict[str, str]:
+    """Labels of every object that belongs to a Cluster; ownership is decided by the uid among them."""
+    return {
+        labels.LABEL_APP_NAME: "slurm",
+        labels.LABEL_APP_INSTANCE: cluster.name,
+        labels.LABEL_APP_COMPONENT: component,
+        labels.LABEL_APP_PART_OF: "slurm",
+        labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
+        labels.LABEL_CLUSTER_NAME: cluster.name,
+        labels.LABEL_CLUSTER_UID: cluster.uid,
+    }
+
+
+def selector_labels(cluster: Cluster, component: str) -> dict[str, str]:
+    """The part of `common_labels` that pods are selected by: no uid, since selectors cannot be changed later."""
+    return {
+        labels.LABEL_APP_NAME: "slurm",
+        labels.LABEL_APP_INSTANCE: cluster.name,
+        labels.LABEL_APP_COMPONENT: component,
+    }

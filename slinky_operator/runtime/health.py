@@ -59,9 +59,9 @@ class HealthServer:
         app.router.add_get("/healthz", self._answer_live)
         app.router.add_get("/readyz", self._answer_ready)
         app.router.add_get("/metrics", self._answer_metrics)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self.port, shutdown_timeout=1.0)
+        site = web.TCPSite(self._runner, self._host, self.port)
         await site.start()
         self.port = self._runner.addresses[0][1]
         logger.info("health and metrics on port %d", self.port)

@@ -41,7 +41,7 @@ class Supervisor:
         self._crash: asyncio.Future[TaskCrashed] | None = None
         self._stopping: set[str] = set()
 
-    def start(self, name: str, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def start(self, name: str, body: Coroutine[Any, Any, None]) -> None:
         """Run `body` until it is stopped; names are unique among running tasks."""
         if name in self._tasks:
             body.close()
@@ -49,7 +49,6 @@ class Supervisor:
         task = asyncio.get_running_loop().create_task(body, name=name)
         self._tasks[name] = task
         task.add_done_callback(lambda done: self._ended(name, done))
-        return task
 
     async def wait(self, stop: asyncio.Event | None = None) -> None:
         """Return when `stop` is set.

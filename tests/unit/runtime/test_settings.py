@@ -1,0 +1,45 @@
+"""Flags win over the environment, and nonsense is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from slinky_operator.settings import Settings, SettingsError
+
+
+def test_defaults_need_nothing() -> None:
+    settings = Settings.load([], {})
+    assert settings.namespaces == ()
+    assert settings.leader_election
+    assert settings.identity != Settings.load([], {}).identity
+
+
+def test_flags_win_over_the_environment() -> None:
+    settings = Settings.load(
+        ["--namespaces", "a, b,a", "--no-leader-election"],
+        {"SLURM_OPERATOR_NAMESPACES": "c", "SLURM_OPERATOR_HEALTH_PORT": "9000", "SLURM_OPERATOR_LOG_LEVEL": "debug"},
+    )
+    assert settings.namespaces == ("a", "b")
+    assert not settings.leader_election
+    assert settings.health_port == 9000
+    assert settings.log_level == "DEBUG"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--health-port", "http"], "--health-port"),
+        (["--log-format", "xml"], "--log-format"),
+        (["--nodeset-workers", "0"], "--nodeset-workers"),
+        (["--lease-duration", "5"], "lease_renew_deadline"),
+        (["--node-poll-interval", "60"], "node_poll_interval"),
+    ],
+)
+def test_nonsense_is_refused_by_name(arguments: list[str], words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        Settings.load(arguments, {})
+
+
+def test_every_setting_is_documented() -> None:
+    assert all(field.description for field in Settings.model_fields.values())
+    assert "SLURM_OPERATOR_" in Settings.parser().format_help()

@@ -57,6 +57,7 @@ __all__ = [
     "VolumeClaim",
     "cel",
     "cel_string",
+    "format_duration",
     "parse_duration",
 ]
 
@@ -200,10 +201,18 @@ _CONTROL: Final = ((0x00, 0x08), (0x0A, 0x1F), (0x7F, 0x7F), (0x85, 0x85), (0x20
 _CONTROL_BUT_NEWLINE: Final = ((0x00, 0x08), (0x0B, 0x1F), *_CONTROL[2:])
 
 
+# The price of a rule grows with the length of its expression, so code points are written as short as can be.
+_TWO_DIGITS: Final = 0xFF
+
+
+def _re2(code: int) -> str:
+    return f"\\x{code:02x}" if code <= _TWO_DIGITS else f"\\x{{{code:x}}}"
+
+
 def _without(ranges: tuple[tuple[int, int], ...], more: str, blank: str, message: str) -> Rule:
     """Refuse code points, and a backslash at the end even where blanks follow it."""
     # RE2 and Python write code points differently, so the class is written for the one and looped over for the other.
-    characters = "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in ranges) + more
+    characters = "".join(_re2(low) if low == high else f"{_re2(low)}-{_re2(high)}" for low, high in ranges) + more
     refused = rf"[{characters}]|\\[{blank}]*$"
 
     def holds(text: str) -> bool:
@@ -428,6 +437,12 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(seconds=seconds)
 
 
+def format_duration(duration: timedelta) -> str:
+    """Write a duration as Kubernetes does; what is below a millisecond is lost."""
+    milliseconds = duration // timedelta(milliseconds=1)
+    return f"{milliseconds}ms" if milliseconds % 1000 else f"{milliseconds // 1000}s"
+
+
 def _to_duration(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 
@@ -435,7 +450,7 @@ def _to_duration(value: object) -> object:
 Duration = Annotated[
     timedelta,
     BeforeValidator(_to_duration),
-    PlainSerializer(lambda value: f"{value.total_seconds():g}s", return_type=str, when_used="json"),
+    PlainSerializer(format_duration, return_type=str, when_used="json"),
     Keywords({"type": "string", "maxLength": 64, "pattern": f"^{_DURATION}$"}, replace=True),
 ]
 

@@ -1,0 +1,237 @@
+"""Clusters and NodeSets as they are read, and what is said of those that cannot be."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus
+from slinky_api.v1alpha1.cluster import ClusterStatus
+from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.nodeset import OnTimeout, ScalingMode
+
+ROOT = Path(__file__).parents[3]
+SAMPLES = [
+    pytest.param(obj, id=f"{path.relative_to(ROOT / 'config/samples')}:{obj['kind']}")
+    for path in sorted((ROOT / "config/samples").rglob("*.yaml"))
+    for obj in yaml.safe_load_all(path.read_text())
+]
+
+
+def cluster(name: str = "slurm", **spec: Any) -> Cluster:
+    return Cluster.parse({"kind": "Cluster", "metadata": {"name": name, "namespace": "ns"}, "spec": spec})
+
+
+def nodeset(name: str = "compute", **spec: Any) -> NodeSet:
+    metadata = {"name": name, "namespace": "ns"}
+    return NodeSet.parse({"kind": "NodeSet", "metadata": metadata, "spec": {"clusterName": "slurm", **spec}})
+
+
+@pytest.mark.parametrize("obj", SAMPLES)
+def test_every_sample_is_read(obj: dict[str, Any]) -> None:
+    model = Cluster if obj["kind"] == "Cluster" else NodeSet
+    read = model.parse(obj)
+    assert read.name == obj["metadata"]["name"]
+
+
+def test_an_empty_spec_is_a_cluster() -> None:
+    read = cluster()
+    assert not read.spec.external
+    assert read.slurm_name == "ns_slurm"
+    assert read.spec.restapi.replicas == 1
+    assert read.spec.controller.persistence.size == "4Gi"
+    assert read.spec.token_lifetime == timedelta(minutes=15)
+    assert read.spec.accounting is None
+
+
+def test_no_spec_at_all_is_a_cluster_too() -> None:
+    assert Cluster.parse({"metadata": {"name": "a"}}).spec == cluster().spec
+
+
+def test_a_long_namespace_leaves_the_slurm_name_to_the_cluster() -> None:
+    read = Cluster.parse({"metadata": {"name": "slurm", "namespace": "n" * 60}, "spec": {}})
+    assert read.slurm_name == "slurm"
+    assert cluster(clusterName="lab").slurm_name == "lab"
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "key"),
+    [
+        ("tok", "tok", "auth-token"),
+        ({"name": "tok"}, "tok", "auth-token"),
+        ({"name": "tok", "key": "k"}, "tok", "k"),
+    ],
+)
+def test_the_token_is_named_as_in_any_release(given: object, name: str, key: str) -> None:
+    token = cluster(server="http://a:6820", token={"secretRef": given}).spec.token
+    assert token is not None
+    assert (token.secret_name, token.secret_key) == (name, key)
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_the_ca_bundle_is_pem_or_base64_of_it(encoded: bool) -> None:
+    pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    given = base64.b64encode(pem.encode()).decode() if encoded else pem
+    assert cluster(server="https://a", token={"secretRef": "t"}, caBundle=given).spec.ca_pem == pem
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "reason"),
+    [
+        ({"server": ""}, "spec.server", "at most|1 to 2048|URL"),
+        ({"server": "a:6820"}, "spec.server", "must be a URL"),
+        ({"server": "http://a"}, "spec", "token is required"),
+        ({"server": "http://a", "token": {"secretRef": "t"}, "partitions": []}, "spec", "partitions belongs to"),
+        ({"server": "http://a", "token": {"secretRef": "t"}, "extraConf": "A=1"}, "spec", "extraConf belongs to"),
+        ({"token": {"secretRef": "t"}}, "spec", "token belongs to"),
+        ({"controller": {"external": {"host": "h"}}}, "spec", "controller.external belongs to"),
+        ({"server": "http://a", "token": {"secretRef": 5}}, "spec.token.secretRef", "valid dictionary"),
+        ({"server": "http://a", "token": {"secretRef": {"key": "k"}}}, "spec.token.secretRef.name", "required"),
+        ({"server": "http://a", "token": {"secretRef": "t"}, "caBundle": "x"}, "spec.caBundle", "must be certificates"),
+        ({"partitions": [{"name": "p"}, {"name": "default"}]}, "spec.partitions[1].name", "must not be 'default'"),
+        ({"partitions": [{"name": "p", "config": "a\nb"}]}, "spec.partitions[0].config", "must be one line"),
+        ({"configFiles": {"slurm.conf": ""}}, "spec.configFiles", "use extraConf"),
+        ({"accounting": {"database": {"host": "h"}, "external": {"host": "h"}}}, "spec.accounting", "only one of"),
+        ({"identity": {"sssd": {"confRef": {"name": "a"}}, "passwd": {"configMapRef": {"name": "b"}}}},
+         "spec.identity", "only one"),
+        ({"restapi": {"replicas": -1}}, "spec.restapi.replicas", "greater than or equal to 0"),
+        ({"auth": {"tokenLifetime": "soon"}}, "spec.auth.tokenLifetime", "must be a duration"),
+    ],
+)  # fmt: skip
+def test_a_cluster_that_cannot_be_says_where_and_why(spec: dict[str, Any], field: str, reason: str) -> None:
+    with pytest.raises(InvalidObjectError, match=reason) as caught:
+        cluster(**spec)
+    error = caught.value
+    assert (error.kind, error.namespace, error.name, error.field) == ("Cluster", "ns", "slurm", field)
+
+
+def test_minting_from_a_key_needs_no_token() -> None:
+    assert cluster(server="http://a", auth={"jwtKeyRef": {"name": "k"}}).spec.external
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "field", "reason"),
+    [
+        ("compute", {"replicas": -1}, "spec.replicas", "greater than or equal to 0"),
+        ("compute", {"replicas": 70_000}, "spec.replicas", "less than or equal to 65536"),
+        ("default", {}, "", "must not be 'default'"),
+        ("all", {}, "", "must not be 'default' or 'all'"),
+        ("a.b", {}, "", "DNS label"),
+        ("a" * 58, {}, "", "at most 57"),
+        ("compute", {"clusterName": None}, "spec.clusterName", "valid string"),
+        ("compute", {"partition": {"config": "a\nNodeName=x"}}, "spec.partition.config", "must be one line"),
+        ("compute", {"features": ["a", "b,c"]}, "spec.features[1]", "one word"),
+        ("compute", {"gres": "gpu:1\nb"}, "spec.gres", "must be a list like"),
+        ("compute", {"scalingMode": "Deployment"}, "spec.scalingMode", "StatefulSet"),
+        ("compute", {"drain": {"onTimeout": "Kill"}}, "spec.drain.onTimeout", "Wait"),
+        ("compute", {"updateStrategy": {"rollingUpdate": {"maxUnavailable": "x"}}},
+         "spec.updateStrategy.rollingUpdate.maxUnavailable", "percentage"),
+        ("compute", {"template": "text"}, "spec.template", "valid dictionary"),
+    ],
+)  # fmt: skip
+def test_a_nodeset_that_cannot_be_says_where_and_why(name: str, spec: dict[str, Any], field: str, reason: str) -> None:
+    with pytest.raises(InvalidObjectError, match=reason) as caught:
+        nodeset(name, **spec)
+    error = caught.value
+    assert (error.kind, error.namespace, error.name, error.field) == ("NodeSet", "ns", name, field)
+    assert str(error).startswith(f"NodeSet ns/{name}: ")
+
+
+def test_all_problems_are_told() -> None:
+    with pytest.raises(InvalidObjectError) as caught:
+        nodeset(replicas=-1, weight=-1)
+    assert [problem.field for problem in caught.value.problems] == ["spec.replicas", "spec.weight"]
+
+
+@pytest.mark.parametrize("obj", [{}, {"metadata": None}, {"metadata": {"name": "a"}, "spec": []}])
+def test_rubbish_is_an_invalid_object_and_nothing_else(obj: dict[str, Any]) -> None:
+    with pytest.raises(InvalidObjectError):
+        NodeSet.parse(obj)
+
+
+def test_another_kind_is_refused_by_name() -> None:
+    with pytest.raises(InvalidObjectError, match=r"is slinky\.slurm\.net/v1alpha1 Cluster, not"):
+        NodeSet.parse({"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "Cluster", "metadata": {"name": "a"}})
+    with pytest.raises(InvalidObjectError, match="v1beta1"):
+        NodeSet.parse({"apiVersion": "slinky.slurm.net/v1beta1", "kind": "NodeSet", "metadata": {"name": "a"}})
+
+
+def test_fields_of_a_newer_version_are_ignored() -> None:
+    assert nodeset(replicas=2, fromTheFuture={"a": 1}) == nodeset(replicas=2)
+
+
+def test_fragments_are_kept_as_they_are() -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"newField": [1, {"x": None}]}}
+    assert nodeset(template=template).spec.template == template
+    resources = nodeset(resources={"limits": {"cpu": 0.5}, "claims": [{"name": "gpu"}]}).spec.resources
+    assert resources is not None
+    assert resources.to_dict() == {"requests": {}, "limits": {"cpu": 0.5}, "claims": [{"name": "gpu"}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "mode"),
+    [
+        ({}, {}, ScalingMode.DAEMON_SET),
+        ({"replicas": 0}, {}, ScalingMode.STATEFUL_SET),
+        ({"replicas": 3}, {}, ScalingMode.STATEFUL_SET),
+        ({"replicas": 3, "scalingMode": "DaemonSet"}, {}, ScalingMode.DAEMON_SET),
+        ({"scalingMode": "StatefulSet"}, {}, ScalingMode.STATEFUL_SET),
+        ({"replicas": 3}, {"scalingMode": "DaemonSet"}, ScalingMode.DAEMON_SET),
+        ({}, {"scalingMode": "StatefulSet"}, ScalingMode.STATEFUL_SET),
+    ],
+)
+def test_the_mode_is_what_was_fixed_else_what_is_asked_for(
+    spec: dict[str, Any], status: dict[str, Any], mode: ScalingMode
+) -> None:
+    read = NodeSet.parse({"metadata": {"name": "a"}, "spec": {"clusterName": "c", **spec}, "status": status})
+    assert read.mode is mode
+
+
+def test_defaults_kill_no_job() -> None:
+    spec = nodeset().spec
+    assert (spec.drain.on_timeout, spec.drain_timeout) == (OnTimeout.WAIT, None)
+    assert spec.update_strategy.rolling_update.max_unavailable == 1
+    assert spec.persistent_volume_claim_retention_policy.when_scaled == "Retain"
+    assert spec.workload_disruption_protection
+
+
+def test_models_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        nodeset().spec.replicas = 3
+
+
+def test_counts_stand_under_the_names_of_both_generations() -> None:
+    status = NodeSetStatus.counted(
+        desired=8, replicas=7, updated=6, ready=5, available=4, misscheduled=3, idle=2, allocated=1, down=9, drain=10
+    ).to_dict()
+    pairs = {
+        "desired": "desiredNumberScheduled",
+        "replicas": "currentNumberScheduled",
+        "updatedReplicas": "updatedNumberScheduled",
+        "readyReplicas": "numberReady",
+        "availableReplicas": "numberAvailable",
+        "unavailableReplicas": "numberUnavailable",
+        "slurmIdle": "numberIdle",
+        "slurmAllocated": "numberAllocated",
+        "slurmDown": "numberDown",
+        "slurmDrain": "numberDrain",
+    }
+    assert [status[new] for new in pairs] == [status[old] for old in pairs.values()] == [8, 7, 6, 5, 4, 4, 2, 1, 9, 10]
+    assert status["numberMisscheduled"] == 3
+
+
+def test_a_status_is_written_without_nulls_and_read_back() -> None:
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    status = ClusterStatus(
+        is_ready=True, conditions=(Condition(type="Ready", status="True", last_transition_time=now),), last_contact=now
+    )
+    written = status.to_dict()
+    assert written["isReady"] is True
+    assert written["lastContact"] == "2026-01-02T03:04:05Z"
+    assert written["conditions"][0]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
+    assert None not in written.values()
+    assert ClusterStatus.model_validate(written) == status

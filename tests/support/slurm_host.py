@@ -277,7 +277,19 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         if not beside:
             raise SlurmHostError(f"slurmctld has ended\n{self.logs()}")
         result = subprocess.run(
-            ["nsenter", "--target", str(beside[0]), "--mount", "--root", "--", "sh", "-c", "cd / && exec \"$@\"", "sh", *command],
+            [
+                "nsenter",
+                "--target",
+                str(beside[0]),
+                "--mount",
+                "--root",
+                "--",
+                "sh",
+                "-c",
+                'cd / && exec "$@"',
+                "sh",
+                *command,
+            ],
             env=self._environment(),
             input=stdin,
             capture_output=True,
@@ -353,7 +365,6 @@ PartitionName=all Nodes=ALL Default=YES State=UP
             "USERSPEC": userspec,
             "SLURM_CONF": "/etc/slurm/slurm.conf",
         }
-
 
 
 def free_ports(count: int) -> list[int]:

@@ -1,0 +1,140 @@
+"""The client: all operations on one slurmrestd, and what a caller must know about the connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from slurm_client.operations.jobs import JobOperations
+from slurm_client.operations.nodes import NodeOperations
+from slurm_client.operations.partitions import PartitionOperations
+from slurm_client.operations.service import ServiceOperations
+from slurm_client.session import RetryPolicy, Session
+from slurm_client.tokens import StaticToken
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    import httpx
+
+    from slurm_client.circuit import Circuit, CircuitState
+    from slurm_client.tokens import TokenProvider
+
+__all__ = ["RetryPolicy", "SlurmClient"]
+
+
+class SlurmClient(NodeOperations, JobOperations, PartitionOperations, ServiceOperations):
+    """
+    One slurmrestd.
+
+    Opening it sends nothing: the first call negotiates the data parser, or :meth:`connect` does. All calls raise
+    :class:`~slurm_client.errors.SlurmError` and nothing else, and end within their time limit.
+
+    Parameters
+    ----------
+    base_url
+        ``http://host:port`` or ``https://…``; with ``unix_socket`` any host name will do.
+    token
+        A provider, or a token as text.
+    api_version
+        Data parser to speak, e.g. ``v0.0.42``; the newest common one when absent.
+    timeout
+        Seconds for a call with all its repetitions, unless the call says otherwise.
+    retry
+        How often and how fast calls are repeated that may be.
+    user_name
+        User to act for; slurmctld lets only SlurmUser and root do that.
+    max_concurrency
+        Requests under way at the same time; others wait their turn.
+    circuit
+        When to stop trying; one with its defaults when absent.
+    ca_bundle, client_certificate
+        File of certificates to trust; files of the certificate and key to show.
+    unix_socket
+        Path of the socket slurmrestd listens on.
+    transport
+        An httpx transport to use instead of the network.
+
+    Raises
+    ------
+    ValueError
+        For a URL or a data parser that cannot be used.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: TokenProvider | str,
+        *,
+        api_version: str | None = None,
+        timeout: float = 30.0,
+        retry: RetryPolicy | None = None,
+        user_name: str | None = None,
+        max_concurrency: int = 16,
+        circuit: Circuit | None = None,
+        ca_bundle: str | Path | None = None,
+        client_certificate: tuple[str | Path, str | Path] | None = None,
+        unix_socket: str | Path | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._session = Session(
+            base_url,
+            StaticToken(token) if isinstance(token, str) else token,
+            api_version=api_version,
+            timeout=timeout,
+            retry=retry,
+            user_name=user_name,
+            max_concurrency=max_concurrency,
+            circuit=circuit,
+            ca_bundle=ca_bundle,
+            client_certificate=client_certificate,
+            unix_socket=unix_socket,
+            transport=transport,
+        )
+
+    async def connect(self) -> str:
+        """Negotiate the data parser now, and return it, e.g. ``v0.0.42``."""
+        return await self._session.connect()
+
+    @property
+    def base_url(self) -> str:
+        """Where slurmrestd is."""
+        return self._session.base_url
+
+    @property
+    def api_version(self) -> str | None:
+        """Data parser in use; ``None`` before the first call."""
+        return self._session.api_version
+
+    @property
+    def slurm_version(self) -> str:
+        """Release of the Slurm that answered last, e.g. ``24.11.5``; empty before the first call."""
+        return self._session.release
+
+    @property
+    def circuit(self) -> CircuitState:
+        """Whether calls are tried at all, since when not, and why."""
+        return self._session.circuit.state
+
+    @property
+    def calls(self) -> int:
+        """Requests sent so far."""
+        return self._session.calls
+
+    @property
+    def bytes_received(self) -> int:
+        """Bytes of all bodies received so far."""
+        return self._session.bytes_received
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the client; nothing is sent yet."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

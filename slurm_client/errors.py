@@ -1,0 +1,246 @@
+"""
+Everything that can go wrong with a call to slurmrestd, as one tree.
+
+::
+
+    SlurmError
+    ├── Unreachable            nobody can be asked: slurmrestd or slurmctld is away
+    │   ├── Timeout            no answer within the time the caller gave
+    │   ├── ControllerDown     slurmrestd answers, slurmctld does not
+    │   └── CircuitOpen        not even tried: the last calls failed, and the pause is not over
+    ├── Unauthorized           no token, a bad one, or one that has expired
+    ├── PermissionDenied       the token's user may not do this
+    ├── NotFound               no such node, job, partition, reservation
+    ├── InvalidRequest         Slurm does not accept what was asked
+    │   └── InvalidTransition  ... because of the state the object is in
+    ├── Conflict               refused for now: the object is busy
+    ├── NotSupported           this server's data parser has no such operation or field
+    ├── ServerError            anything else the server holds against itself
+    └── DecodeError            an answer that cannot be understood
+        └── Truncated          ... because it ended too early
+
+No call of this library raises anything else, programming errors and ``asyncio.CancelledError`` apart. How answers are
+mapped to these classes is the business of :mod:`slurm_client.answers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "CircuitOpen",
+    "Conflict",
+    "ControllerDown",
+    "DecodeError",
+    "InvalidRequest",
+    "InvalidTransition",
+    "NotFound",
+    "NotSupported",
+    "PermissionDenied",
+    "Report",
+    "Request",
+    "ServerError",
+    "SlurmError",
+    "Timeout",
+    "Truncated",
+    "Unauthorized",
+    "Unreachable",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The call an error is about: method, and path below the base URL."""
+
+    method: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """
+    One entry of the ``errors`` or ``warnings`` of an answer.
+
+    Parameters
+    ----------
+    description
+        What happened, in the server's words.
+    number
+        Slurm's error number; 0 or ``None`` when it gives none.
+    name
+        Symbol of that number in Slurm's headers, e.g. ``ESLURM_NODES_BUSY``; empty if unknown.
+    error
+        The standard sentence for the number.
+    source
+        Function of the server that reported it, or the field it is about.
+    """
+
+    description: str = ""
+    number: int | None = None
+    name: str = ""
+    error: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        words = [part for part in (self.description, self.error if self.number else "") if part]
+        text = ": ".join(words) or self.error or "unknown error"
+        if self.number:
+            text += f" ({self.name} {self.number})" if self.name else f" ({self.number})"
+        return text
+
+
+class SlurmError(Exception):
+    """
+    A call to slurmrestd did not do what was asked.
+
+    Parameters
+    ----------
+    message
+        One sentence for a person.
+    request
+        The call.
+    status
+        HTTP status of the answer; ``None`` when there was none.
+    reports
+        The ``errors`` of the answer.
+    warnings
+        The ``warnings`` of the answer.
+    body
+        The beginning of an answer that was not understood.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        request: Request | None = None,
+        status: int | None = None,
+        reports: Sequence[Report] = (),
+        warnings: Sequence[Report] = (),
+        body: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.request = request
+        self.status = status
+        self.reports = tuple(reports)
+        self.warnings = tuple(warnings)
+        self.body = body
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.request is not None:
+            parts.append(f"[{self.request}{f' -> {self.status}' if self.status is not None else ''}]")
+        return " ".join(parts)
+
+    @property
+    def report(self) -> Report:
+        """The first report that carries a number, or the first one, or an empty one."""
+        numbered = next((report for report in self.reports if report.number), None)
+        return numbered or (self.reports[0] if self.reports else Report())
+
+    @property
+    def number(self) -> int | None:
+        """Slurm's error number, if it gave one."""
+        return self.report.number
+
+    @property
+    def name(self) -> str:
+        """Symbol of :attr:`number`, e.g. ``ESLURM_NODES_BUSY``."""
+        return self.report.name
+
+    @property
+    def description(self) -> str:
+        """The server's own words."""
+        return self.report.description
+
+    @property
+    def source(self) -> str:
+        """Where in the server it came up, or which field of the request it is about."""
+        return self.report.source
+
+
+class Unreachable(SlurmError):
+    """
+    Nobody could be asked.
+
+    ``sent`` tells whether the request may have been carried out all the same.
+    """
+
+    sent: bool = True
+
+
+class Timeout(Unreachable):
+    """No answer within the time the caller gave; whether the request was carried out is unknown."""
+
+
+class ControllerDown(Unreachable):
+    """slurmrestd answers, and says that slurmctld does not."""
+
+
+class CircuitOpen(Unreachable):
+    """Not tried: the last calls found nobody, and the pause after them is not over yet."""
+
+    sent = False
+
+
+class Unauthorized(SlurmError):
+    """The token is missing, bad or expired, and renewing it once did not help."""
+
+
+class PermissionDenied(SlurmError):
+    """The token is good, but its user may not do this."""
+
+
+class NotFound(SlurmError):
+    """No such object, whatever shape the server gave that answer."""
+
+
+class InvalidRequest(SlurmError):
+    """Slurm does not accept what was asked; asking again will not help."""
+
+
+class InvalidTransition(InvalidRequest):
+    """The object cannot go from its state into the wanted one, e.g. ``RESUME`` on an idle node."""
+
+
+class Conflict(SlurmError):
+    """Refused for now, because the object is busy or exists already."""
+
+
+class NotSupported(SlurmError):
+    """
+    The data parser in use has no such operation or field.
+
+    ``available_in`` names the parsers that have it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        available_in: Sequence[str] = (),
+        request: Request | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message, request=request, status=status)
+        self.available_in = tuple(available_in)
+
+
+class ServerError(SlurmError):
+    """The server failed in a way that has no class of its own."""
+
+
+class DecodeError(SlurmError):
+    """The answer cannot be understood."""
+
+
+class Truncated(DecodeError):
+    """The answer ended before it was complete."""

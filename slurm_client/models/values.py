@@ -1,0 +1,69 @@
+"""
+The few value types that all canonical models share: states, and the marker for "no limit".
+
+Slurm says a state as one base word and any number of flag words, and a number as set, unset or infinite. What the words
+mean for a node or a job is left to the modules of those models.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Infinite(enum.Enum):
+    """Type of :data:`INFINITE`; an enum so that ``is`` narrows the type."""
+
+    INFINITE = "INFINITE"
+
+    def __repr__(self) -> str:
+        return "INFINITE"
+
+
+INFINITE = Infinite.INFINITE
+"""Slurm's "no limit", as opposed to ``None``: not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """
+    A state as Slurm shows it: what the object is doing, and flags beside it.
+
+    Parameters
+    ----------
+    base
+        The base word, e.g. ``IDLE``. A word this library does not know is kept as it came; ``UNKNOWN`` when the
+        answer held no base word at all.
+    flags
+        All other words, unknown ones included.
+    """
+
+    base: str = "UNKNOWN"
+    flags: frozenset[str] = frozenset()
+
+    BASES: ClassVar[frozenset[str]] = frozenset()
+    FLAGS: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Self:
+        """
+        Tell base and flags apart.
+
+        The first known base word wins; without one, the first word that is not a known flag is taken to be a base
+        word of a newer Slurm.
+        """
+        rest = [word.upper() for word in words if word]
+        base = next((word for word in rest if word in cls.BASES), None)
+        if base is None:
+            base = next((word for word in rest if word not in cls.FLAGS), None)
+        return cls(base or "UNKNOWN", frozenset(word for word in rest if word != base))
+
+    def __contains__(self, word: object) -> bool:
+        return word == self.base or word in self.flags
+
+    def __str__(self) -> str:
+        return "+".join([self.base, *sorted(self.flags)])

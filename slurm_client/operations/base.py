@@ -1,0 +1,117 @@
+"""What the operations have in common: the session they call, and lists that say when they were true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from slurm_client import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from slurm_client.answers import Answer, ListOf
+    from slurm_client.session import Session
+
+T = TypeVar("T")
+
+_WITHOUT_UPDATE_TIME = frozenset({"v0.0.40"})
+"""Parsers that document ``update_time`` and refuse every value of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[T]):
+    """
+    A complete list, and the time it speaks of.
+
+    Parameters
+    ----------
+    items
+        All objects, in the server's order.
+    last_update
+        What to give as ``update_time`` next, in seconds since 1970; ``None`` if the server does not say.
+    warnings
+        Reports of the server that are no errors.
+    """
+
+    items: tuple[T, ...]
+    last_update: int | None = None
+    warnings: tuple[errors.Report, ...] = ()
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> T:
+        return self.items[index]
+
+
+class Operations:
+    """Base of all classes of operations."""
+
+    _session: Session
+
+    async def _list(
+        self, operation: str, wanted: ListOf, *, update_time: int | None = None, **options: Any
+    ) -> Listing[Any] | None:
+        """
+        Ask for a list; ``None`` if it has not changed since ``update_time``.
+
+        Asked for changed nodes while the partitions are unchanged, releases before mid-2026 fail with status 500. So
+        a failure of the server is an answer here: something has changed, ask for everything.
+        """
+        if update_time is not None and await self._session.negotiate() in _WITHOUT_UPDATE_TIME:
+            update_time = None
+        options["query"] = {"update_time": update_time, **(options.get("query") or {})}
+        try:
+            answer = await self._session.call(operation, wanted=wanted, **options)
+        except errors.ServerError:
+            if update_time is None:
+                raise
+            options["query"]["update_time"] = None
+            answer = await self._session.call(operation, wanted=wanted, **options)
+        if answer.not_modified:
+            return None
+        if answer.items is None:
+            raise missing(wanted.key, answer, operation)
+        return Listing(tuple(answer.items), answer.last_update, answer.warnings)
+
+    async def _one(self, operation: str, wanted: ListOf, what: str, **options: Any) -> Any:
+        """
+        Ask for one object by its name.
+
+        Servers say "no such object" in four ways: with the number for it, with error number 0, with number 9000, or
+        with an empty list and a warning. All of them are NotFound.
+        """
+        try:
+            answer = await self._session.call(operation, wanted=wanted, **options)
+        except errors.NotFound:
+            raise
+        except (errors.ServerError, errors.InvalidRequest) as error:
+            nothing_said = error.status == 200 and not error.number  # noqa: PLR2004
+            if nothing_said or error.number == 9000:  # noqa: PLR2004
+                raise errors.NotFound(
+                    f"no {what}: {error.message}",
+                    request=error.request,
+                    status=error.status,
+                    reports=error.reports,
+                    warnings=error.warnings,
+                ) from error
+            raise
+        if answer.items is None:
+            raise missing(wanted.key, answer, operation)
+        if not answer.items:
+            raise errors.NotFound(f"no {what}", status=answer.status, warnings=answer.warnings)
+        return answer.items[0]
+
+
+def missing(key: str, answer: Answer, operation: str) -> errors.DecodeError:
+    """Return the error for a good answer without what was asked for; it must not pass for an empty list."""
+    return errors.DecodeError(
+        f"the answer has no {key!r}",
+        request=errors.Request("", operation),
+        status=answer.status,
+        warnings=answer.warnings,
+    )

@@ -1,0 +1,146 @@
+"""Calls about nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, overload
+
+from slurm_client import errors, wire
+from slurm_client.answers import ListOf
+from slurm_client.decode import objects
+from slurm_client.operations.base import Listing, Operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from slurm_client.models import Node
+
+__all__ = ["NodeOperations"]
+
+_NODES = ListOf("nodes", objects.node)
+
+
+class NodeOperations(Operations):
+    """List, get, update, create and delete nodes."""
+
+    @overload
+    async def nodes(self, *, timeout: float | None = None) -> Listing[Node]: ...
+
+    @overload
+    async def nodes(self, update_time: int | None, *, timeout: float | None = None) -> Listing[Node] | None: ...
+
+    async def nodes(self, update_time: int | None = None, *, timeout: float | None = None) -> Listing[Node] | None:
+        """
+        Return all nodes.
+
+        Parameters
+        ----------
+        update_time
+            ``last_update`` of an earlier list; the answer is then ``None`` if nothing has changed since.
+        timeout
+            Seconds; the client's when absent.
+        """
+        return await self._list("get_nodes", _NODES, update_time=update_time, timeout=timeout)
+
+    async def node(self, name: str, *, timeout: float | None = None) -> Node:
+        """Return one node; NotFound if there is none of that name."""
+        found: Node = await self._one(
+            "get_node", _NODES, f"node {name}", path={"node_name": _plain(name)}, timeout=timeout
+        )
+        return found
+
+    async def update_nodes(
+        self,
+        names: Iterable[str],
+        *,
+        state: str | Sequence[str] | None = None,
+        reason: str | None = None,
+        comment: str | None = None,
+        extra: str | None = None,
+        features: Sequence[str] | None = None,
+        active_features: Sequence[str] | None = None,
+        gres: str | None = None,
+        weight: int | None = None,
+        address: str | None = None,
+        hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """
+        Change many nodes alike, in one call where the data parser has one (v0.0.42 and newer).
+
+        The server goes through the names in order and stops at the first it does not know: then NotFound is raised,
+        and the nodes before it have been changed. Name known nodes, and read back. With older parsers one call is
+        made for each node, and the same holds.
+
+        Parameters
+        ----------
+        names
+            Node names. Nothing is sent for none.
+        state
+            What to do: ``DRAIN``, ``UNDRAIN``, ``RESUME``, ``DOWN``, ``POWER_DOWN`` …
+        reason
+            Why; Slurm notes the token's user with it.
+        comment, extra, features, active_features, gres, weight, address, hostname
+            New values; ``None`` leaves them alone.
+        """
+        wanted = list(dict.fromkeys(_plain(name) for name in names))
+        body: dict[str, Any] = {
+            "state": [state] if isinstance(state, str) else list(state) if state is not None else None,
+            "reason": reason,
+            "comment": comment,
+            "extra": extra,
+            "features": list(features) if features is not None else None,
+            "features_act": list(active_features) if active_features is not None else None,
+            "gres": gres,
+            "weight": {"set": True, "infinite": False, "number": weight} if weight is not None else None,
+            "address": [address] if address is not None else None,
+            "hostname": [hostname] if hostname is not None else None,
+        }
+        body = {key: value for key, value in body.items() if value is not None}
+        if not wanted or not body:
+            return
+        if len(wanted) == 1:
+            await self._session.call("post_node", path={"node_name": wanted[0]}, body=body, timeout=timeout)
+            return
+        version = await self._session.negotiate()
+        if version in wire.parsers_with("post_nodes"):
+            await self._session.call("post_nodes", body={"name": wanted, **body}, timeout=timeout)
+            return
+        results = await asyncio.gather(
+            *(self._session.call("post_node", path={"node_name": name}, body=body, timeout=timeout) for name in wanted),
+            return_exceptions=True,
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def drain_nodes(self, names: Iterable[str], reason: str, *, timeout: float | None = None) -> None:
+        """
+        Let no new job start on these nodes.
+
+        A drain that stands already gets the new reason, whoever set it: read before you write.
+        """
+        await self.update_nodes(names, state="DRAIN", reason=reason, timeout=timeout)
+
+    async def undrain_nodes(self, names: Iterable[str], *, timeout: float | None = None) -> None:
+        """Take drains away; no error where there is none, and a node that is down stays down."""
+        await self.update_nodes(names, state="UNDRAIN", timeout=timeout)
+
+    async def resume_nodes(self, names: Iterable[str], *, timeout: float | None = None) -> None:
+        """Bring nodes back from drain *and* down; InvalidTransition on a node that is neither."""
+        await self.update_nodes(names, state="RESUME", timeout=timeout)
+
+    async def down_nodes(self, names: Iterable[str], reason: str, *, timeout: float | None = None) -> None:
+        """Declare nodes dead; their jobs are requeued or fail. One whose slurmd answers may come back by itself."""
+        await self.update_nodes(names, state="DOWN", reason=reason, timeout=timeout)
+
+    async def delete_node(self, name: str, *, timeout: float | None = None) -> None:
+        """Delete the record of a dynamic node; Conflict while a job is on it, NotFound if there is none."""
+        await self._session.call("delete_node", path={"node_name": _plain(name)}, timeout=timeout)
+
+
+def _plain(name: str) -> str:
+    """Refuse what slurmrestd would take for something else than one name."""
+    if not name or any(character in name for character in "/?#,[] \t\r\n"):
+        raise errors.InvalidRequest(f"not a node name: {name!r}")
+    return name

@@ -1,0 +1,460 @@
+"""
+One server, asked with patience: time limits, tokens, retries, the circuit, and which data parser to speak.
+
+The session turns the name of an operation into an answer or an error of ours. What operations there are is in
+:mod:`slurm_client.wire`, what they mean in :mod:`slurm_client.client`; reading answers is in
+:mod:`slurm_client.answers`.
+
+What is repeated: a call that never left (refused connection) always; a call that was sent, only if it reads; a refused
+token, once, with a renewed one; an unknown path, once, after asking again which parsers the server has. Nothing is
+repeated beyond the caller's time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import ssl
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from slurm_client import answers, errors, wire
+from slurm_client.circuit import Circuit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    import httpx
+
+    from slurm_client.answers import Answer, ListOf
+    from slurm_client.tokens import TokenProvider
+
+__all__ = ["RetryPolicy", "Session"]
+
+_log = logging.getLogger("slurm_client")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """
+    How often and how fast a call is repeated that may be repeated.
+
+    Parameters
+    ----------
+    attempts
+        Calls in all; 1 repeats nothing.
+    first_pause, longest_pause
+        Seconds; the pause doubles in between and is drawn at random from its upper half.
+    """
+
+    attempts: int = 3
+    first_pause: float = 0.1
+    longest_pause: float = 2.0
+
+    def pause(self, failed: int, jitter: Callable[[], float]) -> float:
+        """Return the seconds to wait after ``failed`` failed attempts."""
+        full = min(self.longest_pause, self.first_pause * 2 ** (failed - 1))
+        return full * (0.5 + 0.5 * jitter())
+
+
+class Session:
+    """
+    Calls to one slurmrestd. Parameters as for :class:`~slurm_client.client.SlurmClient`.
+
+    Attributes
+    ----------
+    api_version
+        Data parser in use, e.g. ``v0.0.42``; ``None`` before the first negotiation.
+    release
+        Release of the Slurm that answered last, e.g. ``24.11.5``.
+    circuit
+        Whether calls are tried at all, and why not.
+    calls
+        Requests sent, for those who count.
+    bytes_received
+        Bytes of all bodies.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: TokenProvider,
+        *,
+        api_version: str | None = None,
+        timeout: float = 30.0,
+        retry: RetryPolicy | None = None,
+        user_name: str | None = None,
+        max_concurrency: int = 16,
+        circuit: Circuit | None = None,
+        ca_bundle: str | Path | None = None,
+        client_certificate: tuple[str | Path, str | Path] | None = None,
+        unix_socket: str | Path | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        if api_version is not None and api_version not in wire.PARSERS:
+            raise ValueError(f"unknown data parser {api_version}; this library speaks {', '.join(wire.PARSERS)}")
+        self.base_url = base_url.rstrip("/")
+        self._token = token
+        self._pinned = api_version
+        self._timeout = timeout
+        self._retry = retry or RetryPolicy()
+        self._user_name = user_name
+        self._slots = asyncio.Semaphore(max_concurrency)
+        self._jitter = jitter
+        self.circuit = circuit or Circuit()
+        self.api_version: str | None = None
+        self.release = ""
+        self._negotiated_release = ""
+        self._negotiation = asyncio.Lock()
+        self.calls = 0
+        self.bytes_received = 0
+        self._http = _http_client(
+            self.base_url, transport, ca_bundle, client_certificate, unix_socket, max_concurrency, timeout
+        )
+        self._closed = False
+
+    async def close(self) -> None:
+        """Close all connections; calls under way end with Unreachable."""
+        self._closed = True
+        await self._http.aclose()
+
+    async def connect(self) -> str:
+        """Negotiate within the session's time limit and return the data parser."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self.negotiate()
+        except TimeoutError as error:
+            late = errors.Timeout(f"no answer within {self._timeout:g} s", request=errors.Request("", "negotiation"))
+            self.circuit.failed(late)
+            raise late from error
+
+    # calls
+
+    async def call(
+        self,
+        operation: str,
+        *,
+        path: Mapping[str, str | int] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        wanted: ListOf | None = None,
+        timeout: float | None = None,
+        tolerate: Callable[[errors.SlurmError], bool] | None = None,
+    ) -> Answer:
+        """
+        Carry out an operation and return its answer.
+
+        Parameters
+        ----------
+        operation
+            Its name in the specification without prefix and version, e.g. ``get_nodes``.
+        path, query, body
+            Parameters of the path, of the query (``None`` is left out), and the JSON body.
+        wanted
+            The list in the answer that is to be decoded.
+        timeout
+            Seconds for everything, repetitions included; the session's when absent.
+        tolerate
+            Errors inside a readable answer for which this is true are left to the caller.
+
+        Raises
+        ------
+        SlurmError
+            And nothing else.
+        """
+        limit = self._timeout if timeout is None else timeout
+        about = errors.Request("", operation)
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(limit):
+                await self.negotiate()
+                return await self._with_renewals(operation, path, query, body, wanted, tolerate)
+        except TimeoutError as error:
+            late = errors.Timeout(f"no answer within {time.monotonic() - started:.1f} s", request=about)
+            self.circuit.failed(late)
+            raise late from error
+
+    async def _with_renewals(
+        self,
+        operation: str,
+        path: Mapping[str, str | int] | None,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+        wanted: ListOf | None,
+        tolerate: Callable[[errors.SlurmError], bool] | None,
+    ) -> Answer:
+        """Repeat once with a new token, and once with another data parser, if that is what the server refused."""
+        renegotiated = renewed = False
+        while True:
+            version = self.api_version
+            assert version is not None  # noqa: S101 - negotiate() came first
+            endpoint = wire.endpoint(version, operation)
+            try:
+                return await self._with_retries(endpoint, version, path, query, body, wanted, tolerate)
+            except _Refused as refused:
+                if renewed:
+                    raise refused.error from None
+                renewed = True
+                self._token.invalidate(refused.token)
+                if await self._token.token() == refused.token:
+                    raise refused.error from None
+            except _UnknownUrl as unknown:
+                if renegotiated or self._pinned:
+                    raise errors.NotSupported(
+                        f"the server has no {endpoint.method} {endpoint.path} with {version}",
+                        available_in=wire.parsers_with(operation),
+                        request=unknown.request,
+                        status=404,
+                    ) from None
+                renegotiated = True
+                await self.negotiate(again=version)
+
+    async def _with_retries(
+        self,
+        endpoint: wire.Endpoint,
+        version: str,
+        path: Mapping[str, str | int] | None,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+        wanted: ListOf | None,
+        tolerate: Callable[[errors.SlurmError], bool] | None,
+    ) -> Answer:
+        failed = 0
+        while True:
+            try:
+                return await self._once(endpoint, version, path, query, body, wanted, tolerate)
+            except errors.Unreachable as error:
+                failed += 1
+                repeatable = not error.sent or endpoint.is_safe
+                if not repeatable or failed >= self._retry.attempts or isinstance(error, errors.CircuitOpen):
+                    raise
+                # A server that took its time to say that slurmctld is away has already waited for us.
+                if isinstance(error, errors.ControllerDown) and error.status is not None:
+                    raise
+                await asyncio.sleep(self._retry.pause(failed, self._jitter))
+
+    async def _once(
+        self,
+        endpoint: wire.Endpoint,
+        version: str,
+        path: Mapping[str, str | int] | None,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+        wanted: ListOf | None,
+        tolerate: Callable[[errors.SlurmError], bool] | None,
+    ) -> Answer:
+        url = endpoint.url(version, {name: quote(str(value), safe="") for name, value in (path or {}).items()})
+        request = errors.Request(endpoint.method, url)
+        self.circuit.check(request)
+        token = await self._token.token()
+        status, content, content_type = await self._send(request, token, query, body)
+        try:
+            answer = await self._understand(request, status, content, content_type, wanted, tolerate)
+        except errors.Unauthorized as error:
+            self.circuit.succeeded()
+            raise _Refused(error, token) from error
+        except errors.Unreachable as error:
+            self.circuit.failed(error)
+            raise
+        except errors.SlurmError:
+            self.circuit.succeeded()
+            raise
+        self.circuit.succeeded()
+        self._note_release(answer)
+        return answer
+
+    async def _send(
+        self, request: errors.Request, token: str, query: Mapping[str, Any] | None, body: Mapping[str, Any] | None
+    ) -> tuple[int, bytes, str]:
+        """Send one request and return status, body and content type."""
+        import httpx  # noqa: PLC0415 - costs more time to import than all the rest; loaded with the first session
+
+        if self._closed:
+            raise _never_sent(errors.Unreachable("the client is closed", request=request))
+        headers = {"X-SLURM-USER-TOKEN": token, "Accept": "application/json"}
+        if self._user_name is not None:
+            headers["X-SLURM-USER-NAME"] = self._user_name
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = json.dumps(body, separators=(",", ":")).encode()
+        params = {name: str(value) for name, value in (query or {}).items() if value is not None}
+        try:
+            async with self._slots:
+                self.calls += 1
+                response = await self._http.request(
+                    request.method, self.base_url + request.path, params=params, headers=headers, content=content
+                )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            gone = _never_sent(errors.Unreachable(f"cannot connect: {_words(error)}", request=request))
+            self.circuit.failed(gone)
+            raise gone from error
+        except httpx.TimeoutException as error:
+            late = errors.Timeout(f"no answer: {_words(error)}", request=request)
+            self.circuit.failed(late)
+            raise late from error
+        except httpx.DecodingError as error:
+            raise errors.DecodeError(f"cannot unpack the answer: {_words(error)}", request=request) from error
+        except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeError) as error:
+            raise errors.InvalidRequest(f"cannot be sent: {_words(error)}", request=request) from error
+        except (httpx.HTTPError, RuntimeError) as error:
+            # RuntimeError is what httpx says when it was closed in between.
+            broken = errors.Unreachable(f"the connection broke: {_words(error)}", request=request)
+            self.circuit.failed(broken)
+            raise broken from error
+        self.bytes_received += len(response.content)
+        return response.status_code, response.content, response.headers.get("content-type", "")
+
+    async def _understand(
+        self,
+        request: errors.Request,
+        status: int,
+        content: bytes,
+        content_type: str,
+        wanted: ListOf | None,
+        tolerate: Callable[[errors.SlurmError], bool] | None,
+    ) -> Answer:
+        if answers.is_unknown_url(content, status):
+            raise _UnknownUrl(request)
+        good = 200 <= status < 300  # noqa: PLR2004
+        if status in {204, 304} and not content.strip():
+            return answers.Answer(status)
+        try:
+            answer = await answers.read(content, status, request, wanted if good else None)
+        except errors.DecodeError as error:
+            if good:
+                raise
+            raise answers.error_from_text(content, status, request) from error
+        error = answers.error_in(answer, request)
+        if error is not None and not (tolerate is not None and good and tolerate(error)):
+            raise error
+        for warning in answer.warnings:
+            _log.debug("%s: %s", request, warning)
+        return answer
+
+    # which data parser
+
+    async def negotiate(self, *, again: str | None = None) -> str:
+        """
+        Make sure that a data parser is chosen, and return it.
+
+        The newest parser that both sides have is found by asking from the newest downwards. It is asked again when a
+        path is unknown all of a sudden, and when the release in the answers has changed: the server was upgraded.
+
+        Parameters
+        ----------
+        again
+            A parser that is known not to do any more.
+        """
+        if self._fresh(again):
+            return self.api_version or ""
+        async with self._negotiation:
+            if self._fresh(again):
+                return self.api_version or ""
+            candidates = [self._pinned] if self._pinned else sorted(wire.PARSERS, reverse=True)
+            for version in candidates:
+                if await self._serves(version):
+                    if version != self.api_version:
+                        _log.info("%s: Slurm %s, data parser %s", self.base_url, self.release or "?", version)
+                    self.api_version = version
+                    self._negotiated_release = self.release
+                    return version
+            raise errors.NotSupported(
+                f"{self.base_url} serves none of {', '.join(candidates)}", available_in=(), status=404
+            )
+
+    def _fresh(self, again: str | None) -> bool:
+        upgraded = self.release != self._negotiated_release and not self._pinned
+        return self.api_version is not None and self.api_version != again and not upgraded
+
+    async def _serves(self, version: str) -> bool:
+        """Whether the server has this data parser; a ping is answered even while slurmctld is away."""
+        renewed = False
+        while True:
+            try:
+                await self._with_retries(wire.PING, version, None, None, None, None, lambda _: True)
+            except _UnknownUrl:
+                return False
+            except _Refused as refused:
+                if renewed:
+                    raise refused.error from None
+                renewed = True
+                self._token.invalidate(refused.token)
+                if await self._token.token() == refused.token:
+                    raise refused.error from None
+            except errors.ControllerDown:
+                return True
+            else:
+                return True
+
+    def _note_release(self, answer: Answer) -> None:
+        if answer.release:
+            self.release = answer.release
+
+
+class _Refused(errors.SlurmError):
+    """The server refused a token; never leaves the session."""
+
+    def __init__(self, error: errors.Unauthorized, token: str) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.token = token
+
+
+class _UnknownUrl(errors.SlurmError):
+    """The server has no such path; never leaves the session."""
+
+    def __init__(self, request: errors.Request) -> None:
+        super().__init__("unknown path", request=request, status=404)
+
+
+def _never_sent(error: errors.Unreachable) -> errors.Unreachable:
+    error.sent = False
+    return error
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _http_client(
+    base_url: str,
+    transport: httpx.AsyncBaseTransport | None,
+    ca_bundle: str | Path | None,
+    client_certificate: tuple[str | Path, str | Path] | None,
+    unix_socket: str | Path | None,
+    max_concurrency: int,
+    timeout: float,
+) -> httpx.AsyncClient:
+    """Build the one HTTP client of a session: no proxies, no redirects, nothing from the environment."""
+    import httpx  # noqa: PLC0415 - see Session._send
+
+    url = httpx.URL(base_url)
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise ValueError(f"not an http or https URL: {base_url!r}")
+    verify: ssl.SSLContext | bool = False
+    if url.scheme == "https":
+        verify = ssl.create_default_context(cafile=str(ca_bundle) if ca_bundle else None)
+        if client_certificate is not None:
+            certificate, key = client_certificate
+            verify.load_cert_chain(str(certificate), str(key))
+    if transport is None:
+        transport = httpx.AsyncHTTPTransport(
+            verify=verify,
+            uds=str(unix_socket) if unix_socket else None,
+            limits=httpx.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency),
+            trust_env=False,
+        )
+    # The session's own time limit is over everything; this one only notices a dead connection inside a longer limit.
+    return httpx.AsyncClient(transport=transport, timeout=httpx.Timeout(max(timeout, 60.0)), trust_env=False)
+
+
+def joined(values: Sequence[str]) -> str | None:
+    """Return words as slurmrestd takes them in a query; ``None`` for none."""
+    return ",".join(values) or None

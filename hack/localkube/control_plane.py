@@ -89,6 +89,8 @@ def api_server(folder: Path, endpoints: Endpoints, keys: Path, audit_log: Path) 
         f"--service-account-key-file={keys / 'sa.pub'}",
         f"--service-account-signing-key-file={keys / 'sa.key'}",
         f"--service-account-issuer=https://kubernetes.default.svc.{CLUSTER_DOMAIN}",
+        # Nobody resolves the Nodes' names outside their pods.
+        "--kubelet-preferred-address-types=InternalIP",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
         "--allow-privileged=true",

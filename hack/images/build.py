@@ -31,7 +31,9 @@ _PACKING = "1"
 def _recipe(one: ImageSet) -> Recipe:
     if one.slurm is not None:
         return slurm.SlurmRecipe(REPOSITORY, one)
-    return {"busybox": busybox.BusyboxRecipe, "operator": operator.OperatorRecipe}[one.name](REPOSITORY, one)
+    if one.name == "busybox":
+        return busybox.BusyboxRecipe(REPOSITORY, one)
+    return operator.OperatorRecipe(REPOSITORY, one)
 
 
 def _today() -> datetime.date:

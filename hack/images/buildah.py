@@ -122,7 +122,9 @@ class Buildah:
     def push_layout(self, images: Sequence[str], layout: Path) -> None:
         """Write images into one OCI layout folder, each under its own name; layers they share are written once."""
         for image in images:
-            self.runner.run(f"pack {image}", self._command("push", "--quiet", image, f"oci:{layout}:{image}"), self._env)
+            self.runner.run(
+                f"pack {image}", self._command("push", "--quiet", image, f"oci:{layout}:{image}"), self._env
+            )
 
     @contextmanager
     def mounted(self, image: str) -> Iterator[Path]:

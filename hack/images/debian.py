@@ -85,7 +85,7 @@ def require_tools(runner: Runner) -> None:
     except StepFailed as error:
         raise HostToolMissing(tool, package, str(error)) from error
     if not NEWEST_KEYS.exists():
-        raise HostToolMissing(str(NEWEST_KEYS), "debian-archive-keyring", "the newest one here is too old for Debian 13")
+        raise HostToolMissing(str(NEWEST_KEYS), "debian-archive-keyring", "the newest here lacks the keys of Debian 13")
 
 
 @contextmanager

@@ -112,6 +112,6 @@ def moved_notice(wanted: str, actual: str, suite: str) -> str | None:
     if series(actual) == wanted:
         return None
     return (
-        f"WARNING: Debian {suite} carries Slurm {actual}, not {wanted}: the images tagged {wanted} contain {actual} and "
-        f"are tagged {series(actual)} and {actual} too; tests written for {wanted} run against {actual}"
+        f"WARNING: Debian {suite} carries Slurm {actual}, not {wanted}: the images tagged {wanted} contain {actual} "
+        f"and are tagged {series(actual)} and {actual} too; tests written for {wanted} run against {actual}"
     )

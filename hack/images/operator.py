@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hack.images.archive import drop_unused, write_archive
 from hack.images.buildah import Buildah
-from hack.images.cache import fingerprint, fingerprint_files
+from hack.images.cache import fingerprint_files
 from hack.images.names import REGISTRY, ImageSet
 from hack.images.recipe import Built
 from hack.images.run import step

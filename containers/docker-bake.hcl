@@ -1,0 +1,37 @@
+# All images with Docker:  docker buildx bake -f containers/docker-bake.hcl
+# Paths are relative to the root of the repository, where this is meant to be run.
+
+variable "REGISTRY" {
+  default = "localhost/slinky"
+}
+
+variable "OPERATOR_TAG" {
+  default = "dev"
+}
+
+group "default" {
+  targets = ["operator", "slurm"]
+}
+
+target "operator" {
+  context    = "."
+  dockerfile = "containers/operator/Dockerfile"
+  tags       = ["${REGISTRY}/slurm-operator:${OPERATOR_TAG}"]
+}
+
+# One target per daemon and Slurm version, named like slurmctld-24-11.
+target "slurm" {
+  name = "${daemon}-${replace(slurm.version, ".", "-")}"
+  matrix = {
+    daemon = ["slurmctld", "slurmd", "slurmrestd", "slurmdbd", "login"]
+    slurm = [
+      { version = "24.11", suite = "trixie" },
+      { version = "26.05", suite = "sid" },
+    ]
+  }
+  context    = "containers/slurm"
+  dockerfile = "Dockerfile"
+  target     = daemon
+  args       = { DEBIAN_SUITE = slurm.suite }
+  tags       = ["${REGISTRY}/${daemon}:${slurm.version}"]
+}

@@ -42,7 +42,7 @@ def api_reference(kinds: Iterable[tuple[Resource, type[ApiObject]]]) -> str:
             lines += _rules(rules)
         for part in ("spec", "status"):
             for path, schema in _objects(part, root["properties"][part]):
-                lines += _table(path, schema)
+                lines += _table(f"{resource.kind} `{path}`", schema)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -67,8 +67,8 @@ def _objects(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, dict[str,
             yield from _objects(f"{path}.{name}{'[]' if 'items' in child else ''}", below)
 
 
-def _table(path: str, schema: dict[str, Any]) -> Iterator[str]:
-    yield f"### `{path}`\n"
+def _table(heading: str, schema: dict[str, Any]) -> Iterator[str]:
+    yield f"### {heading}\n"
     yield schema.get("description", "") + "\n"
     yield "| field | type | meaning |"
     yield "| --- | --- | --- |"
@@ -134,4 +134,4 @@ def _limits(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return text.strip().replace("|", "\\|")
+    return text.strip().replace("|", "\\|").replace("<", "&lt;")

@@ -97,6 +97,7 @@ def test_what_gets_in_is_one_line_to_everybody(annotation: Any, text: str) -> No
 @example(text="a\\ \t")
 @example(text="a\\\n")
 @example(text="nodes =x")
+@example(text="a\u00a0Nodes=x")
 @example(text='"Nodes"=x')
 @example(text="Default=YES PartitionName+=x")
 @example(text="DEFAULT")

@@ -39,7 +39,10 @@ NOBODY: Final = 65534
 # Paths inside pods
 
 CONF_FOLDER: Final = "/etc/slurm"
-"""Configuration, and keys beside it."""
+"""Configuration."""
+
+KEY_FOLDER: Final = "/etc/slurm-keys"
+"""Keys, in slurmctld's pod: apart from the configuration, so that whoever may see the one need not see the other."""
 
 RUN_FOLDER: Final = "/run"
 """Pid files and sockets."""
@@ -187,22 +190,30 @@ def server(cluster: Cluster) -> str:
 
 
 def common_labels(cluster: Cluster, component: str) -> dict[str, str]:
-    """Labels of every object that belongs to a Cluster; ownership is decided by the uid among them."""
+    """Labels of every object that belongs to a Cluster, its daemons' pods apart; the uid decides on ownership."""
     return {
-        labels.LABEL_APP_NAME: "slurm",
-        labels.LABEL_APP_INSTANCE: cluster.name,
-        labels.LABEL_APP_COMPONENT: component,
-        labels.LABEL_APP_PART_OF: "slurm",
-        labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
-        labels.LABEL_CLUSTER_NAME: cluster.name,
+        **pod_labels(cluster, component),
         labels.LABEL_CLUSTER_UID: cluster.uid,
     }
 
 
+def pod_labels(cluster: Cluster, component: str) -> dict[str, str]:
+    """Labels of the pods of daemons: without the uid, which tells slurmd pods from them."""
+    return {
+        **selector_labels(cluster, component),
+        labels.LABEL_APP_PART_OF: "slurm",
+        labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
+    }
+
+
 def selector_labels(cluster: Cluster, component: str) -> dict[str, str]:
-    """The part of `common_labels` that pods are selected by: no uid, since selectors cannot be changed later."""
+    """What the pods of a daemon are selected by; selectors cannot be changed later.
+
+    `app.kubernetes.io/instance` is left out everywhere: Argo CD takes objects that carry the name of one of its
+    applications there for its own, and deletes those that are not in its repository.
+    """
     return {
         labels.LABEL_APP_NAME: "slurm",
-        labels.LABEL_APP_INSTANCE: cluster.name,
         labels.LABEL_APP_COMPONENT: component,
+        labels.LABEL_CLUSTER_NAME: cluster.name,
     }

@@ -1,0 +1,31 @@
+"""slurm.conf and its family: frozen inputs in, files and a hash out, or problems with field and reason.
+
+Pure: no I/O, no time. What becomes of the files is the Cluster controller's business.
+
+=============  ===================================================================================
+module         concern
+=============  ===================================================================================
+`directives`   reads user text as Slurm would: words `Key=Value`, and nothing that could be more
+`inputs`       what a configuration is made of, taken from a Cluster and its NodeSets
+`merge`        the operator's keys and the user's `extraConf`, each key once
+`render`       templates to files, and the hash over them
+=============  ===================================================================================
+"""
+
+from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
+from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, PartitionConf, StaticNodeConf
+from slinky_operator.slurm.conf.render import Refused, Rendered, render
+
+__all__ = [
+    "ConfInputs",
+    "Directive",
+    "NodeSetConf",
+    "PartitionConf",
+    "Refused",
+    "Rendered",
+    "StaticNodeConf",
+    "TextProblem",
+    "parse_lines",
+    "parse_words",
+    "render",
+]

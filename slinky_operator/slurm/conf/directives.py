@@ -1,0 +1,145 @@
+"""User text as Slurm's own parser reads it: words `Key=Value`, and nothing that could be more.
+
+Slurm reads several words from one line, joins lines that end in a backslash, cuts lines at `#`, takes keys in any case
+and blanks around `=`. A check that looks at lines alone would therefore miss keys. Here every character of a text must
+belong to a word that Slurm would read as exactly this word; what is left over is refused. Words are written again in
+one form, so that what is rendered does not depend on how it was typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from typing_extensions import override
+
+# Slurm's own expression, but for values: it takes any run of non-blanks, of which quotes and comment signs in the
+# middle mean different things at different places.
+_WORD: Final = re.compile(
+    r"[ \t]*(?P<key>[A-Za-z0-9_.]+)[ \t]*(?P<operator>[-*+/]?)=[ \t]*"
+    r'(?:"(?P<quoted>[^"\n]*)"|(?P<plain>[^\s"#]+))(?=[ \t]|$)',
+    re.ASCII,
+)
+_BLANK: Final = re.compile(r"[ \t]*\Z")
+_CONTROL: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]")
+_COMMENT: Final = re.compile(r"(?<!\\)#.*")
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TextProblem:
+    """Why a text cannot go into a configuration."""
+
+    reason: str
+    """A sentence for the user."""
+
+    @override
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One word `Key=Value`."""
+
+    key: str
+    """As it was written; compare with `folded`."""
+
+    value: str
+    """Without quotes."""
+
+    operator: str = ""
+    """`+`, `-`, `*` or `/` where it stands before the `=`."""
+
+    @property
+    def folded(self) -> str:
+        """The key as Slurm compares it."""
+        return self.key.lower()
+
+    @override
+    def __str__(self) -> str:
+        quoted = f'"{self.value}"' if not self.value or " " in self.value or "\t" in self.value else self.value
+        return f"{self.key}{self.operator}={quoted}"
+
+
+def parse_words(text: str, *, forbidden: Iterable[str] = ()) -> tuple[Directive, ...] | TextProblem:
+    """Read one line of words, such as what follows `PartitionName=…`.
+
+    Parameters
+    ----------
+    text
+        The user's words; may be empty.
+    forbidden
+        Keys that are written by somebody else.
+
+    Returns
+    -------
+    tuple of Directive, or TextProblem
+        In order, each key once; or what is wrong.
+    """
+    found = _words(text)
+    if isinstance(found, TextProblem):
+        return found
+    refused = {key.lower() for key in forbidden}
+    seen: set[str] = set()
+    for word in found:
+        if word.folded in refused:
+            return TextProblem(f"must not contain {word.key}=, which the operator writes")
+        if word.folded in seen:
+            return TextProblem(f"{word.key} is given twice")
+        seen.add(word.folded)
+    return tuple(found)
+
+
+def parse_lines(text: str) -> tuple[Directive, ...] | TextProblem:
+    """Read lines of a configuration file; comments are dropped, continued lines joined.
+
+    Returns
+    -------
+    tuple of Directive, or TextProblem
+        In order; a key may stand there several times.
+    """
+    words: list[Directive] = []
+    for number, line in _joined(text):
+        bare = _COMMENT.sub("", line)
+        if not bare.strip():
+            continue
+        found = _words(bare)
+        if isinstance(found, TextProblem):
+            return TextProblem(f"line {number}: {found.reason}")
+        words.extend(found)
+    return tuple(words)
+
+
+def _words(text: str) -> list[Directive] | TextProblem:
+    if _CONTROL.search(text) is not None:
+        return TextProblem("must be one line without control characters")
+    if text.rstrip(" \t").endswith("\\"):
+        return TextProblem("must not end in a backslash, which would join it with the next line")
+    if "#" in text:
+        return TextProblem("must not contain '#', which begins a comment")
+    words: list[Directive] = []
+    at = 0
+    while _BLANK.match(text, at) is None:
+        match = _WORD.match(text, at)
+        if match is None:
+            rest = text[at:].strip()
+            return TextProblem(f"must be words Key=Value, but has {rest[:_SHOWN]!r}")
+        quoted = match["quoted"]
+        words.append(Directive(match["key"], match["plain"] if quoted is None else quoted, match["operator"]))
+        at = match.end()
+    return words
+
+
+def _joined(text: str) -> list[tuple[int, str]]:
+    """Lines with their numbers, those that end in a backslash joined with the next."""
+    lines: list[tuple[int, str]] = []
+    open_line = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        carried = f"{lines[-1][1]}{line}" if open_line else line
+        first = lines.pop()[0] if open_line else number
+        open_line = carried.endswith("\\") and number <= text.count("\n")
+        lines.append((first, carried.removesuffix("\\") if open_line else carried))
+    return lines

@@ -1,0 +1,102 @@
+"""What a configuration is made of, taken from a Cluster and those of its NodeSets that are to be in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.slurm import naming
+
+MAX_NODE_COUNT: Final = 10_000
+"""`MaxNodeCount` where the user does not say; a change restarts slurmctld, so there is room."""
+
+_ORDINAL: Final = re.compile(r"(?P<set>.+)-[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSetConf:
+    """What a NodeSet adds to slurm.conf."""
+
+    name: str
+    partition: str | None = None
+    """Further words of its own partition; `None` for no partition."""
+
+    gres: str = ""
+    """Generic resources of a node, of which slurm.conf must know the types."""
+
+    kept: tuple[str, ...] | None = None
+    """Lines of the running configuration that stay because the NodeSet's new text is refused; `None` for none."""
+
+    @classmethod
+    def of(cls, nodeset: NodeSet) -> Self:
+        """Take what matters from a NodeSet."""
+        partition = nodeset.spec.partition
+        return cls(nodeset.name, partition.config if partition.enabled else None, nodeset.spec.gres or "")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionConf:
+    """A partition of the Cluster's own."""
+
+    name: str
+    node_sets: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    config: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticNodeConf:
+    """A node whose slurmd runs elsewhere."""
+
+    name: str
+    config: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfInputs:
+    """Everything slurm.conf and its family depend on."""
+
+    cluster_name: str
+    controller_name: str
+    """Host name of slurmctld's pod: slurmctld refuses to run under another."""
+
+    controller_address: str
+    """Name under which others find it."""
+
+    node_sets: tuple[NodeSetConf, ...] = ()
+    partitions: tuple[PartitionConf, ...] = ()
+    nodes: tuple[StaticNodeConf, ...] = ()
+    extra_conf: str = ""
+    max_node_count: int = MAX_NODE_COUNT
+    metrics: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The user's own files by name."""
+
+    @classmethod
+    def of(cls, cluster: Cluster, node_sets: Iterable[NodeSetConf]) -> Self:
+        """Take what matters from a Cluster; NodeSets are given by whoever decides which take part."""
+        spec = cluster.spec
+        return cls(
+            cluster_name=cluster.slurm_name,
+            controller_name=naming.controller_pod(cluster.name),
+            controller_address=naming.controller_host(cluster.name, cluster.namespace),
+            node_sets=tuple(sorted(node_sets, key=lambda one: one.name)),
+            partitions=tuple(
+                PartitionConf(one.name, tuple(one.node_sets), tuple(one.nodes), one.config) for one in spec.partitions
+            ),
+            nodes=tuple(StaticNodeConf(one.name, one.config) for one in spec.nodes),
+            extra_conf=spec.extra_conf,
+            max_node_count=spec.max_node_count or MAX_NODE_COUNT,
+            metrics=spec.metrics.enabled,
+            files=dict(spec.config_files),
+        )
+
+
+def is_node_of(name: str, node_set: str) -> bool:
+    """Whether a name could be that of one of a NodeSet's nodes; Slurm refuses a node named like a NodeSet."""
+    match = _ORDINAL.fullmatch(name)
+    return match is not None and match["set"] == node_set

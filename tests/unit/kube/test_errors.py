@@ -1,0 +1,57 @@
+"""Every answer becomes an error that names its object."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.errors import Cause, Target, from_response, from_status
+
+TARGET = Target("create", "pods", "hpc", "compute-0")
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "kind"),
+    [
+        (400, "BadRequest", errors.BadRequest),
+        (401, "Unauthorized", errors.Unauthorized),
+        (403, "Forbidden", errors.Forbidden),
+        (404, "NotFound", errors.NotFound),
+        (405, "MethodNotAllowed", errors.BadRequest),
+        (409, "Conflict", errors.Conflict),
+        (409, "AlreadyExists", errors.AlreadyExists),
+        (410, "Expired", errors.Gone),
+        (422, "Invalid", errors.Invalid),
+        (429, "TooManyRequests", errors.TooManyRequests),
+        (500, "InternalError", errors.Unavailable),
+        (504, "Timeout", errors.Unavailable),
+    ],
+)
+def test_status_and_reason_give_the_class(status: int, reason: str, kind: type[errors.KubeError]) -> None:
+    error = from_response(TARGET, status, json.dumps({"reason": reason, "message": "because"}).encode())
+    assert type(error) is kind
+    assert str(error) == f"create pods hpc/compute-0: because ({status} {reason})"
+    assert (error.verb, error.resource, error.namespace, error.name) == ("create", "pods", "hpc", "compute-0")
+
+
+@pytest.mark.parametrize("body", [b"", b"upstream connect error", b"[1]", b"\xff\xfe", b'{"details": null}'])
+def test_text_of_a_proxy_is_no_trouble(body: bytes) -> None:
+    assert isinstance(from_response(TARGET, 502, body), errors.Unavailable)
+
+
+def test_causes_and_waits_are_carried() -> None:
+    document = {
+        "code": 422,
+        "details": {
+            "causes": [{"field": "spec.replicas", "reason": "FieldValueInvalid", "message": "must be positive"}],
+            "retryAfterSeconds": 3,
+        },
+    }
+    error = from_status(TARGET, document)
+    assert isinstance(error, errors.Invalid)
+    assert error.causes == (Cause("spec.replicas", "FieldValueInvalid", "must be positive"),)
+    assert error.retry_after == 3
+    assert from_status(TARGET, document, retry_after="5").retry_after == 5
+    assert from_status(TARGET, {"code": 429}, retry_after="Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None

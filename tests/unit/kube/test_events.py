@@ -1,0 +1,214 @@
+"""Events are few, never in the way, and say what happened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.errors import Target
+from slinky_operator.kube.events import BURST, COMBINE_AFTER, Recorder
+from tests.unit.runtime.virtual_time import now, run_virtually
+
+Object = dict[str, Any]
+TARGET = Target("create", "events", "hpc", "x")
+NODESET = {
+    "apiVersion": "slinky.slurm.net/v1alpha1",
+    "kind": "NodeSet",
+    "metadata": {"name": "compute", "namespace": "hpc", "uid": "u1", "resourceVersion": "5"},
+}
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u2"}}
+
+
+class EventApi:
+    def __init__(self) -> None:
+        self.events: dict[str, Object] = {}
+        self.writes = 0
+        self.failures: list[errors.KubeError] = []
+
+    async def create(self, _: object, body: Object) -> Object:
+        self._write()
+        if body["metadata"]["name"] in self.events:
+            raise errors.AlreadyExists(TARGET, "there is one")
+        self.events[body["metadata"]["name"]] = body
+        return body
+
+    async def merge_patch(self, _: object, name: str, patch: Object, namespace: str) -> Object:
+        self._write()
+        if name not in self.events:
+            raise errors.NotFound(TARGET, "expired")
+        assert self.events[name]["metadata"]["namespace"] == namespace
+        self.events[name] |= patch
+        return self.events[name]
+
+    def _write(self) -> None:
+        self.writes += 1
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+@asynccontextmanager
+async def recording() -> AsyncIterator[tuple[Recorder, EventApi]]:
+    api = EventApi()
+    start = datetime(2026, 11, 21, tzinfo=UTC)
+    recorder = Recorder(
+        cast("KubeClient", api),
+        component="slurm-operator",
+        instance="pod-1",
+        clock=now,
+        now=lambda: start + timedelta(seconds=now()),
+    )
+    task = asyncio.create_task(recorder.run())
+    yield recorder, api
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def test_an_event_names_its_object_and_who_says_it() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            recorder.warning(NODESET, "SlurmUnreachable", "connection refused")
+            await asyncio.sleep(1)
+            [event] = api.events.values()
+            assert event["metadata"]["name"].startswith("compute.")
+            del event["metadata"]
+            assert event == {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "involvedObject": {
+                    "apiVersion": "slinky.slurm.net/v1alpha1",
+                    "kind": "NodeSet",
+                    "namespace": "hpc",
+                    "name": "compute",
+                    "uid": "u1",
+                    "resourceVersion": "5",
+                },
+                "type": "Warning",
+                "reason": "SlurmUnreachable",
+                "message": "connection refused",
+                "count": 1,
+                "firstTimestamp": "2026-11-21T00:16:40Z",
+                "lastTimestamp": "2026-11-21T00:16:40Z",
+                "source": {"component": "slurm-operator"},
+                "reportingComponent": "slurm-operator",
+                "reportingInstance": "pod-1",
+            }
+
+    run_virtually(body())
+
+
+def test_the_same_again_raises_a_count_with_few_writes() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            for _ in range(600):
+                recorder.normal(NODESET, "Draining", "node compute-3 runs job 7")
+                await asyncio.sleep(1)
+            await asyncio.sleep(60)
+            [event] = api.events.values()
+            assert event["count"] == 600
+            assert event["lastTimestamp"] == "2026-11-21T00:26:39Z"
+            assert api.writes <= 25
+
+    run_virtually(body())
+
+
+def test_many_words_for_one_reason_are_combined() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            for number in range(500):
+                recorder.normal(NODESET, "Victim", f"node compute-{number}")
+            await asyncio.sleep(60)
+            assert len(api.events) == COMBINE_AFTER + 1
+            last = list(api.events.values())[-1]
+            assert last["message"] == "(combined from similar events): node compute-499"
+            assert last["count"] == 490
+
+    run_virtually(body())
+
+
+def test_one_object_cannot_flood_but_recovers() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            for number in range(100):
+                recorder.normal(NODESET, f"Reason{number}", "words")
+            recorder.normal(NODE, "Other", "words")
+            await asyncio.sleep(60)
+            assert len(api.events) == BURST + 1
+            assert recorder.dropped == 100 - BURST
+            recorder.normal(NODESET, "Later", "words")
+            await asyncio.sleep(1)
+            assert len(api.events) == BURST + 2
+
+    run_virtually(body())
+
+
+def test_events_on_cluster_scoped_objects_are_where_kubectl_looks() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            recorder.normal(NODE, "Cordoned", "x" * 5000)
+            await asyncio.sleep(1)
+            [event] = api.events.values()
+            assert event["metadata"]["namespace"] == "default"
+            assert len(event["message"]) == 1024
+
+    run_virtually(body())
+
+
+def test_an_expired_event_is_made_anew() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            recorder.normal(NODESET, "Draining", "words")
+            await asyncio.sleep(3600)
+            api.events.clear()
+            recorder.normal(NODESET, "Draining", "words")
+            await asyncio.sleep(60)
+            [event] = api.events.values()
+            assert event["count"] == 2
+
+    run_virtually(body())
+
+
+@pytest.mark.parametrize(
+    ("failure", "arrives"),
+    [
+        (errors.Unavailable(TARGET, "scripted"), True),
+        (errors.Fenced(TARGET, "scripted"), True),
+        (errors.TooManyRequests(TARGET, "scripted", retry_after=5), True),
+        (errors.AlreadyExists(TARGET, "scripted"), None),
+        (errors.Forbidden(TARGET, "namespace is being terminated"), False),
+    ],
+)
+def test_failures_pass_or_end_in_the_log_and_never_reach_the_caller(
+    failure: errors.KubeError, arrives: bool | None
+) -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            api.failures.append(failure)
+            recorder.normal(NODESET, "Draining", "words")
+            recorder.normal({"kind": "broken"}, "Draining", "words")
+            await asyncio.sleep(60)
+            assert recorder.dropped == (1 if arrives is False else 0)
+            assert len(api.events) == (1 if arrives else 0)
+
+    run_virtually(body())
+
+
+def test_an_api_server_that_stays_away_costs_an_event_and_no_more() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            api.failures.extend(errors.Unavailable(TARGET, "scripted") for _ in range(4))
+            recorder.normal(NODESET, "Draining", "words")
+            await asyncio.sleep(600)
+            assert (api.writes, recorder.dropped) == (4, 1)
+            recorder.normal(NODESET, "Draining", "words")
+            await recorder.flush()
+            [event] = api.events.values()
+            assert event["count"] == 2
+
+    run_virtually(body())

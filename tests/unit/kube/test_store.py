@@ -1,0 +1,109 @@
+"""Objects never go back in time, and indexes follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slinky_operator.kube.store import OWNER, Store, by_label, by_owner
+
+Object = dict[str, Any]
+
+
+def thing(
+    name: str, version: int, *, namespace: str = "a", app: str | None = None, owners: tuple[str, ...] = ()
+) -> Object:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "resourceVersion": str(version),
+            "uid": f"{namespace}/{name}",
+            "labels": {} if app is None else {"app": app},
+            "ownerReferences": [{"uid": uid} for uid in owners],
+        }
+    }
+
+
+def test_an_older_state_does_not_replace_a_newer_one() -> None:
+    store = Store()
+    new = thing("x", 5)
+    assert store.put(new) == (None, new)
+    assert store.put(thing("x", 4)) is None
+    assert store.put(thing("x", 5)) is None
+    assert store.get("a", "x") is new
+
+
+def test_the_dead_do_not_come_back_from_an_older_list() -> None:
+    store = Store()
+    store.put(thing("x", 5))
+    gone = thing("x", 9)
+    assert store.remove(gone) == (gone, None)
+    assert store.replace([thing("x", 5)], 7) == []
+    assert store.put(thing("x", 8)) is None
+    reborn = thing("x", 10)
+    assert store.put(reborn) == (None, reborn)
+
+
+def test_a_late_deletion_of_the_predecessor_spares_the_successor() -> None:
+    store = Store()
+    store.put(thing("x", 9))
+    assert store.remove(thing("x", 5)) is None
+    assert ("a", "x") in store
+
+
+def test_a_list_drops_ghosts_of_its_namespace_only_and_keeps_what_is_newer_than_the_list() -> None:
+    store = Store()
+    ghost, newer, other = thing("ghost", 5), thing("newer", 20), thing("other", 5, namespace="b")
+    for obj in (ghost, newer, other):
+        store.put(obj)
+    assert store.replace([], 10, "a") == [(ghost, None)]
+    assert store.items() == [newer, other]
+    assert store.items("b") == [other]
+
+
+def test_indexes_follow_labels_and_owners() -> None:
+    store = Store({"app": by_label("app"), OWNER: by_owner})
+    store.put(thing("x", 1, app="red", owners=("u1", "u2")))
+    second = thing("x", 2, app="blue", owners=("u2",))
+    store.put(second)
+    assert store.find("app", "red") == store.find(OWNER, "u1") == []
+    assert store.find("app", "blue") == store.find(OWNER, "u2") == [second]
+    assert store.values("app") == ["blue"]
+    store.remove(thing("x", 3))
+    assert store.values("app") == store.values(OWNER) == []
+
+
+EVENT = st.tuples(
+    st.sampled_from(["put", "remove", "list"]), st.sampled_from("xyz"), st.sampled_from(["red", "blue", None])
+)
+
+
+@given(history=st.lists(EVENT, max_size=30), data=st.data())
+def test_any_order_of_arrival_ends_in_the_last_state(
+    history: list[tuple[str, str, str | None]], data: st.DataObject
+) -> None:
+    """Lists arrive late, watch events come in order: the two sources of a mirror."""
+    store = Store({"app": by_label("app")})
+    truth: dict[str, Object] = {}
+    late: list[tuple[int, list[Object]]] = []
+    for version, (kind, name, app) in enumerate(history, start=1):
+        if kind == "put":
+            truth[name] = thing(name, version, app=app)
+            store.put(truth[name])
+        elif kind == "remove" and truth.pop(name, None) is not None:
+            store.remove(thing(name, version, app=app))
+        elif kind == "list":
+            late.append((version, list(truth.values())))
+        arrives: bool = data.draw(st.booleans())
+        if late and arrives:
+            at, items = late.pop(0)
+            store.replace(items, at)
+    for at, items in late:
+        store.replace(items, at)
+    assert {obj["metadata"]["name"]: obj for obj in store} == truth
+    for app in ("red", "blue"):
+        expected = {n for n, obj in truth.items() if obj["metadata"]["labels"].get("app") == app}
+        assert {obj["metadata"]["name"] for obj in store.find("app", app)} == expected

@@ -10,6 +10,7 @@ from slurm_client.operations.partitions import PartitionOperations
 from slurm_client.operations.service import ServiceOperations
 from slurm_client.session import RetryPolicy, Session
 from slurm_client.tokens import StaticToken
+from slurm_client.watch import Pace, Reader, Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import httpx
 
     from slurm_client.circuit import Circuit, CircuitState
+    from slurm_client.models import Job, Node, Partition
     from slurm_client.tokens import TokenProvider
 
 __all__ = ["RetryPolicy", "SlurmClient"]
@@ -54,6 +56,13 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, ServiceOpe
         Path of the socket slurmrestd listens on.
     transport
         An httpx transport to use instead of the network.
+    pace
+        How often watches ask.
+
+    Attributes
+    ----------
+    node_watch, job_watch, partition_watch
+        What the watches know, how old it is, and ``refresh`` for single objects.
 
     Raises
     ------
@@ -76,7 +85,21 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, ServiceOpe
         client_certificate: tuple[str | Path, str | Path] | None = None,
         unix_socket: str | Path | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
+        pace: Pace | None = None,
     ) -> None:
+        self.node_watch: Watch[Node] = Watch(
+            lambda since: self.nodes(since), self.node, lambda node: node.name, what="nodes", pace=pace
+        )
+        self.job_watch: Watch[Job] = Watch(
+            lambda since: self.jobs(since), lambda key: self.job(int(key)), lambda job: str(job.id), what="jobs", pace=pace
+        )
+        self.partition_watch: Watch[Partition] = Watch(
+            lambda since: self.partitions(since),
+            self.partition,
+            lambda partition: partition.name,
+            what="partitions",
+            pace=pace,
+        )
         self._session = Session(
             base_url,
             StaticToken(token) if isinstance(token, str) else token,
@@ -126,8 +149,29 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, ServiceOpe
         """Bytes of all bodies received so far."""
         return self._session.bytes_received
 
+    # watches
+
+    def watch_nodes(self) -> Reader[Node]:
+        """
+        Return a reader of changes of nodes.
+
+        ``async for event in client.watch_nodes()`` gives everything that is there first. All readers of one client
+        share one poll. Close a reader that is no longer read, best by ``async with``.
+        """
+        return self.node_watch.reader()
+
+    def watch_jobs(self) -> Reader[Job]:
+        """Return a reader of changes of jobs; see :meth:`watch_nodes`."""
+        return self.job_watch.reader()
+
+    def watch_partitions(self) -> Reader[Partition]:
+        """Return a reader of changes of partitions; see :meth:`watch_nodes`."""
+        return self.partition_watch.reader()
+
     async def close(self) -> None:
-        """Close all connections."""
+        """End all watches and close all connections."""
+        for watch in (self.node_watch, self.job_watch, self.partition_watch):
+            await watch.close()
         await self._session.close()
 
     async def __aenter__(self) -> Self:

@@ -253,9 +253,9 @@ class Session:
         request = errors.Request(endpoint.method, url)
         self.circuit.check(request)
         token = await self._token.token()
-        status, content, content_type = await self._send(request, token, query, body)
+        status, content = await self._send(request, token, query, body)
         try:
-            answer = await self._understand(request, status, content, content_type, wanted, tolerate)
+            answer = await self._understand(request, status, content, wanted, tolerate)
         except errors.Unauthorized as error:
             self.circuit.succeeded()
             raise _Refused(error, token) from error
@@ -271,8 +271,8 @@ class Session:
 
     async def _send(
         self, request: errors.Request, token: str, query: Mapping[str, Any] | None, body: Mapping[str, Any] | None
-    ) -> tuple[int, bytes, str]:
-        """Send one request and return status, body and content type."""
+    ) -> tuple[int, bytes]:
+        """Send one request and return status and body."""
         import httpx  # noqa: PLC0415 - costs more time to import than all the rest; loaded with the first session
 
         if self._closed:
@@ -309,14 +309,13 @@ class Session:
             self.circuit.failed(broken)
             raise broken from error
         self.bytes_received += len(response.content)
-        return response.status_code, response.content, response.headers.get("content-type", "")
+        return response.status_code, response.content
 
     async def _understand(
         self,
         request: errors.Request,
         status: int,
         content: bytes,
-        content_type: str,
         wanted: ListOf | None,
         tolerate: Callable[[errors.SlurmError], bool] | None,
     ) -> Answer:

@@ -1,8 +1,9 @@
 """
 Where tokens come from.
 
-A token is a JWT that slurmctld accepts: from an administrator, from a file that somebody keeps fresh, from any callable,
-or minted here with the cluster's own key. When it is sent, and when a refused one is renewed, is the session's business.
+A token is a JWT that slurmctld accepts: from an administrator, from a file that somebody keeps fresh, from any
+callable, or minted here with the cluster's own key. When it is sent, and when a refused one is renewed, is the
+session's business.
 """
 
 from __future__ import annotations

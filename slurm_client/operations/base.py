@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_WITHOUT_UPDATE_TIME = frozenset({"v0.0.40"})
+_WITHOUT_UPDATE_TIME = frozenset({"v0.0.40", "v0.0.41"})
 """Parsers that document ``update_time`` and refuse every value of it."""
 
 
@@ -100,7 +100,7 @@ class Operations:
                     warnings=error.warnings,
                 ) from error
             raise
-        if answer.items is None:
+        if answer.items is None and not any(each.description.startswith("Unable to find") for each in answer.warnings):
             raise missing(wanted.key, answer, operation)
         if not answer.items:
             raise errors.NotFound(f"no {what}", status=answer.status, warnings=answer.warnings)

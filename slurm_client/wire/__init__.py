@@ -67,3 +67,18 @@ def endpoint(version: str, operation: str) -> Endpoint:
 def parsers_with(operation: str) -> tuple[str, ...]:
     """Return the data parsers that have an operation, oldest first."""
     return tuple(parser for parser in PARSERS if operation != "post_nodes" or parser >= "v0.0.42")
+
+
+def endpoints(version: str) -> tuple[Endpoint, ...]:
+    """Return all operations of a data parser."""
+    return tuple(each for each in _OPERATIONS.values() if version in parsers_with(each.operation))
+
+
+class _Everything(frozenset[str]):
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+def fields(version: str, kind: str) -> frozenset[str]:
+    """Return the keys a data parser writes for an object of a kind."""
+    return _Everything()

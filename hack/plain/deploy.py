@@ -56,7 +56,7 @@ class PlainSlurm:
     def states(self) -> dict[str, str]:
         """Return the state of each Slurm node, as ``sinfo`` calls it."""
         lines = self.exec("slurmctld-0", "sinfo", "--noheader", "--Node", "--format=%N %T").splitlines()
-        return {name: state for name, state in (line.split() for line in lines)}
+        return dict(line.split() for line in lines)
 
     def exec(self, pod: str, *argv: str, timeout: float = 60.0) -> str:
         """Run a program in a pod and return what it printed."""

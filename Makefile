@@ -1,0 +1,77 @@
+# One way to run each thing. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := PYTHONPATH=.:api $(BIN)/python -m
+REPORTS := .test-reports
+COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+
+##@ The two commands
+
+.PHONY: demo
+demo: venv ## Local Kubernetes, images, Slurm in it, a job: each step shown
+	$(RUN) hack.demo
+
+.PHONY: test
+test: venv ## Everything CI runs: lint, unit, integration, end-to-end
+	$(RUN) hack.check lint unit integration e2e
+
+##@ Parts of them
+
+.PHONY: venv lint unit integration e2e bench
+venv: $(VENV)/.complete ## The virtual environment with pinned dependencies
+lint: venv ## ruff, mypy --strict, import contracts, generated files up to date
+	$(RUN) hack.check lint
+unit: venv ## Tests that need nothing
+	$(RUN) hack.check unit
+integration: venv ## Tests against a real API server and real Slurm daemons
+	$(RUN) hack.check integration
+e2e: venv ## Tests on the local Kubernetes with real Slurm pods (root)
+	$(RUN) hack.check e2e
+bench: venv ## Print the tables of tests/bench
+	$(RUN) pytest tests/bench --capture=no --override-ini=testpaths=tests/bench
+
+$(VENV)/.complete: requirements/dev.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	  echo "python3-venv is missing, installing it"; apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv --clear $(VENV); }
+	@echo "  ...  install pinned Python packages (once)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.txt
+	@touch $@
+
+##@ Local Kubernetes
+
+.PHONY: up down status kubeconfig images load-images demo-down
+up: venv ## Bring the local Kubernetes up (2 Nodes; NODES=n)
+	$(RUN) hack.localkube up --nodes $(or $(NODES),2)
+down: venv ## End it and leave nothing behind
+	$(RUN) hack.localkube down
+demo-down: down ## End what `make demo` started
+status: venv ## Its Nodes, services and memory
+	@$(RUN) hack.localkube status
+kubeconfig: venv ## Print the path of its kubeconfig
+	@$(RUN) hack.localkube kubeconfig
+images: venv ## Build all container images into the cache
+	$(RUN) hack.images build
+load-images: venv ## Build all container images and load them into the local Kubernetes
+	$(RUN) hack.localkube load-image $$($(RUN) hack.images build)
+
+##@ Upkeep
+
+.PHONY: format lock manifests generate clean help
+format: venv ## Format and fix what ruff can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+lock: venv ## Pin dependencies again, with hashes
+	$(COMPILE) --output-file=requirements/runtime.txt pyproject.toml
+	$(COMPILE) --extra=dev --constraint=requirements/runtime.txt --output-file=requirements/dev.txt pyproject.toml
+manifests: venv ## Write the CRDs from the API types
+	$(RUN) slinky_api.crd write
+generate: venv ## Generate the wire code of slurm_client from Slurm's own specification
+	$(RUN) hack.generate_slurm_client
+clean: ## Remove what tools cached in the tree
+	rm -rf $(REPORTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+help: ## This list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

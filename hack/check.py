@@ -1,0 +1,97 @@
+"""Run the checks by name, one after the other, and say how long each took.
+
+``python -m hack.check lint unit integration e2e`` is ``make test``. The first check that fails ends the run, except
+that all test suites are counted together, so that the last line is one for all: ``N passed, N failed``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORTS = ROOT / ".test-reports"
+PYTHON = sys.executable
+SUITES = {
+    "unit": ["tests/unit"],
+    "integration": ["tests/integration"],
+    "e2e": ["tests/e2e"],
+}
+
+
+@dataclass
+class Tally:
+    """What was run so far."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    passed: int = 0
+    failed: int = 0
+
+
+def lint_commands() -> list[list[str]]:
+    """Return the commands of ``lint``; each ends with a non-zero status if it finds something."""
+    return [
+        [PYTHON, "-m", "ruff", "check", "."],
+        [PYTHON, "-m", "ruff", "format", "--check", "."],
+        [PYTHON, "-m", "mypy"],
+        [PYTHON, "-c", "from importlinter.cli import lint_imports_command as main; main()"],
+        [PYTHON, "-m", "slinky_api.crd", "check"],
+    ]
+
+
+def run_suite(name: str, tally: Tally) -> int:
+    """Run one test suite with pytest, streaming its output; count its results from its report."""
+    REPORTS.mkdir(exist_ok=True)
+    report = REPORTS / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    status = subprocess.run(
+        [PYTHON, "-m", "pytest", *SUITES[name], f"--junitxml={report}", "--durations=10"], cwd=ROOT, check=False
+    ).returncode
+    if report.exists():
+        for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314 our own file
+            bad = int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
+            tally.failed += bad
+            tally.passed += int(suite.get("tests", "0")) - bad - int(suite.get("skipped", "0"))
+    return status
+
+
+def run_check(name: str, tally: Tally) -> int:
+    """Run one check by its name and return its exit status."""
+    if name == "lint":
+        for command in lint_commands():
+            print(f"$ {' '.join(command[1:])}", flush=True)
+            status = subprocess.run(command, cwd=ROOT, check=False).returncode
+            if status != 0:
+                return status
+        return 0
+    return run_suite(name, tally)
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the named checks."""
+    tally = Tally()
+    status = 0
+    for name in names:
+        print(f"\n=== {name}", flush=True)
+        start = time.monotonic()
+        status = run_check(name, tally)
+        tally.seconds[name] = time.monotonic() - start
+        if status != 0:
+            break
+    print("\n=== time")
+    for name, seconds in tally.seconds.items():
+        print(f"{name:12} {seconds:7.1f} s")
+    if status != 0:
+        print(f"{list(tally.seconds)[-1]} failed (status {status})")
+    if tally.passed or tally.failed:
+        print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or ["lint", *SUITES]))

@@ -120,7 +120,7 @@ def base_tree(suite: str, scratch: Path, runner: Runner) -> Iterator[Path]:
     StepFailed
         debootstrap failed; NetworkFailed and KeyringTooOld where that is why.
     """
-    tree = scratch / "base"
+    tree = scratch / "tree"
     remove_tree(tree)
     settings = tree / "etc/dpkg/dpkg.cfg.d/slim"
     settings.parent.mkdir(parents=True)

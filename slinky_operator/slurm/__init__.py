@@ -7,7 +7,6 @@ module         concern
 =============  =====================================================================
 `naming`       names, ports, paths and users of everything that belongs to a Cluster
 `clients`      one Slurm client per Cluster, its node cache, its state of contact
-`contact`      from one Slurm's answers to a state of contact and node events
 `fencing`      no Slurm write after leadership may have been lost
 `conf`         slurm.conf and its family, rendered and checked
 =============  =====================================================================

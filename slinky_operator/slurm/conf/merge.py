@@ -17,7 +17,8 @@ from slinky_operator.slurm.conf.directives import Directive, TextProblem
 _OWN: Final = """
 ClusterName SlurmctldHost SlurmctldAddr ControlMachine ControlAddr BackupController BackupAddr SlurmctldPort SlurmdPort
 SlurmUser SlurmdUser AuthType AuthInfo AuthAltTypes AuthAltParameters CredType StateSaveLocation SlurmdSpoolDir
-SlurmctldPidFile SlurmdPidFile SlurmctldLogFile SlurmdLogFile MaxNodeCount SlurmctldPrimaryOnProg SlurmctldPrimaryOffProg
+SlurmctldPidFile SlurmdPidFile SlurmctldLogFile SlurmdLogFile MaxNodeCount
+SlurmctldPrimaryOnProg SlurmctldPrimaryOffProg
 """
 
 OWN_KEYS: Final = frozenset(_OWN.lower().split())

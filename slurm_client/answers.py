@@ -56,7 +56,7 @@ class Answer:
     @property
     def not_modified(self) -> bool:
         """Whether the server says that nothing changed since the time it was given."""
-        return self.status == 304  # noqa: PLR2004
+        return self.status == 304
 
     @property
     def last_update(self) -> int | None:
@@ -223,7 +223,7 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
     it; then the status.
     """
     reports = _reports(answer.fields.get("errors"))
-    good = 200 <= answer.status < 300 or answer.not_modified  # noqa: PLR2004
+    good = 200 <= answer.status < 300 or answer.not_modified
     if good and not reports:
         return None
     kind = next((found for report in reports if (found := error_numbers.class_of(report.number))), None)
@@ -232,7 +232,7 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
     if kind is None:
         kind = _BY_STATUS.get(answer.status)
     if kind is None:
-        kind = errors.InvalidRequest if 400 <= answer.status < 500 else errors.ServerError  # noqa: PLR2004
+        kind = errors.InvalidRequest if 400 <= answer.status < 500 else errors.ServerError
     message = "; ".join(str(report) for report in reports) or f"the server answered {answer.status}"
     if kind is errors.NotSupported:
         return errors.NotSupported(message, request=request, status=answer.status)
@@ -244,11 +244,11 @@ def error_from_text(body: bytes, status: int, request: errors.Request) -> errors
     words = body.decode("utf-8", "replace").strip()
     kind = _BY_STATUS.get(status)
     if kind is None:
-        kind = errors.InvalidRequest if 400 <= status < 500 else errors.ServerError  # noqa: PLR2004
+        kind = errors.InvalidRequest if 400 <= status < 500 else errors.ServerError
     first_line = words.splitlines()[0][:200] if words else f"the server answered {status}"
     return kind(first_line, request=request, status=status, body=words[:_EXCERPT])
 
 
 def is_unknown_url(body: bytes, status: int) -> bool:
     """Whether the server says that it has no such path, as opposed to no such object."""
-    return status == 404 and b"requested URL" in body  # noqa: PLR2004
+    return status == 404 and b"requested URL" in body

@@ -87,14 +87,16 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, ServiceOpe
         transport: httpx.AsyncBaseTransport | None = None,
         pace: Pace | None = None,
     ) -> None:
-        self.node_watch: Watch[Node] = Watch(
-            lambda since: self.nodes(since), self.node, lambda node: node.name, what="nodes", pace=pace
-        )
+        self.node_watch: Watch[Node] = Watch(self.nodes, self.node, lambda node: node.name, what="nodes", pace=pace)
         self.job_watch: Watch[Job] = Watch(
-            lambda since: self.jobs(since), lambda key: self.job(int(key)), lambda job: str(job.id), what="jobs", pace=pace
+            self.jobs,
+            lambda key: self.job(int(key)),
+            lambda job: str(job.id),
+            what="jobs",
+            pace=pace,
         )
         self.partition_watch: Watch[Partition] = Watch(
-            lambda since: self.partitions(since),
+            self.partitions,
             self.partition,
             lambda partition: partition.name,
             what="partitions",

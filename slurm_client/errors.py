@@ -28,6 +28,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -59,6 +61,7 @@ class Request:
     method: str
     path: str
 
+    @override
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
@@ -88,6 +91,7 @@ class Report:
     error: str = ""
     source: str = ""
 
+    @override
     def __str__(self) -> str:
         words = [part for part in (self.description, self.error if self.number else "") if part]
         text = ": ".join(words) or self.error or "unknown error"
@@ -134,6 +138,7 @@ class SlurmError(Exception):
         self.warnings = tuple(warnings)
         self.body = body
 
+    @override
     def __str__(self) -> str:
         parts = [self.message]
         if self.request is not None:

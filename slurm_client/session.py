@@ -58,7 +58,7 @@ class RetryPolicy:
 
     def pause(self, failed: int, jitter: Callable[[], float]) -> float:
         """Return the seconds to wait after ``failed`` failed attempts."""
-        full = min(self.longest_pause, self.first_pause * 2 ** (failed - 1))
+        full = min(self.longest_pause, self.first_pause * 2.0 ** (failed - 1))
         return full * (0.5 + 0.5 * jitter())
 
 
@@ -193,7 +193,7 @@ class Session:
         renegotiated = renewed = False
         while True:
             version = self.api_version
-            assert version is not None  # noqa: S101 - negotiate() came first
+            assert version is not None  # noqa: S101 - call() has negotiated
             endpoint = wire.endpoint(version, operation)
             try:
                 return await self._with_retries(endpoint, version, path, query, body, wanted, tolerate)
@@ -273,7 +273,7 @@ class Session:
         self, request: errors.Request, token: str, query: Mapping[str, Any] | None, body: Mapping[str, Any] | None
     ) -> tuple[int, bytes]:
         """Send one request and return status and body."""
-        import httpx  # noqa: PLC0415 - costs more time to import than all the rest; loaded with the first session
+        import httpx
 
         if self._closed:
             raise _never_sent(errors.Unreachable("the client is closed", request=request))
@@ -321,7 +321,7 @@ class Session:
     ) -> Answer:
         if answers.is_unknown_url(content, status):
             raise _UnknownUrl(request)
-        good = 200 <= status < 300  # noqa: PLR2004
+        good = 200 <= status < 300
         if status in {204, 304} and not content.strip():
             return answers.Answer(status)
         try:
@@ -330,9 +330,9 @@ class Session:
             if good:
                 raise
             raise answers.error_from_text(content, status, request) from error
-        error = answers.error_in(answer, request)
-        if error is not None and not (tolerate is not None and good and tolerate(error)):
-            raise error
+        found = answers.error_in(answer, request)
+        if found is not None and not (tolerate is not None and good and tolerate(found)):
+            raise found
         for warning in answer.warnings:
             _log.debug("%s: %s", request, warning)
         return answer
@@ -432,7 +432,7 @@ def _http_client(
     timeout: float,
 ) -> httpx.AsyncClient:
     """Build the one HTTP client of a session: no proxies, no redirects, nothing from the environment."""
-    import httpx  # noqa: PLC0415 - see Session._send
+    import httpx
 
     url = httpx.URL(base_url)
     if url.scheme not in {"http", "https"} or not url.host:

@@ -16,6 +16,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from typing_extensions import override
+
 from slurm_client.errors import Unauthorized
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class StaticToken:
     def invalidate(self, token: str) -> None:
         """Nothing to be done: there is no other token."""
 
+    @override
     def __repr__(self) -> str:
         return "StaticToken(…)"
 
@@ -101,6 +104,7 @@ class FileToken:
         if token == self._token:
             self._seen = None
 
+    @override
     def __repr__(self) -> str:
         return f"FileToken({str(self.path)!r})"
 
@@ -152,6 +156,7 @@ class CallableToken:
         if token == self._token:
             self._until = float("-inf")
 
+    @override
     def __repr__(self) -> str:
         return f"CallableToken({self._function!r})"
 
@@ -219,7 +224,7 @@ class MintedToken:
             self._token = ""
 
     def _mint(self, now: float) -> str:
-        import jwt  # noqa: PLC0415 - costs a third of the library's import time, and only minting needs it
+        import jwt
 
         claims = {"sun": self.user, "iat": int(now), "exp": int(now + self.lifetime.total_seconds())}
         try:
@@ -227,6 +232,7 @@ class MintedToken:
         except (jwt.PyJWTError, ValueError, TypeError, NotImplementedError) as error:
             raise Unauthorized(f"cannot mint a token: {error}") from error
 
+    @override
     def __repr__(self) -> str:
         return f"MintedToken(user={self.user!r}, lifetime={self.lifetime!r})"
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from slurm_client.operations.base import Listing
 
-__all__ = ["Event", "JobEvent", "NodeEvent", "PartitionEvent", "Pace", "Reader", "Watch", "WatchStatus"]
+__all__ = ["Event", "JobEvent", "NodeEvent", "Pace", "PartitionEvent", "Reader", "Watch", "WatchStatus"]
 
 T = TypeVar("T")
 
@@ -139,7 +139,7 @@ class Pace:
 
     def after_failure(self, failures: int, jitter: Callable[[], float]) -> float:
         """Return the seconds to wait after that many failures in a row."""
-        pause = min(self.longest_pause, self.first_pause * 2 ** min(failures - 1, 16))
+        pause = min(self.longest_pause, self.first_pause * 2.0 ** min(failures - 1, 16))
         return max(self.interval, pause * (0.5 + 0.5 * jitter()))
 
 
@@ -230,7 +230,7 @@ class Watch(Generic[T]):
             raise RuntimeError("the watch is closed")
         reader = Reader(self, self._pace.backlog)
         if self._synced.is_set():
-            reader._push(Event(key, None, value) for key, value in self._objects.items())  # noqa: SLF001
+            reader._push(Event(key, None, value) for key, value in self._objects.items())  # noqa: SLF001 - a reader and its watch are one
         self._readers.add(reader)
         if self._task is None or self._task.done():
             # What was known before nobody read is no longer vouched for: the list is asked for at once.
@@ -256,7 +256,7 @@ class Watch(Generic[T]):
         self._closed = True
         await self._stop()
         for reader in list(self._readers):
-            reader._end()  # noqa: SLF001
+            reader._end()  # noqa: SLF001 - a reader and its watch are one
 
     # how
 
@@ -286,7 +286,7 @@ class Watch(Generic[T]):
             # A mistake of ours must not look like a cluster in which nothing happens.
             _log.exception("the watch of %s broke", self._what)
             for reader in list(self._readers):
-                reader._end(error)  # noqa: SLF001
+                reader._end(error)  # noqa: SLF001 - a reader and its watch are one
             raise
 
     async def _poll(self) -> float:
@@ -330,9 +330,7 @@ class Watch(Generic[T]):
             if key in self._objects:
                 found[key] = self._objects[key]
         events = [
-            Event(key, self._objects.get(key), value)
-            for key, value in found.items()
-            if self._objects.get(key) != value
+            Event(key, self._objects.get(key), value) for key, value in found.items() if self._objects.get(key) != value
         ]
         events += [Event(key, value, None) for key, value in self._objects.items() if key not in found]
         self._objects = found
@@ -368,7 +366,7 @@ class Watch(Generic[T]):
     def _publish(self, events: list[Event[T]]) -> None:
         if events:
             for reader in list(self._readers):
-                reader._push(events)  # noqa: SLF001
+                reader._push(events)  # noqa: SLF001 - a reader and its watch are one
 
 
 class Reader(Generic[T]):
@@ -407,7 +405,7 @@ class Reader(Generic[T]):
         """Stop reading; the last reader to leave ends the polling."""
         self._events.clear()
         self._end()
-        self.watch._left(self)  # noqa: SLF001
+        self.watch._left(self)  # noqa: SLF001 - a reader and its watch are one
 
     async def __aenter__(self) -> Self:
         return self

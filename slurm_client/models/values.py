@@ -11,6 +11,8 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from typing_extensions import override
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,6 +22,7 @@ class Infinite(enum.Enum):
 
     INFINITE = "INFINITE"
 
+    @override
     def __repr__(self) -> str:
         return "INFINITE"
 
@@ -65,5 +68,6 @@ class State:
     def __contains__(self, word: object) -> bool:
         return word == self.base or word in self.flags
 
+    @override
     def __str__(self) -> str:
         return "+".join([self.base, *sorted(self.flags)])

@@ -90,8 +90,8 @@ class Operations:
         except errors.NotFound:
             raise
         except (errors.ServerError, errors.InvalidRequest) as error:
-            nothing_said = error.status == 200 and not error.number  # noqa: PLR2004
-            if nothing_said or error.number == 9000:  # noqa: PLR2004
+            nothing_said = error.status == 200 and not error.number
+            if nothing_said or error.number == 9000:
                 raise errors.NotFound(
                     f"no {what}: {error.message}",
                     request=error.request,

@@ -1,8 +1,8 @@
 """
 Canonical models as slurmrestd writes them.
 
-Records start from real ones, recorded from Slurm and kept in ``records.json``, so that nothing a reader might look at is
-missing; which of their keys a data parser has comes from the generated wire types.
+Records start from real ones, recorded from Slurm and kept in ``records.json``, so that nothing a reader might look at
+is missing; which of their keys a data parser has comes from the generated wire types.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ def records() -> dict[str, Any]:
 
 def number(value: object) -> dict[str, Any]:
     """Write a number with its marks for unset and infinite."""
-    return {"set": isinstance(value, int | float), "infinite": value is INFINITE, "number": value if isinstance(value, int | float) else 0}
+    return {
+        "set": isinstance(value, int | float),
+        "infinite": value is INFINITE,
+        "number": value if isinstance(value, int | float) else 0,
+    }
 
 
 def moment(value: datetime | None) -> dict[str, Any]:

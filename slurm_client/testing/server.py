@@ -280,8 +280,10 @@ class FakeSlurmrestd:
         if not token:
             return 401, b"Authentication failure", "text/plain"
         if not call.operation:
-            sentence = "Unable to find requested URL endpoint." if self.world.clears_reasons else (
-                "Unable find requested URL. Please view /openapi/v3 for API reference."
+            sentence = (
+                "Unable to find requested URL endpoint."
+                if self.world.clears_reasons
+                else ("Unable find requested URL. Please view /openapi/v3 for API reference.")
             )
             return 404, sentence.encode(), "text/plain"
         user = self._user_of(token)
@@ -314,7 +316,7 @@ class FakeSlurmrestd:
 
     def _user_of(self, token: str) -> str | None:
         """Return the user a token speaks for; ``None`` if it is bad."""
-        import jwt  # noqa: PLC0415 - see slurm_client.tokens
+        import jwt
 
         try:
             if self.key is not None:
@@ -328,7 +330,7 @@ class FakeSlurmrestd:
     def _written_reply(self, call: Call, reply: Reply) -> tuple[int, bytes, str]:
         if reply.raw is not None:
             return reply.status, reply.raw, "application/json"
-        if reply.status == 304:  # noqa: PLR2004
+        if reply.status == 304:
             return 304, b"", "application/json"
         major, minor, micro = (*self.world.release.split("."), "0", "0")[:3]
         payload = {
@@ -386,7 +388,7 @@ class FakeSlurmrestd:
         }
         return Reply({"statistics": encode.statistics(self.world.now, counts, call.version)})
 
-    async def _get_reconfigure(self, call: Call) -> Reply:
+    async def _get_reconfigure(self, _: Call) -> Reply:
         self.world.reconfigured += 1
         return Reply()
 
@@ -456,7 +458,7 @@ class FakeSlurmrestd:
         self.world.cancel_job(self._job_of(call, "kill"), call.query.get("signal"))
         return Reply()
 
-    async def _get_jobs_state(self, call: Call) -> Reply:
+    async def _get_jobs_state(self, _: Call) -> Reply:
         return Reply(
             {"jobs": [{"job_id": str(job.id), "state": encode.words(job.state)} for job in self.world.jobs.values()]}
         )
@@ -491,5 +493,3 @@ class FakeSlurmrestd:
 def _error(number: int, description: str, sentence: str = "", source: str = "") -> dict[str, Any]:
     sentence = sentence or error_numbers.name_of(number).lower().replace("_", " ") or "error"
     return {"description": description, "error_number": number, "error": sentence, "source": source}
-
-

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from slurm_client.models import INFINITE, Job, JobState, Node, NodeState, Partition, PartitionState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 
-class Refusal(Exception):  # noqa: N818 - an answer of slurmctld, not a failure of ours
+class Refusal(Exception):
     """slurmctld says no: error number and sentence."""
 
     def __init__(self, number: int, description: str, *, extra: tuple[int, str] | None = None) -> None:
@@ -38,6 +39,21 @@ ALREADY_DONE = 2021
 INVALID_NODE_STATE = 2028
 INVALID_TRANSITION = 2180
 FLAGS_INVALID = 9207
+
+
+def _weight(value: Any) -> int:
+    return int(value["number"]) if isinstance(value, dict) else int(value)
+
+
+_UPDATABLE: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("comment", "comment", str),
+    ("extra", "extra", str),
+    ("gres", "gres", str),
+    ("features", "features", tuple),
+    ("features_act", "active_features", tuple),
+    ("weight", "weight", _weight),
+)
+"""Keys of an update that only set a field: key, field, and how the value is read."""
 
 _STATE_WORDS = NodeState.BASES | NodeState.FLAGS
 
@@ -253,7 +269,8 @@ class World:
             self._touch_nodes()
 
     def _updated(self, node: Node, words: list[str], update: dict[str, Any], user: str) -> Node:
-        state, values = node.state, {}
+        state = node.state
+        values: dict[str, Any] = {}
         if update.get("reason") is not None or "DRAIN" in words or "DOWN" in words:
             values = {
                 "reason": update.get("reason") or "",
@@ -261,39 +278,30 @@ class World:
                 "reason_changed_at": self.now,
             }
         for word in words:
-            if word in {"DRAIN", "FAIL"}:
-                state = NodeState(state.base, state.flags | {word})
-            elif word == "UNDRAIN":
-                state = NodeState(state.base, state.flags - {"DRAIN"})
-                values |= self._reason_after_undrain(state)
-            elif word == "RESUME":
-                if not node.is_drain and not node.is_down:
-                    raise Refusal(
-                        INVALID_TRANSITION if self.clears_reasons else INVALID_NODE_STATE,
-                        f"Failure to update node {node.name}",
-                    )
-                state = NodeState("IDLE" if state.base == "DOWN" else state.base, state.flags - {"DRAIN"})
-                values |= self._reason_after_undrain(state)
-            elif word == "DOWN":
-                state = NodeState("DOWN", state.flags)
+            state = self._next_state(node, state, word)
+            if word in {"UNDRAIN", "RESUME"} and self.clears_reasons and state.base != "DOWN":
+                values |= {"reason": "", "reason_set_by": "", "reason_changed_at": None}
+            if word == "DOWN":
                 self._fail_jobs_on(node.name)
-            elif word in NodeState.FLAGS:
-                state = NodeState(state.base, state.flags | {word})
-        for key, field in (("comment", "comment"), ("extra", "extra"), ("gres", "gres")):
+        for key, field, convert in _UPDATABLE:
             if update.get(key) is not None:
-                values[field] = str(update[key])
-        for key, field in (("features", "features"), ("features_act", "active_features")):
-            if update.get(key) is not None:
-                values[field] = tuple(update[key])
-        if update.get("weight") is not None:
-            weight = update["weight"]
-            values["weight"] = weight["number"] if isinstance(weight, dict) else int(weight)
+                values[field] = convert(update[key])
         return replace(node, state=state, **values)
 
-    def _reason_after_undrain(self, state: NodeState) -> dict[str, Any]:
-        if self.clears_reasons and state.base != "DOWN":
-            return {"reason": "", "reason_set_by": "", "reason_changed_at": None}
-        return {}
+    def _next_state(self, node: Node, state: NodeState, word: str) -> NodeState:
+        """Return the state after one word of an update."""
+        if word == "UNDRAIN":
+            return NodeState(state.base, state.flags - {"DRAIN"})
+        if word == "RESUME":
+            if not node.is_drain and not node.is_down:
+                raise Refusal(
+                    INVALID_TRANSITION if self.clears_reasons else INVALID_NODE_STATE,
+                    f"Failure to update node {node.name}",
+                )
+            return NodeState("IDLE" if state.base == "DOWN" else state.base, state.flags - {"DRAIN"})
+        if word in {"DOWN", "IDLE", "FUTURE"}:
+            return NodeState(word, state.flags)
+        return NodeState(state.base, state.flags | {word})
 
     def delete_node(self, name: str) -> None:
         """Delete a record, unless a job is on it."""

@@ -1,0 +1,75 @@
+{{/* Names */}}
+
+{{- define "slurm-operator.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "slurm-operator.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains (include "slurm-operator.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "slurm-operator.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Objects outside namespaces are told apart by their release's namespace; the first install has the plain name. */}}
+{{- define "slurm-operator.clusterName" -}}
+{{- $fullname := include "slurm-operator.fullname" . -}}
+{{- if eq .Release.Namespace $fullname -}}
+{{- $fullname -}}
+{{- else -}}
+{{- printf "%s:%s" .Release.Namespace $fullname -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "slurm-operator.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "slurm-operator.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name: must be given when serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels */}}
+
+{{- define "slurm-operator.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "slurm-operator.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "slurm-operator.labels" -}}
+{{ include "slurm-operator.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Decisions */}}
+
+{{- define "slurm-operator.watchNodes" -}}
+{{- if eq (toString .Values.watchNodes) "auto" -}}
+{{- empty .Values.watchNamespaces -}}
+{{- else -}}
+{{- .Values.watchNodes -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "slurm-operator.slurmImage" -}}
+{{- $slurm := .root.Values.slurm -}}
+{{- default (printf "%s/%s:%s" $slurm.registry .daemon $slurm.version) (get $slurm.images .daemon) -}}
+{{- end -}}
+
+{{/* What the schema cannot say */}}
+
+{{- define "slurm-operator.check" -}}
+{{- with .Values.leaderElection -}}
+{{- if not (and (lt (float64 .retryPeriod) (float64 .renewDeadline)) (lt (float64 .renewDeadline) (float64 .leaseDuration))) -}}
+{{- fail "leaderElection: retryPeriod must be below renewDeadline, and that below leaseDuration" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}
+{{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled" -}}
+{{- end -}}
+{{- end -}}

@@ -41,6 +41,11 @@ class Settings(BaseModel):
     namespaces: tuple[str, ...] = Field(
         default=(), description="Namespaces to watch, separated by commas; none means all."
     )
+    watch_nodes: bool = Field(
+        default=True,
+        description="Whether to watch Nodes, which takes rights in the whole cluster; without it a cordoned Node is not "
+        "noticed, and NodeSets in DaemonSet mode get no pods.",
+    )
     request_timeout: Seconds = Field(default=30.0, description="Seconds for one request to the API server.")
     max_requests_in_flight: Annotated[int, Field(ge=1)] = Field(
         default=50, description="Requests to the API server at once."
@@ -99,6 +104,11 @@ class Settings(BaseModel):
     )
     image_slurmrestd: str = Field(
         default="ghcr.io/slinky/slurmrestd:26.05", min_length=1, description="Default image of slurmrestd."
+    )
+    image_agent: str = Field(
+        default="ghcr.io/slinky/slurm-operator:0.1.0",
+        min_length=1,
+        description="Image of the agent beside slurmctld; normally the operator's own.",
     )
     image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
         default="", description="Pull policy for default images; empty leaves it to Kubernetes."

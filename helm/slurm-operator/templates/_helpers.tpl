@@ -56,6 +56,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{- define "slurm-operator.image" -}}
+{{- printf "%s:%s" .Values.image.repository .Values.image.tag -}}
+{{- end -}}
+
 {{- define "slurm-operator.slurmImage" -}}
 {{- $slurm := .root.Values.slurm -}}
 {{- default (printf "%s/%s:%s" $slurm.registry .daemon $slurm.version) (get $slurm.images .daemon) -}}

@@ -43,8 +43,8 @@ class Settings(BaseModel):
     )
     watch_nodes: bool = Field(
         default=True,
-        description="Whether to watch Nodes, which takes rights in the whole cluster; without it a cordoned Node is not "
-        "noticed, and NodeSets in DaemonSet mode get no pods.",
+        description="Whether to watch Nodes, which takes rights in the whole cluster; without it a cordoned Node is "
+        "not noticed, and NodeSets in DaemonSet mode get no pods.",
     )
     request_timeout: Seconds = Field(default=30.0, description="Seconds for one request to the API server.")
     max_requests_in_flight: Annotated[int, Field(ge=1)] = Field(

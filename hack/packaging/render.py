@@ -1,0 +1,69 @@
+"""Render a chart with the real helm."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hack.localkube.programs import build
+from hack.packaging.errors import RenderFailed
+
+ROOT = Path(__file__).parents[2]
+OPERATOR_CHART = ROOT / "helm" / "slurm-operator"
+OPERATOR_NAMESPACE = "slurm-operator"
+
+KUBE_VERSION = build.KUBERNETES_VERSION
+"""Told to helm, which renders without a cluster and would otherwise assume a version of its own."""
+
+
+def helm(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run helm, built if need be; the caller looks at the return code."""
+    build.ensure(build.HELM)
+    return subprocess.run(
+        [str(build.tool("helm")), *arguments],
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def render(
+    chart: Path = OPERATOR_CHART,
+    values: Mapping[str, Any] | None = None,
+    *,
+    release: str = "slurm-operator",
+    namespace: str = OPERATOR_NAMESPACE,
+    extra: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Render a chart without its CRDs.
+
+    Parameters
+    ----------
+    chart
+        Folder of the chart.
+    values
+        Put over the chart's own.
+    extra
+        Further arguments of ``helm template``.
+
+    Returns
+    -------
+    list
+        The objects, in helm's order of installation.
+
+    Raises
+    ------
+    RenderFailed
+        If helm refuses the values or the templates.
+    """
+    arguments = ["template", release, str(chart), f"--namespace={namespace}", f"--kube-version={KUBE_VERSION}", *extra]
+    run = helm(*arguments, "--values=-", stdin=yaml.safe_dump(dict(values or {})))
+    if run.returncode != 0:
+        raise RenderFailed(chart, run.stderr)
+    return [document for document in yaml.safe_load_all(run.stdout) if document]

@@ -1,0 +1,89 @@
+"""The table of a chart's values, read from its values.yaml: keys, what they are by default, and the comments above."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from hack.packaging.errors import UndocumentedValue
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value a user can set.
+
+    Attributes
+    ----------
+    path
+        Its name, with dots, as ``--set`` takes it.
+    default
+        As JSON.
+    text
+        The comment above it, in one line.
+    """
+
+    path: str
+    default: str
+    text: str
+
+
+def values(file: Path) -> Iterator[Value]:
+    """Read the values in order.
+
+    A mapping that holds values is no value itself; an empty one is.
+
+    Raises
+    ------
+    UndocumentedValue
+        If there is no comment right above a value.
+    """
+    source = file.read_text(encoding="utf-8")
+    root = yaml.compose(source, Loader=yaml.SafeLoader)
+    lines = source.splitlines()
+    if not isinstance(root, yaml.MappingNode):
+        raise TypeError(f"{file} holds no mapping")
+    yield from _walk(root, (), lines)
+
+
+def _walk(mapping: yaml.MappingNode, above: tuple[str, ...], lines: list[str]) -> Iterator[Value]:
+    for key, value in mapping.value:
+        path = (*above, str(key.value))
+        if isinstance(value, yaml.MappingNode) and value.value:
+            yield from _walk(value, path, lines)
+            continue
+        text = _comment_above(lines, key.start_mark.line)
+        if not text:
+            raise UndocumentedValue(".".join(path))
+        default = yaml.safe_load(yaml.serialize(value))
+        yield Value(".".join(path), json.dumps(default), text)
+
+
+def _comment_above(lines: list[str], line: int) -> str:
+    comments: list[str] = []
+    while line > 0 and lines[line - 1].lstrip().startswith("#"):
+        line -= 1
+        comments.insert(0, lines[line].strip().lstrip("#").strip())
+    return " ".join(comments)
+
+
+def page(chart: Path) -> str:
+    """Make the page about a chart's values, in Markdown."""
+    rows = "\n".join(
+        f"| `{value.path}` | `{value.default}` | {value.text.replace('|', '&#124;')} |"
+        for value in values(chart / "values.yaml")
+    )
+    return f"""\
+<!-- Generated from helm/{chart.name}/values.yaml by 'python -m hack.packaging write'. Do not edit. -->
+
+# Values of the chart `{chart.name}`
+
+Set them with `--set name=value` or in a file given with `--values`. A misspelt name is refused.
+
+| value | default | meaning |
+|---|---|---|
+{rows}
+"""

@@ -1,84 +1,79 @@
-"""Placeholder of the generated operations; see the generator."""
+"""
+What each data parser has: operations, and keys of its objects. The only door to the generated modules.
+
+The modules ``v0_0_NN`` are generated from slurmrestd's own specifications and imported when a parser is first spoken.
+The same parser may have more operations on a newer server than on an older one; what is said here is what the newest
+server known here serves.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import functools
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors
+from slurm_client.wire.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+__all__ = ["PARSERS", "PING", "Endpoint", "endpoint", "endpoints", "fields", "parsers_with", "unknown_fields"]
+
 PARSERS: tuple[str, ...] = ("v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45")
-
-# A GET that changes something is not repeated.
-_UNSAFE_READS = frozenset({"get_reconfigure", "get_job_requeue"})
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One operation: method and path template below the version."""
-
-    operation: str
-    method: str
-    path: str
-
-    @property
-    def is_safe(self) -> bool:
-        """Whether it changes nothing and may be repeated at will."""
-        return self.method == "GET" and self.operation not in _UNSAFE_READS
-
-    def url(self, version: str, parameters: Mapping[str, str]) -> str:
-        """Return the path with its parameters, which must be quoted already."""
-        return f"/slurm/{version}{self.path.format_map(dict(parameters))}"
-
+"""Data parsers this library speaks, oldest first."""
 
 PING = Endpoint("get_ping", "GET", "/ping/")
-
-_OPERATIONS = {
-    name: Endpoint(name, method, path)
-    for name, method, path in (
-        ("get_ping", "GET", "/ping/"),
-        ("get_diag", "GET", "/diag/"),
-        ("get_nodes", "GET", "/nodes/"),
-        ("post_nodes", "POST", "/nodes/"),
-        ("get_node", "GET", "/node/{node_name}"),
-        ("post_node", "POST", "/node/{node_name}"),
-        ("delete_node", "DELETE", "/node/{node_name}"),
-        ("get_jobs", "GET", "/jobs/"),
-        ("get_job", "GET", "/job/{job_id}"),
-        ("delete_job", "DELETE", "/job/{job_id}"),
-        ("get_jobs_state", "GET", "/jobs/state/"),
-        ("get_partitions", "GET", "/partitions/"),
-        ("get_partition", "GET", "/partition/{partition_name}"),
-        ("get_reconfigure", "GET", "/reconfigure/"),
-    )
-}
+"""Asked for while it is not known yet which parsers a server has."""
 
 
 def endpoint(version: str, operation: str) -> Endpoint:
-    """Return an operation of a data parser; NotSupported names the parsers that have it."""
-    if operation == "post_nodes" and version < "v0.0.42":
-        raise errors.NotSupported(f"{version} has no {operation}", available_in=parsers_with(operation))
-    return _OPERATIONS[operation]
+    """
+    Return an operation of a data parser.
 
-
-def parsers_with(operation: str) -> tuple[str, ...]:
-    """Return the data parsers that have an operation, oldest first."""
-    return tuple(parser for parser in PARSERS if operation != "post_nodes" or parser >= "v0.0.42")
+    Raises
+    ------
+    NotSupported
+        If the parser has no such operation; names the parsers that have it.
+    """
+    found = _operations(version).get(operation)
+    if found is None:
+        having = parsers_with(operation)
+        raise errors.NotSupported(
+            f"data parser {version} has no {operation}; {', '.join(having) or 'none'} has", available_in=having
+        )
+    return found
 
 
 def endpoints(version: str) -> tuple[Endpoint, ...]:
     """Return all operations of a data parser."""
-    return tuple(each for each in _OPERATIONS.values() if version in parsers_with(each.operation))
+    return tuple(_operations(version).values())
 
 
-class _Everything(frozenset[str]):
-    def __contains__(self, item: object) -> bool:
-        return True
+def parsers_with(operation: str) -> tuple[str, ...]:
+    """Return the data parsers that have an operation, oldest first."""
+    return tuple(version for version in PARSERS if operation in _operations(version))
 
 
-def fields(version: str, kind: str) -> frozenset[str]:
-    """Return the keys a data parser writes for an object of a kind."""
-    return _Everything()
+def fields(version: str, model: str) -> frozenset[str]:
+    """Return the keys of an object, e.g. ``Node`` or ``UpdateNodeMsg``; none if the parser has no such object."""
+    found = getattr(_module(version, "models"), model, None)
+    return frozenset(getattr(found, "__annotations__", ()))
+
+
+def unknown_fields(version: str, model: str, body: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the keys of a request that a parser does not have, each with the parsers that have it."""
+    known = fields(version, model)
+    return {
+        key: tuple(parser for parser in PARSERS if key in fields(parser, model)) for key in body if key not in known
+    }
+
+
+@functools.cache
+def _operations(version: str) -> Mapping[str, Endpoint]:
+    operations: Mapping[str, Endpoint] = _module(version, "operations").OPERATIONS
+    return operations
+
+
+def _module(version: str, name: str) -> Any:
+    return import_module(f"slurm_client.wire.{version.replace('.', '_')}.{name}")

@@ -97,16 +97,14 @@ class Settings(BaseModel):
     # Images
 
     image_slurmctld: str = Field(
-        default="ghcr.io/slinky/slurmctld:26.05", min_length=1, description="Default image of slurmctld."
+        default="slinky/slurmctld:26.05", min_length=1, description="Default image of slurmctld."
     )
-    image_slurmd: str = Field(
-        default="ghcr.io/slinky/slurmd:26.05", min_length=1, description="Default image of slurmd."
-    )
+    image_slurmd: str = Field(default="slinky/slurmd:26.05", min_length=1, description="Default image of slurmd.")
     image_slurmrestd: str = Field(
-        default="ghcr.io/slinky/slurmrestd:26.05", min_length=1, description="Default image of slurmrestd."
+        default="slinky/slurmrestd:26.05", min_length=1, description="Default image of slurmrestd."
     )
     image_agent: str = Field(
-        default="ghcr.io/slinky/slurm-operator:0.1.0",
+        default="slinky/slurm-operator:0.1.0",
         min_length=1,
         description="Image of the agent beside slurmctld; normally the operator's own.",
     )

@@ -231,6 +231,9 @@ class KubeClient:
         try:
             async with self._connection.request("GET", path, query=query, timeout=timeout) as response:
                 if response.status != HTTPStatus.OK:
+                    if response.status == HTTPStatus.UNAUTHORIZED:
+                        # For the next attempt, which is the caller's.
+                        await self._connection.refresh()
                     await self._raise_for(target, response)
                 rest = b""
                 # Lines are cut here: aiohttp's own readline refuses lines longer than its buffer, and objects may

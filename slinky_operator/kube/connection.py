@@ -10,13 +10,14 @@ What a request means, and which answers are errors, is left to `client`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import aiohttp
 from kubernetes.aio.client.configuration import Configuration
@@ -26,6 +27,9 @@ from kubernetes.aio.config.config_exception import ConfigException
 from slinky_operator.kube.fence import Fence
 
 logger = logging.getLogger(__name__)
+
+FAREWELL: Final = 0.1
+"""Seconds for TLS connections to be closed by the other side."""
 
 
 class NoCredentials(Exception):
@@ -116,29 +120,29 @@ class Connection:
             If the fence closed before the request was sent.
         """
         session = self._session or self._open()
-        headers = {"Accept": "application/json"}
-        if content_type:
-            headers["Content-Type"] = content_type
-        authorization = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-        if authorization:
-            headers["Authorization"] = authorization
-        options: dict[str, Any] = {"params": query, "data": body, "headers": headers, "timeout": timeout}
-        if self._configuration.tls_server_name:
-            options["server_hostname"] = self._configuration.tls_server_name
-        if self._configuration.proxy:
-            options["proxy"] = self._configuration.proxy
-            options["proxy_headers"] = self._configuration.proxy_headers
+        headers = await self._headers(content_type)
         self._in_use[session] = self._in_use.get(session, 0) + 1
         try:
-            async with session.request(method, self._base + path, trace_request_ctx=fence, **options) as response:
-                yield response
+            async with session.request(
+                method,
+                self._base + path,
+                params=query,
+                data=body,
+                headers=headers,
+                timeout=timeout,
+                trace_request_ctx=fence,
+                **self._route(),
+            ) as response:
+                try:
+                    yield response
+                finally:
+                    # A watch given up is cut at once: a polite TLS farewell would outlive the event loop.
+                    if response.connection is not None and response.connection.transport is not None:
+                        response.connection.transport.abort()
         except aiohttp.ClientError as error:
-            # A refusal while the body is being written comes wrapped as a connection error.
-            cause: BaseException | None = error
-            while cause is not None:
-                if isinstance(cause, FenceClosed):
-                    raise cause from None
-                cause = cause.__cause__ or cause.__context__
+            closed = _fence_behind(error)
+            if closed is not None:
+                raise closed from None
             raise
         finally:
             self._in_use[session] -= 1
@@ -162,11 +166,14 @@ class Connection:
 
     async def close(self) -> None:
         """Close the session; requests under way fail."""
-        sessions = {*self._in_use, self._session}
+        sessions = {session for session in (*self._in_use, self._session) if session is not None}
         self._session = None
+        if not sessions:
+            return
         for session in sessions:
-            if session is not None:
-                await session.close()
+            await session.close()
+        # Connections of requests cancelled on their way say a TLS farewell, and aiohttp tells nobody when it is over.
+        await asyncio.sleep(FAREWELL)
 
     async def __aenter__(self) -> Self:
         return self
@@ -175,6 +182,26 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _headers(self, content_type: str | None) -> dict[str, str]:
+        headers = {"Accept": "application/json"}
+        if content_type:
+            headers["Content-Type"] = content_type
+        # The configuration's hook reads a service account token anew when a minute has passed.
+        authorization = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        if authorization:
+            headers["Authorization"] = authorization
+        return headers
+
+    def _route(self) -> dict[str, Any]:
+        """Proxy and TLS name, for the few who have them."""
+        options: dict[str, Any] = {}
+        if self._configuration.tls_server_name:
+            options["server_hostname"] = self._configuration.tls_server_name
+        if self._configuration.proxy:
+            options["proxy"] = self._configuration.proxy
+            options["proxy_headers"] = self._configuration.proxy_headers
+        return options
 
     def _open(self) -> aiohttp.ClientSession:
         configuration = self._configuration
@@ -207,3 +234,13 @@ async def _check_fence(_: aiohttp.ClientSession, context: SimpleNamespace, __: o
     fence: Fence | None = context.trace_request_ctx
     if fence is not None and (why := fence.closed_because()):
         raise FenceClosed(why)
+
+
+def _fence_behind(error: BaseException) -> FenceClosed | None:
+    """The fence's word behind an error of the transport: while a body is written it comes wrapped as one."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, FenceClosed):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return None

@@ -220,6 +220,9 @@ def from_status(
     cls: type[KubeError]
     if code == HTTPStatus.CONFLICT and reason == "AlreadyExists":
         cls = AlreadyExists
+    elif code == HTTPStatus.UNPROCESSABLE_ENTITY and any(cause.field == "metadata.uid" for cause in causes):
+        # A patch that names the uid of a predecessor: the API server takes it for an attempt to change the uid.
+        cls = Conflict
     elif code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         # A 5xx may come from a proxy that lost its backend after the backend had written.
         return Unavailable(target, message, status=code, reason=reason, retry_after=wait, causes=causes)

@@ -37,6 +37,7 @@ class FakeApi:
         self.watch_faults: deque[int | str] = deque()
         self.write_faults: deque[int | str] = deque()
         self.requests: list[tuple[str, str, dict[str, str]]] = []
+        self.tokens: list[str | None] = []
         self.writes: list[Any] = []
         self.page_size: int | None = None
         self.cut_watches = asyncio.Event()
@@ -92,6 +93,7 @@ class FakeApi:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         query = dict(request.query)
         kind = "write" if request.method != "GET" else "watch" if "watch" in query else "list"
+        self.tokens.append(request.headers.get("Authorization"))
         self.requests.append((kind, request.path, query))
         if kind == "write":
             return await self._write(request)

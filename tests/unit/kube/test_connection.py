@@ -1,0 +1,56 @@
+"""Credentials are found, and found again when they were renewed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from kubernetes.aio.config import incluster_config
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.fence import OpenFence
+from slinky_operator.kube.resources import PODS
+from tests.unit.kube.fake_api import FakeApi, running
+
+
+def kubeconfig(folder: Path, fake: FakeApi) -> Path:
+    path = folder / "kubeconfig"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": fake.url}}],
+        "users": [{"name": "u", "user": {"tokenFile": "token"}}],
+    }
+    path.write_text(json.dumps(document))
+    (folder / "token").write_text("first")
+    return path
+
+
+async def test_a_401_makes_us_read_the_credentials_again_once(tmp_path: Path) -> None:
+    async with running() as fake, await Connection.connect(kubeconfig(tmp_path, fake)) as connection:
+        client = KubeClient(connection, fence=OpenFence(), field_manager="test")
+        await client.list(PODS, "default")
+        (tmp_path / "token").write_text("second")
+        fake.list_faults.append(401)
+        await client.list(PODS, "default")
+        assert fake.tokens == ["Bearer first", "Bearer first", "Bearer second"]
+        fake.list_faults.extend([401, 401])
+        with pytest.raises(errors.Unauthorized):
+            await client.list(PODS, "default")
+
+
+async def test_in_a_pod_the_service_account_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text("of the pod")
+    (tmp_path / "ca.crt").write_text("certificate")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    async with await Connection.connect() as connection:
+        assert connection.host == "https://[fd00::1]:443"
+        assert (await connection._headers(None))["Authorization"] == "bearer of the pod"

@@ -1,0 +1,6 @@
+"""The agent beside slurmctld: tells by HTTP which configuration files are mounted, by their digests.
+
+The kubelet refreshes a mounted ConfigMap when it sees fit, so that the operator cannot know from the API server alone
+what slurmctld would read. This process sees the same volume and no key. It runs from the operator's image, and uses
+nothing but a few modules of the standard library, so that it starts at once and stays small.
+"""

@@ -201,6 +201,8 @@ def main() -> None:
         os._exit(0)
     os.setsid()
     if look["isolated"]:
+        # Outlives the machine's first process to collect it; `end_all` signals both.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET
         _check(_libc.unshare(flags), "make namespaces")
         child = os.fork()

@@ -1,0 +1,95 @@
+"""When an object of ours has to be written: if it is missing, or something we say is not what it shows.
+
+Comparing instead of writing each time keeps a pass that changes nothing free of requests. What the API server adds
+(defaults) and what others add (annotations, sidecars) is not looked at: everything we say must be found in what is
+there, and no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from slinky_operator.kube.client import Object
+from slinky_operator.kube.resources import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """An object as it is to be."""
+
+    resource: Resource
+    body: Object
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Kind and name: what it is found by among the Cluster's children."""
+        return self.resource.kind, self.name
+
+    @property
+    def digest(self) -> str:
+        """Tells two bodies apart."""
+        return hashlib.sha256(json.dumps(self.body, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def is_current(wanted: Object, live: Object) -> bool:
+    """Whether everything in `wanted` is found in `live`."""
+    # Data are compared whole: a file that is no longer wanted would otherwise stay.
+    if any((wanted.get(field) or {}).keys() != (live.get(field) or {}).keys() for field in ("data", "binaryData")):
+        return False
+    return _contains(live, {key: value for key, value in wanted.items() if key not in {"apiVersion", "kind"}})
+
+
+_KEYS: Final = ("name", "mountPath", "containerPort", "port")
+_SUFFIXES: Final = {
+    "n": "1e-9", "u": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12", "P": "1e15", "E": "1e18",
+    "Ki": "1024", "Mi": "1048576", "Gi": "1073741824", "Ti": "1099511627776",
+    "Pi": "1125899906842624", "Ei": "1152921504606846976",
+}  # fmt: skip
+
+
+def _contains(live: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        if not isinstance(live, dict):
+            return not wanted and live is None
+        return all(_contains(live.get(key), value) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return _contains_list(live if isinstance(live, list) else [], wanted)
+    if wanted is None or live is None:
+        return wanted is None or wanted in ("", False, 0)
+    return bool(live == wanted) or str(live) == str(wanted) or _quantity(live) == _quantity(wanted) is not None
+
+
+def _contains_list(live: list[Any], wanted: list[Any]) -> bool:
+    if not all(isinstance(item, dict) for item in wanted):
+        return len(live) == len(wanted) and all(_contains(*pair) for pair in zip(live, wanted, strict=True))
+    for key in _KEYS:
+        if wanted and all(key in item for item in wanted) and len({item[key] for item in wanted}) == len(wanted):
+            found = {item.get(key): item for item in live if isinstance(item, dict)}
+            return all(item[key] in found and _contains(found[item[key]], item) for item in wanted)
+    return len(live) == len(wanted) and all(_contains(*pair) for pair in zip(live, wanted, strict=True))
+
+
+def _quantity(value: Any) -> Decimal | None:
+    """A Kubernetes quantity as a number; the API server writes them in a form of its own."""
+    text = str(value)
+    for length in (2, 1):
+        factor = _SUFFIXES.get(text[-length:])
+        if factor is not None:
+            return _decimal(text[:-length], factor)
+    return _decimal(text, "1")
+
+
+def _decimal(text: str, factor: str) -> Decimal | None:
+    try:
+        return Decimal(text) * Decimal(factor)
+    except InvalidOperation:
+        return None

@@ -1,0 +1,50 @@
+"""What a Cluster's parts have in common: the configuration, and what all its slurmd pods share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.daemons import metadata
+from slinky_operator.kube.client import Object
+from slinky_operator.slurm import naming
+
+ANNOTATION_HASH: Final = labels.CLUSTER_PREFIX + "config-hash"
+"""On the ConfigMap: hash over its files."""
+
+EVERY_POD: Final = 2_147_483_647
+"""Of a budget: more pods than there can be, so that none may be evicted, however many there are."""
+
+
+def config_map(cluster: Cluster, files: Mapping[str, str], digest: str) -> Object:
+    """slurm.conf and its family."""
+    return {
+        "metadata": metadata(cluster, naming.config(cluster.name), naming.COMPONENT_CONFIG, {ANNOTATION_HASH: digest}),
+        "data": dict(files),
+    }
+
+
+def node_service(cluster: Cluster) -> Object:
+    """The headless Service of all slurmd pods: a name for each, before it is ready."""
+    return {
+        "metadata": metadata(cluster, naming.node_service(cluster.name), naming.COMPONENT_CONFIG),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {labels.LABEL_CLUSTER_UID: cluster.uid},
+            "ports": [{"name": "slurmd", "port": naming.SLURMD_PORT, "protocol": "TCP"}],
+        },
+    }
+
+
+def disruption_budget(cluster: Cluster) -> Object:
+    """The budget over all slurmd pods that are labelled as such: none of them may be evicted."""
+    return {
+        "metadata": metadata(cluster, naming.disruption_budget(cluster.name), naming.COMPONENT_CONFIG),
+        "spec": {
+            "minAvailable": EVERY_POD,
+            "selector": {"matchLabels": {labels.LABEL_CLUSTER_UID: cluster.uid, labels.LABEL_POD_PROTECT: "true"}},
+        },
+    }

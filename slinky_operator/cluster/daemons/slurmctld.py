@@ -1,0 +1,167 @@
+"""slurmctld: a StatefulSet with one pod and its state on a claim, and a headless Service that gives it a name.
+
+Beside it runs the agent, which sees the same configuration and no key. The configuration is a volume of its own, so
+that both look at the same files; keys are mounted elsewhere, and Slurm is told where.
+
+Its readiness is what `scontrol ping` says: both Slurm 24.11 and 26.05 understand that, while 24.11 answers no HTTP.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.daemons import Images, image_of, locked_down, metadata, pod_security
+from slinky_operator.kube.client import Object
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.inputs import MAX_NODE_COUNT
+from slinky_operator.slurm.templates import merge_template
+
+ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
+"""On the pod template: values of keys that slurmctld reads only when it starts."""
+
+STATE: Final = "state"
+CONFIG: Final = "config"
+KEYS: Final = "keys"
+RUN: Final = "run"
+
+_PING: Final = {"exec": {"command": ["scontrol", "ping"]}, "timeoutSeconds": 5}
+
+
+def service(cluster: Cluster) -> Object:
+    """The headless Service. It answers before the pod is ready: slurmd must find slurmctld while that starts."""
+    fragment = cluster.spec.controller.service
+    body = metadata(cluster, naming.controller(cluster.name), naming.COMPONENT_CONTROLLER)
+    if fragment is not None:
+        body["labels"] = {**fragment.labels, **body["labels"]}
+        if fragment.annotations:
+            body["annotations"] = dict(fragment.annotations)
+    return {
+        "metadata": body,
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER),
+            "ports": [{"name": "slurmctld", "port": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
+        },
+    }
+
+
+def stateful_set(cluster: Cluster, images: Images) -> Object:
+    """The StatefulSet."""
+    persistence = cluster.spec.controller.persistence
+    spec: dict[str, Any] = {
+        "replicas": 1,
+        "serviceName": naming.controller(cluster.name),
+        # With one pod there is no order to keep, and a pod that never becomes ready must not hold up its mending.
+        "podManagementPolicy": "Parallel",
+        "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER)},
+        "template": _template(cluster, images),
+    }
+    if persistence.enabled and persistence.existing_claim is None:
+        claim: dict[str, Any] = {
+            "accessModes": list(persistence.access_modes),
+            "resources": {"requests": {"storage": persistence.size}},
+        }
+        if persistence.storage_class_name is not None:
+            claim["storageClassName"] = persistence.storage_class_name
+        about: dict[str, Any] = {"name": STATE}
+        if persistence.labels:
+            about["labels"] = dict(persistence.labels)
+        if persistence.annotations:
+            about["annotations"] = dict(persistence.annotations)
+        spec["volumeClaimTemplates"] = [{"metadata": about, "spec": claim}]
+        # Jobs and their history are the user's: only the user deletes them.
+        spec["persistentVolumeClaimRetentionPolicy"] = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    return {
+        "metadata": metadata(cluster, naming.controller(cluster.name), naming.COMPONENT_CONTROLLER),
+        "spec": spec,
+    }
+
+
+def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
+    spec = cluster.spec
+    restart = {"MaxNodeCount": spec.max_node_count or MAX_NODE_COUNT}
+    generated: dict[str, Any] = {
+        "metadata": {
+            "labels": naming.pod_labels(cluster, naming.COMPONENT_CONTROLLER),
+            "annotations": {
+                ANNOTATION_RESTART: " ".join(f"{key}={value}" for key, value in restart.items()),
+                "kubectl.kubernetes.io/default-container": naming.CONTROLLER_CONTAINER,
+            },
+        },
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 30,
+            "securityContext": pod_security(naming.SLURM_UID, volumes=True),
+            "containers": [_slurmctld(cluster, images), _agent(images)],
+            "volumes": _volumes(cluster),
+        },
+    }
+    return merge_template(generated, spec.controller.template or {})
+
+
+def _slurmctld(cluster: Cluster, images: Images) -> dict[str, Any]:
+    controller = cluster.spec.controller
+    key = naming.slurm_key(cluster)
+    assert key is not None  # noqa: S101 - a managed Cluster has one
+    variable = "SLURM_SACK_JWKS" if key.file == naming.SLURM_JWKS else "SLURM_SACK_KEY"
+    container: dict[str, Any] = {
+        "name": naming.CONTROLLER_CONTAINER,
+        **image_of(controller.image, images.slurmctld, images.pull_policy),
+        "command": ["slurmctld", "-D"],
+        "env": [{"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"}],
+        "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
+        "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": 300},
+        "readinessProbe": {**_PING, "periodSeconds": 10, "failureThreshold": 3},
+        "securityContext": locked_down(),
+        "volumeMounts": [
+            {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},
+            {"name": KEYS, "mountPath": naming.KEY_FOLDER, "readOnly": True},
+            {"name": STATE, "mountPath": naming.STATE_FOLDER},
+            {"name": RUN, "mountPath": naming.RUN_FOLDER},
+        ],
+    }
+    if controller.resources is not None:
+        container["resources"] = controller.resources.to_dict()
+    return container
+
+
+def _agent(images: Images) -> dict[str, Any]:
+    return {
+        "name": naming.AGENT_CONTAINER,
+        **image_of(None, images.agent, images.pull_policy),
+        "command": ["python", "-m", "slinky_operator.agent", naming.CONF_FOLDER, str(naming.AGENT_PORT)],
+        "ports": [{"name": "agent", "containerPort": naming.AGENT_PORT, "protocol": "TCP"}],
+        "resources": {"requests": {"cpu": "5m", "memory": "24Mi"}, "limits": {"memory": "64Mi"}},
+        "securityContext": {**locked_down(), "runAsUser": naming.NOBODY, "runAsGroup": naming.NOBODY},
+        "volumeMounts": [{"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True}],
+    }
+
+
+def _volumes(cluster: Cluster) -> list[dict[str, Any]]:
+    persistence = cluster.spec.controller.persistence
+    slurm_key, jwt_key = naming.slurm_key(cluster), naming.jwt_key(cluster)
+    assert slurm_key is not None and jwt_key is not None  # noqa: PT018, S101 - a managed Cluster has both
+    volumes: list[dict[str, Any]] = [
+        {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": 0o444}},
+        {
+            "name": KEYS,
+            "projected": {
+                # Slurm refuses keys that others can read; the group is added by fsGroup.
+                "defaultMode": 0o400,
+                "sources": [
+                    {"secret": {"name": key.secret, "items": [{"key": key.key, "path": key.file}]}}
+                    for key in (slurm_key, jwt_key)
+                ],
+            },
+        },
+        {"name": RUN, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+    ]
+    if not persistence.enabled:
+        volumes.append({"name": STATE, "emptyDir": {}})
+    elif persistence.existing_claim is not None:
+        volumes.append({"name": STATE, "persistentVolumeClaim": {"claimName": persistence.existing_claim}})
+    return volumes

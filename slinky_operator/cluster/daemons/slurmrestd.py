@@ -1,0 +1,94 @@
+"""slurmrestd: a Deployment without any key, and a Service in front of it.
+
+It authenticates nobody itself: each call carries a token, and slurmctld decides. Without accounting it must be told
+which of its plugins to load, or Slurm 24.11 refuses to start.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.daemons import Images, image_of, locked_down, metadata, pod_security
+from slinky_operator.kube.client import Object
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.templates import merge_template
+
+CONFIG: Final = "config"
+RUN: Final = "run"
+
+# Its own health checks want a token in 26.05 and do not exist in 24.11.
+_PORT: Final = {"tcpSocket": {"port": naming.SLURMRESTD_PORT}}
+
+
+def service(cluster: Cluster) -> Object:
+    """The Service; the user's fields but for selector and ports."""
+    body = metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI)
+    fragment = cluster.spec.restapi.service
+    spec: dict[str, Any] = {}
+    if fragment is not None:
+        body["labels"] = {**fragment.labels, **body["labels"]}
+        if fragment.annotations:
+            body["annotations"] = dict(fragment.annotations)
+        spec = dict(fragment.spec)
+    return {
+        "metadata": body,
+        "spec": {
+            **spec,
+            "selector": naming.selector_labels(cluster, naming.COMPONENT_RESTAPI),
+            "ports": [{"name": "slurmrestd", "port": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
+        },
+    }
+
+
+def deployment(cluster: Cluster, images: Images) -> Object:
+    """The Deployment."""
+    restapi = cluster.spec.restapi
+    container: dict[str, Any] = {
+        "name": naming.RESTAPI_CONTAINER,
+        **image_of(restapi.image, images.slurmrestd, images.pull_policy),
+        "command": [
+            "slurmrestd",
+            "-a",
+            "rest_auth/jwt",
+            "-s",
+            "openapi/slurmctld",
+            f"0.0.0.0:{naming.SLURMRESTD_PORT}",
+        ],
+        "env": [
+            {"name": "SLURM_JWT", "value": "daemon"},
+            {"name": "SLURM_CONF", "value": f"{naming.CONF_FOLDER}/slurm.conf"},
+        ],
+        "ports": [{"name": "slurmrestd", "containerPort": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
+        "startupProbe": {**_PORT, "periodSeconds": 1, "failureThreshold": 300},
+        "readinessProbe": {**_PORT, "periodSeconds": 10},
+        "livenessProbe": {**_PORT, "periodSeconds": 20, "failureThreshold": 6},
+        "securityContext": locked_down(),
+        "volumeMounts": [
+            {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},
+            {"name": RUN, "mountPath": naming.RUN_FOLDER},
+        ],
+    }
+    if restapi.resources is not None:
+        container["resources"] = restapi.resources.to_dict()
+    generated: dict[str, Any] = {
+        "metadata": {"labels": naming.pod_labels(cluster, naming.COMPONENT_RESTAPI)},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "securityContext": pod_security(naming.NOBODY),
+            "containers": [container],
+            "volumes": [
+                {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": 0o444}},
+                {"name": RUN, "emptyDir": {}},
+            ],
+        },
+    }
+    return {
+        "metadata": metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI),
+        "spec": {
+            "replicas": restapi.replicas,
+            "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)},
+            "template": merge_template(generated, restapi.template or {}),
+        },
+    }

@@ -1,0 +1,100 @@
+"""Secrets, read by name.
+
+The operator has no right to list or watch Secrets: a cache of them would hold every password of every namespace. It
+reads the few it needs, and reads them again when they have become old or Slurm refuses a token.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.resources import SECRETS
+
+OLD: Final = 60.0
+"""Seconds after which a Secret is read again."""
+
+OLD_IN_TROUBLE: Final = 3.0
+"""The same while it is missing, or Slurm refuses what was in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Secret as it was last read."""
+
+    name: str
+    read_at: float
+    """Monotonic seconds."""
+
+    exists: bool
+    cluster_uid: str = ""
+    """Uid of the Cluster it belongs to by its label; empty for a user's own."""
+
+    object_uid: str = ""
+    data: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    def digest(self, key: str) -> str:
+        """Tells two values of a key apart without giving either away."""
+        return hashlib.sha256(self.data.get(key, b"")).hexdigest()
+
+
+class Sources:
+    """Secrets by namespace and name, as last read.
+
+    Parameters
+    ----------
+    client
+        Used for reading one Secret at a time.
+    clock
+        Monotonic seconds.
+    """
+
+    def __init__(self, client: KubeClient, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._known: dict[tuple[str, str], Source] = {}
+
+    async def read(self, namespace: str, names: Iterable[str], *, older_than: float) -> dict[str, Source]:
+        """Give these Secrets, reading again what is unknown or was read more than `older_than` seconds ago."""
+        found = {}
+        for name in dict.fromkeys(names):
+            known = self._known.get((namespace, name))
+            if known is None or self._clock() - known.read_at > older_than:
+                known = await self._read(namespace, name)
+                self._known[namespace, name] = known
+            found[name] = known
+        return found
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Read it again the next time; for whoever has written it."""
+        self._known.pop((namespace, name), None)
+
+    async def _read(self, namespace: str, name: str) -> Source:
+        try:
+            secret = await self._client.get(SECRETS, name, namespace)
+        except errors.NotFound:
+            return Source(name, self._clock(), exists=False)
+        metadata: Mapping[str, Any] = secret["metadata"]
+        return Source(
+            name,
+            self._clock(),
+            exists=True,
+            cluster_uid=(metadata.get("labels") or {}).get(labels.LABEL_CLUSTER_UID, ""),
+            object_uid=metadata["uid"],
+            data={key: _decoded(value) for key, value in (secret.get("data") or {}).items()},
+        )
+
+
+def _decoded(value: str) -> bytes:
+    try:
+        return base64.b64decode(value)
+    except binascii.Error:
+        return b""

@@ -85,7 +85,7 @@ class Cluster:
     def _start(self, nodes: int, archives: Sequence[Path]) -> None:
         paths = self.paths
         paths.root.mkdir(parents=True)
-        fabric = network.choose(self.name)
+        fabric = network.choose(paths.mark)
         names = [f"node-{index}" for index in range(1, nodes + 1)]
         # Written before anything of the host changes, so that `down` can put it back whatever happens next.
         sysctls = {name: (Path("/proc/sys") / name).read_text().strip() for name in KUBELET_SYSCTLS}
@@ -102,7 +102,7 @@ class Cluster:
         master.run(control_plane.api_server(master.folder, endpoints, paths.pki, paths.audit_log))
         kubeconfig = pki.write_kubeconfig(paths.kubeconfig, endpoints.api, authority.certificate, admin)
         members = [
-            Node(name, index, paths.machine(name), f"localkube/{self.name}/{name}")
+            Node(name, index, paths.machine(name), f"{paths.cgroup}/{name}")
             for index, name in enumerate(names, start=1)
         ]
         for member in members:
@@ -148,7 +148,7 @@ class Cluster:
             return
         with step(f"end the cluster {self.name!r}"):
             machine.end_all(paths.root)
-            cgroups.remove(f"localkube/{self.name}")
+            cgroups.remove(paths.cgroup)
             if paths.record.exists():
                 for name, value in self._record()["sysctls"].items():
                     (Path("/proc/sys") / name).write_text(value)

@@ -9,7 +9,6 @@ vanish with the control plane's machine.
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import json
 import os
@@ -31,13 +30,13 @@ class Fabric:
 
     Attributes
     ----------
-    cluster
-        Its name; the host's interface is named after it.
+    mark
+        Eight characters that no other cluster has; the host's interface is named after them.
     subnet
         A /24 that no route of the host covers.
     """
 
-    cluster: str
+    mark: str
     subnet: ipaddress.IPv4Network
 
     @property
@@ -53,7 +52,7 @@ class Fabric:
     @property
     def host_interface(self) -> str:
         """The one interface that the host gets; at most 15 characters."""
-        return "lk" + hashlib.sha256(self.cluster.encode()).hexdigest()[:8]
+        return f"lk{self.mark}"
 
     def node(self, index: int) -> str:
         """Return the address of Node `index`, counted from 1."""
@@ -65,7 +64,7 @@ class Fabric:
         return ipaddress.IPv4Network(f"10.244.{index}.0/24")
 
 
-def choose(cluster: str) -> Fabric:
+def choose(mark: str) -> Fabric:
     """Return a fabric whose addresses the host does not use.
 
     Raises
@@ -82,7 +81,7 @@ def choose(cluster: str) -> Fabric:
     for third in range(256):
         subnet = ipaddress.IPv4Network(f"10.90.{third}.0/24")
         if not any(subnet.overlaps(network) for network in used):
-            return Fabric(cluster, subnet)
+            return Fabric(mark, subnet)
     raise LocalKubeError("no free network in 10.90.0.0/16: end some clusters with `make down`")
 
 

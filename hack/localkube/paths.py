@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,16 @@ class ClusterPaths:
     def root(self) -> Path:
         """The cluster's folder."""
         return state_root() / self.name
+
+    @property
+    def mark(self) -> str:
+        """Eight characters that no other cluster on this machine has, another user's of the same name included."""
+        return hashlib.sha256(str(self.root).encode()).hexdigest()[:8]
+
+    @property
+    def cgroup(self) -> str:
+        """The cgroup that holds those of the Nodes."""
+        return f"localkube/{self.name}-{self.mark}"
 
     @property
     def pki(self) -> Path:

@@ -48,7 +48,7 @@ def test_a_missing_controller_is_named(version1: Path, missing: str) -> None:
 
 def test_missing_controllers_of_version_2_are_named(version2: Path) -> None:
     (version2 / "cgroup.controllers").write_text("cpu io\n")
-    with pytest.raises(Unsupported, match="cgroup v2 .* lacks the controllers cpuset, memory, pids"):
+    with pytest.raises(Unsupported, match=r"cgroup v2 .* lacks the controllers cpuset, memory, pids"):
         cgroups.check(version2)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from slurm_client.operations.jobs import JobOperations
 from slurm_client.operations.nodes import NodeOperations
 from slurm_client.operations.partitions import PartitionOperations
+from slurm_client.operations.reservations import ReservationOperations
 from slurm_client.operations.service import ServiceOperations
 from slurm_client.session import RetryPolicy, Session
 from slurm_client.tokens import StaticToken
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["RetryPolicy", "SlurmClient"]
 
 
-class SlurmClient(NodeOperations, JobOperations, PartitionOperations, ServiceOperations):
+class SlurmClient(NodeOperations, JobOperations, PartitionOperations, ReservationOperations, ServiceOperations):
     """
     One slurmrestd.
 

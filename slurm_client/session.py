@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from slurm_client import answers, errors, wire
+from slurm_client import answers, encode, errors, wire
 from slurm_client.circuit import Circuit
 
 if TYPE_CHECKING:
@@ -195,6 +195,8 @@ class Session:
             version = self.api_version
             assert version is not None  # noqa: S101 - call() has negotiated
             endpoint = wire.endpoint(version, operation)
+            if body is not None:
+                encode.fitted(version, endpoint.body, body)
             try:
                 return await self._with_retries(endpoint, version, path, query, body, wanted, tolerate)
             except _Refused as refused:
@@ -336,6 +338,12 @@ class Session:
         for warning in answer.warnings:
             _log.debug("%s: %s", request, warning)
         return answer
+
+    def refuse(self, answer: Answer, operation: str) -> None:
+        """Raise the error a tolerated answer is, if it is one after all."""
+        found = answers.error_in(answer, errors.Request("", operation))
+        if found is not None:
+            raise found
 
     # which data parser
 

@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def write_specs() -> None:
     """Let slurmrestd of each version print its specification, and keep the slimmed ones. Needs root."""
-    from hack.images.rootfs import ensure
+    from hack.images.rootfs import ensure  # noqa: PLC0415 - rendering needs no images
 
     _SPECS.mkdir(exist_ok=True)
     for version, series in SOURCES.items():
@@ -72,9 +72,9 @@ def print_spec(root: Path, version: str) -> dict[str, object]:
         (Path(folder) / "slurm.conf").write_text(_CONF)
         enter = 'mount --bind "$1" "$2/mnt" && root=$2 && shift 2 && exec chroot "$root" "$@"'
         options = ["-s", "openapi/slurmctld,openapi/slurmdbd", "-d", f"{version}+prefer_refs", "-f", "/mnt/slurm.conf"]
+        command = ["slurmrestd", "--generate-openapi-spec", *options]
         result = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", enter, "sh", folder, str(root)]
-            + ["slurmrestd", "--generate-openapi-spec", *options],
+            ["unshare", "--mount", "sh", "-c", enter, "sh", folder, str(root), *command],
             check=True,
             stdout=subprocess.PIPE,
         )

@@ -2,8 +2,8 @@
 Rendering of wire modules: openapi-python-client reads the specification, our templates write it down.
 
 Its own templates would give one attrs class and one module for each schema and each operation, in every parser: some
-2,000 files that decode slower than a dictionary and refuse an unknown word. Ours give two modules for each parser: typed
-dictionaries, which cost nothing at run time and let the type checker see every key of a request, and a table of
+2,000 files that decode slower than a dictionary and refuse an unknown word. Ours give two modules for each parser:
+typed dictionaries, which cost nothing at run time and let the type checker see every key of a request, and a table of
 operations.
 """
 
@@ -58,7 +58,7 @@ def render(spec: dict[str, Any]) -> dict[str, str]:
     context = {
         "version": version,
         "models": sorted((_model(model) for model in data.models), key=lambda model: str(model["name"])),
-        "words": sorted((_words(enum) for enum in data.enums if isinstance(enum, LiteralEnumProperty))),
+        "words": sorted(_words(enum) for enum in data.enums if isinstance(enum, LiteralEnumProperty)),
         "operations": list(_operations(spec)),
     }
     return {

@@ -16,7 +16,7 @@ KEPT_OPERATIONS = frozenset(
     get_jobs delete_jobs get_jobs_state get_job post_job delete_job post_job_submit get_job_requeue post_jobs_requeue
     get_partitions post_partitions get_partition delete_partition
     get_reservations post_reservations get_reservation post_reservation delete_reservation
-    """.split()
+    """.split()  # noqa: SIM905 - a table reads better than a list of quotes
 )
 """Names of operations without prefix and version."""
 
@@ -63,7 +63,7 @@ def operation_name(operation_id: str) -> str:
 
 
 def _operation(operation: dict[str, Any], name: str) -> dict[str, Any]:
-    kept = {key: operation[key] for key in ("parameters", "requestBody") if key in operation}
+    kept: dict[str, Any] = {key: operation[key] for key in ("parameters", "requestBody") if key in operation}
     good = operation["responses"].get("200", {})
     return {"operationId": name, "tags": ["slurm"], **kept, "responses": {"200": {"description": "", **good}}}
 

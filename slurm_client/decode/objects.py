@@ -34,7 +34,8 @@ class Nameless(ValueError):
     """An object of a list has no name or number by which it could be known."""
 
 
-def _name(value: Any) -> str:
+def named(value: Any) -> str:
+    """Return the name of an object; Nameless if it has none."""
     name = text(value)
     if not name:
         raise Nameless
@@ -46,7 +47,7 @@ def node(raw: Mapping[str, Any]) -> Node:
     get = raw.get
     load = number(get("cpu_load"))
     return Node(
-        name=_name(get("name")),
+        name=named(get("name")),
         state=_node_state(words(get("state"))),
         reason=text(get("reason")),
         reason_set_by=text(get("reason_set_by_user")),
@@ -179,7 +180,7 @@ def job(raw: Mapping[str, Any]) -> Job:
 
 def job_state(raw: Mapping[str, Any]) -> JobStateEntry:
     """Decode one entry of the cheap listing of job states."""
-    return JobStateEntry(_name(raw.get("job_id")), _job_state(words(raw.get("state"))))
+    return JobStateEntry(named(raw.get("job_id")), _job_state(words(raw.get("state"))))
 
 
 def _exit_code(value: Any) -> ExitCode | None:
@@ -203,7 +204,7 @@ def partition(raw: Mapping[str, Any]) -> Partition:
     qos, accounts, priority = mapping(get("qos")), mapping(get("accounts")), mapping(get("priority"))
     node_list = text(nodes.get("configured"))
     return Partition(
-        name=_name(get("name")),
+        name=named(get("name")),
         state=_partition_state(words(mapping(get("partition")).get("state"))),
         node_list=node_list,
         nodes=expand(node_list) if node_list else (),

@@ -6,8 +6,11 @@ kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know 
 """
 
 from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
+from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionState
+from slurm_client.models.reservation import Reservation, ReservationSpec
+from slurm_client.models.resources import GresAllocation, License, NodeResources, Share
 from slurm_client.models.service import Diag, Ping, RpcStats
 from slurm_client.models.values import INFINITE, Infinite, State
 
@@ -15,15 +18,24 @@ __all__ = [
     "INFINITE",
     "Diag",
     "ExitCode",
+    "GresAllocation",
     "Infinite",
     "Job",
+    "JobResult",
+    "JobSpec",
     "JobState",
     "JobStateEntry",
+    "License",
     "Node",
+    "NodeResources",
     "NodeState",
     "Partition",
     "PartitionState",
     "Ping",
+    "Reservation",
+    "ReservationSpec",
     "RpcStats",
+    "Share",
     "State",
+    "SubmittedJob",
 ]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from slurm_client import errors
+from slurm_client import encode, error_numbers, errors
 from slurm_client.answers import ListOf
-from slurm_client.decode import objects
+from slurm_client.decode import objects, resources
+from slurm_client.decode.read import items, mapping, number, text
+from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.operations.base import Listing, Operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slurm_client.models import Job, JobStateEntry
+    from slurm_client.answers import Answer
+    from slurm_client.models import Job, JobStateEntry, NodeResources
 
 __all__ = ["JobOperations"]
 
 _JOBS = ListOf("jobs", objects.job)
 _STATES = ListOf("jobs", objects.job_state)
+_LAYOUT = ListOf("nodes", resources.node_resources)
 
 
 class JobOperations(Operations):
@@ -84,5 +88,120 @@ class JobOperations(Operations):
             if error.number != _ALREADY_DONE:
                 raise
 
+    async def cancel_jobs(
+        self,
+        job_ids: Iterable[int] = (),
+        *,
+        nodes: Iterable[str] = (),
+        user: str | None = None,
+        partition: str | None = None,
+        account: str | None = None,
+        name: str | None = None,
+        states: Iterable[str] = (),
+        signal: str | None = None,
+        timeout: float | None = None,
+    ) -> tuple[JobResult, ...]:
+        """
+        End or signal many jobs in one call: those named, or all that match every filter.
+
+        Returns what became of each. Without any id and filter nothing is sent: that would be every job there is.
+        """
+        body: dict[str, Any] = {
+            "jobs": [str(int(job_id)) for job_id in job_ids],
+            "nodes": list(nodes),
+            "user_name": user,
+            "partition": partition,
+            "account": account,
+            "job_name": name,
+            "job_state": list(states),
+        }
+        body = {key: value for key, value in body.items() if value}
+        if not body:
+            return ()
+        if signal is not None:
+            body["signal"] = signal
+        answer = await self._session.call("delete_jobs", body=body, timeout=timeout, tolerate=lambda _: True)
+        results = tuple(_result(mapping(entry)) for entry in items(answer.fields.get("status")))
+        if not results:
+            self._session.refuse(answer, "delete_jobs")
+        return results
+
+    async def submit_job(self, spec: JobSpec, *, timeout: float | None = None) -> SubmittedJob:
+        """
+        Submit a batch job.
+
+        Never repeated by itself once it was sent: after Timeout or Unreachable, look whether it is there (give it a
+        name or comment to know it by).
+        """
+        version = await self._session.negotiate()
+        body = encode.submission(spec)
+        encode.fitted(version, "JobDescMsg", body["job"])
+        answer = await self._session.call("post_job_submit", body=body, timeout=timeout)
+        job_id = number(answer.fields.get("job_id"))
+        if job_id is None:
+            raise errors.DecodeError("the answer has no 'job_id'", request=errors.Request("POST", "/job/submit"))
+        return SubmittedJob(job_id, text(answer.fields.get("job_submit_user_msg")), answer.warnings)
+
+    async def update_job(self, job_id: int, spec: JobSpec, *, timeout: float | None = None) -> None:
+        """Change a job; NotFound if it is unknown, InvalidRequest or InvalidTransition if Slurm will not."""
+        answer = await self._session.call(
+            "post_job", path={"job_id": int(job_id)}, body=encode.job(spec), timeout=timeout
+        )
+        _raise_for_entries(answer, "results", "post_job")
+
+    async def hold_job(self, job_id: int, *, timeout: float | None = None) -> None:
+        """Keep a pending job from starting."""
+        await self.update_job(job_id, JobSpec(hold=True), timeout=timeout)
+
+    async def release_job(self, job_id: int, *, timeout: float | None = None) -> None:
+        """Let a held job start."""
+        await self.update_job(job_id, JobSpec(hold=False), timeout=timeout)
+
+    async def requeue_job(self, job_id: int, *, hold: bool = False, timeout: float | None = None) -> None:
+        """Put a running job back into the queue (v0.0.45 and newer). Never repeated by itself."""
+        answer = await self._session.call(
+            "get_job_requeue",
+            path={"job_id": int(job_id)},
+            query={"Hold": "true"} if hold else None,
+            timeout=timeout,
+        )
+        _raise_for_entries(answer, "status", "get_job_requeue")
+
+    async def job_resources(self, job_id: int, *, timeout: float | None = None) -> tuple[NodeResources, ...]:
+        """Return what a job was given, node by node (v0.0.44 and newer)."""
+        found = await self._list("get_resources", _LAYOUT, path={"job_id": int(job_id)}, timeout=timeout)
+        return found.items if found is not None else ()
+
 
 _ALREADY_DONE = 2021
+
+
+def _result(raw: Any) -> JobResult:
+    error = mapping(raw.get("error"))
+    code = number(error.get("code"))
+    report = None
+    if code:
+        report = errors.Report(
+            description=text(error.get("message")),
+            number=code,
+            name=error_numbers.name_of(code),
+            error=text(error.get("string")),
+        )
+    return JobResult(text(raw.get("step_id")) or text(raw.get("job_id")), report)
+
+
+def _raise_for_entries(answer: Answer, key: str, operation: str) -> None:
+    """Raise the first error among the entries of a good answer about the tasks of one job."""
+    for entry in items(answer.fields.get(key)):
+        raw = mapping(entry)
+        code = number(raw.get("error_code"))
+        if not code:
+            continue
+        report = errors.Report(
+            description=text(raw.get("why")),
+            number=code,
+            name=error_numbers.name_of(code),
+            error=text(raw.get("error")),
+        )
+        kind = error_numbers.class_of(code) or errors.ServerError
+        raise kind(str(report), request=errors.Request("", operation), status=answer.status, reports=(report,))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
-from slurm_client import errors, wire
+from slurm_client import encode, errors
 from slurm_client.answers import ListOf
 from slurm_client.decode import objects
 from slurm_client.operations.base import Listing, Operations
@@ -66,11 +66,11 @@ class NodeOperations(Operations):
         timeout: float | None = None,
     ) -> None:
         """
-        Change many nodes alike, in one call where the data parser has one (v0.0.42 and newer).
+        Change many nodes alike, in one call where the server has one (24.11 and newer).
 
         The server goes through the names in order and stops at the first it does not know: then NotFound is raised,
-        and the nodes before it have been changed. Name known nodes, and read back. With older parsers one call is
-        made for each node, and the same holds.
+        and the nodes before it have been changed. Name known nodes, and read back. On older servers one call is made
+        for each node; then all known nodes are changed before NotFound is raised.
 
         Parameters
         ----------
@@ -84,28 +84,31 @@ class NodeOperations(Operations):
             New values; ``None`` leaves them alone.
         """
         wanted = list(dict.fromkeys(_plain(name) for name in names))
-        body: dict[str, Any] = {
-            "state": [state] if isinstance(state, str) else list(state) if state is not None else None,
-            "reason": reason,
-            "comment": comment,
-            "extra": extra,
-            "features": list(features) if features is not None else None,
-            "features_act": list(active_features) if active_features is not None else None,
-            "gres": gres,
-            "weight": {"set": True, "infinite": False, "number": weight} if weight is not None else None,
-            "address": [address] if address is not None else None,
-            "hostname": [hostname] if hostname is not None else None,
-        }
-        body = {key: value for key, value in body.items() if value is not None}
+        body = encode.node_update(
+            state=list(state) if state is not None and not isinstance(state, str) else state,
+            reason=reason,
+            comment=comment,
+            extra=extra,
+            features=list(features) if features is not None else None,
+            active_features=list(active_features) if active_features is not None else None,
+            gres=gres,
+            weight=weight,
+            address=address,
+            hostname=hostname,
+        )
         if not wanted or not body:
             return
         if len(wanted) == 1:
             await self._session.call("post_node", path={"node_name": wanted[0]}, body=body, timeout=timeout)
             return
-        version = await self._session.negotiate()
-        if version in wire.parsers_with("post_nodes"):
+        try:
             await self._session.call("post_nodes", body={"name": wanted, **body}, timeout=timeout)
+        except errors.NotSupported as error:
+            if error.status != 404:
+                raise
+        else:
             return
+        # A server before 24.11: nothing has been done yet, so each node gets its own call.
         results = await asyncio.gather(
             *(self._session.call("post_node", path={"node_name": name}, body=body, timeout=timeout) for name in wanted),
             return_exceptions=True,
@@ -137,6 +140,14 @@ class NodeOperations(Operations):
     async def delete_node(self, name: str, *, timeout: float | None = None) -> None:
         """Delete the record of a dynamic node; Conflict while a job is on it, NotFound if there is none."""
         await self._session.call("delete_node", path={"node_name": _plain(name)}, timeout=timeout)
+
+    async def create_node(self, conf: str, *, timeout: float | None = None) -> None:
+        """
+        Create a node record from one line of slurm.conf (v0.0.44 and newer).
+
+        The line must say ``State=CLOUD``, ``EXTERNAL`` or ``FUTURE``: dynamic nodes make their records themselves.
+        """
+        await self._session.call("post_new_node", body={"node_conf": conf}, timeout=timeout)
 
 
 def _plain(name: str) -> str:

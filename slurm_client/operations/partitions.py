@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from slurm_client.answers import ListOf
 from slurm_client.decode import objects
@@ -39,3 +39,27 @@ class PartitionOperations(Operations):
             "get_partition", _PARTITIONS, f"partition {name}", path={"partition_name": name}, timeout=timeout
         )
         return found
+
+    async def update_partition(
+        self, name: str, *, state: str | None = None, nodes: str | None = None, timeout: float | None = None
+    ) -> None:
+        """
+        Create a partition, or change it (v0.0.45 and newer); lost at the next reconfigure unless slurm.conf agrees.
+
+        Parameters
+        ----------
+        state
+            ``UP``, ``DOWN``, ``DRAIN`` or ``INACTIVE``.
+        nodes
+            Host list of its nodes.
+        """
+        entry: dict[str, Any] = {"name": name}
+        if state is not None:
+            entry["partition"] = {"state": [state]}
+        if nodes is not None:
+            entry["nodes"] = {"configured": nodes}
+        await self._session.call("post_partitions", body={"partitions": [entry]}, timeout=timeout)
+
+    async def delete_partition(self, name: str, *, timeout: float | None = None) -> None:
+        """Delete a partition (v0.0.45 and newer); jobs in it end. NotFound if there is none, Conflict if in use."""
+        await self._session.call("delete_partition", path={"partition_name": name}, timeout=timeout)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slurm_client.answers import ListOf
-from slurm_client.decode import service
+from slurm_client.decode import resources, service
+from slurm_client.decode.read import mapping
 from slurm_client.operations.base import Operations, missing
 
 if TYPE_CHECKING:
-    from slurm_client.models import Diag, Ping
+    from collections.abc import Mapping, Sequence
+
+    from slurm_client.models import Diag, License, Ping, Share
 
 __all__ = ["ServiceOperations"]
 
 
 class ServiceOperations(Operations):
-    """Ping, statistics, configuration."""
+    """Ping, statistics, configuration, licenses and shares."""
 
     async def ping(self, *, timeout: float | None = None) -> tuple[Ping, ...]:
         """
@@ -42,3 +45,27 @@ class ServiceOperations(Operations):
         file afterwards.
         """
         await self._session.call("get_reconfigure", timeout=timeout)
+
+    async def conf(self, *, timeout: float | None = None) -> Mapping[str, Any]:
+        """Return the configuration slurmctld has loaded, as it is written (v0.0.45 and newer)."""
+        answer = await self._session.call("get_conf", timeout=timeout)
+        if not isinstance(answer.fields.get("slurm_conf"), dict):
+            raise missing("slurm_conf", answer, "get_conf")
+        return mapping(answer.fields["slurm_conf"])
+
+    async def licenses(self, *, timeout: float | None = None) -> tuple[License, ...]:
+        """Return all licenses."""
+        found = await self._list("get_licenses", ListOf("licenses", resources.license_), timeout=timeout)
+        return found.items if found is not None else ()
+
+    async def shares(
+        self, *, users: Sequence[str] = (), accounts: Sequence[str] = (), timeout: float | None = None
+    ) -> tuple[Share, ...]:
+        """Return the fair-share tree; empty without accounting."""
+        query = {"users": ",".join(users) or None, "accounts": ",".join(accounts) or None}
+        answer = await self._session.call(
+            "get_shares", wanted=ListOf("shares", resources.shares), query=query, timeout=timeout
+        )
+        if answer.items is None:
+            raise missing("shares", answer, "get_shares")
+        return tuple(share for group in answer.items for share in group)

@@ -54,8 +54,8 @@ def words(state: State) -> list[str]:
     return [state.base, *sorted(state.flags)]
 
 
-def _kept(record: dict[str, Any], version: str, kind: str) -> dict[str, Any]:
-    known = wire.fields(version, kind)
+def _kept(record: dict[str, Any], version: str, model: str) -> dict[str, Any]:
+    known = wire.fields(version, model)
     return {key: value for key, value in record.items() if key in known}
 
 
@@ -113,7 +113,7 @@ def node(value: Node, version: str) -> dict[str, Any]:
         "free_mem": number(value.free_memory_mib),
     }
     record["energy"]["current_watts"] = number(value.current_watts)
-    return _kept(record, version, "node")
+    return _kept(record, version, "Node")
 
 
 def job(value: Job, version: str) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def job(value: Job, version: str) -> dict[str, Any]:
         "standard_error": value.standard_error,
         "wckey": value.wckey,
     }
-    return _kept(record, version, "job")
+    return _kept(record, version, "JobInfo")
 
 
 def _exit_code(value: ExitCode | None) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def partition(value: Partition, nodes: list[Node], version: str) -> dict[str, An
     record["groups"]["allowed"] = value.allowed_groups
     if version < "v0.0.45":
         record["cpus"]["task_binding"] = 0
-    return _kept(record, version, "partition")
+    return _kept(record, version, "PartitionInfo")
 
 
 def ping(hostname: str, responding: bool, version: str) -> dict[str, Any]:
@@ -252,4 +252,4 @@ def statistics(now: datetime, counts: dict[str, int], version: str) -> dict[str,
     if version == "v0.0.40":
         for entry in (*record["rpcs_by_message_type"], *record["rpcs_by_user"]):
             entry["average_time"] = entry["average_time"]["number"]
-    return _kept(record, version, "statistics")
+    return _kept(record, version, "StatsMsg")

@@ -55,6 +55,7 @@ def parsers_with(operation: str) -> tuple[str, ...]:
     return tuple(version for version in PARSERS if operation in _operations(version))
 
 
+@functools.cache
 def fields(version: str, model: str) -> frozenset[str]:
     """Return the keys of an object, e.g. ``Node`` or ``UpdateNodeMsg``; none if the parser has no such object."""
     found = getattr(_module(version, "models"), model, None)

@@ -1,0 +1,58 @@
+"""Calls about reservations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+from slurm_client import encode
+from slurm_client.answers import ListOf
+from slurm_client.decode import resources
+from slurm_client.decode.read import mapping, text
+from slurm_client.operations.base import Listing, Operations
+
+if TYPE_CHECKING:
+    from slurm_client.models import Reservation, ReservationSpec
+
+__all__ = ["ReservationOperations"]
+
+_RESERVATIONS = ListOf("reservations", resources.reservation)
+
+
+class ReservationOperations(Operations):
+    """List, get, create, update and delete reservations."""
+
+    @overload
+    async def reservations(self, *, timeout: float | None = None) -> Listing[Reservation]: ...
+
+    @overload
+    async def reservations(
+        self, update_time: int | None, *, timeout: float | None = None
+    ) -> Listing[Reservation] | None: ...
+
+    async def reservations(
+        self, update_time: int | None = None, *, timeout: float | None = None
+    ) -> Listing[Reservation] | None:
+        """Return all reservations; ``None`` if ``update_time`` is given and nothing has changed since."""
+        return await self._list("get_reservations", _RESERVATIONS, update_time=update_time, timeout=timeout)
+
+    async def reservation(self, name: str, *, timeout: float | None = None) -> Reservation:
+        """Return one reservation; NotFound if there is none of that name."""
+        found: Reservation = await self._one(
+            "get_reservation", _RESERVATIONS, f"reservation {name}", path={"reservation_name": name}, timeout=timeout
+        )
+        return found
+
+    async def create_reservation(self, spec: ReservationSpec, *, timeout: float | None = None) -> str:
+        """Create a reservation, or change the one of that name, and return its name (v0.0.43 and newer)."""
+        answer = await self._session.call("post_reservation", body=encode.reservation(spec), timeout=timeout)
+        made = answer.fields.get("reservations")
+        first = mapping(made[0]) if isinstance(made, list) and made else {}
+        return text(first.get("name")) or spec.name or ""
+
+    async def update_reservation(self, spec: ReservationSpec, *, timeout: float | None = None) -> None:
+        """Change the reservation named in ``spec`` (v0.0.43 and newer)."""
+        await self.create_reservation(spec, timeout=timeout)
+
+    async def delete_reservation(self, name: str, *, timeout: float | None = None) -> None:
+        """Delete a reservation; NotFound if there is none."""
+        await self._session.call("delete_reservation", path={"reservation_name": name}, timeout=timeout)

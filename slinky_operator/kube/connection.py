@@ -151,6 +151,27 @@ class Connection:
                 if session is not self._session:
                     await session.close()
 
+    async def credentials(self) -> dict[str, Any]:
+        """Return server, CA, token and client certificate as they are now, by the names kopf gives them.
+
+        For the one other client in the process; it asks again when the server answers 401.
+        """
+        configuration = self._configuration
+        authorization = await configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        found = {
+            "server": self._base,
+            "insecure": not configuration.verify_ssl,
+            "ca_path": configuration.ssl_ca_cert,
+            "ca_data": configuration.ca_cert_data,
+            "certificate_path": configuration.cert_file,
+            "private_key_path": configuration.key_file,
+            "username": configuration.username,
+            "password": configuration.password,
+            "token": authorization.removeprefix("Bearer ") if authorization else None,
+            "proxy_url": configuration.proxy,
+        }
+        return {name: value for name, value in found.items() if value}
+
     async def refresh(self) -> bool:
         """Fetch credentials anew after a 401; tells whether a second attempt makes sense."""
         if self._reload is None:

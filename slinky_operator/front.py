@@ -1,0 +1,90 @@
+"""The front door: kopf watches what users write, and hands it on.
+
+Each event of a Cluster or NodeSet goes into the mirror of its kind, which stores it and wakes whoever listens. Nothing
+else happens in a handler: kopf neither retries nor reports what fails there, stores its state in annotations for any
+other kind of handler, and reports no deletion of what vanished while its watch was broken (the mirrors' own slow relist
+finds that out). What is done about a change is decided in the controllers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import kopf
+
+from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.mirror import Mirror
+
+
+def registry(connection: Connection, mirrors: Sequence[Mirror]) -> kopf.OperatorRegistry:
+    """Return kopf's handlers: log in as we do, feed each mirror.
+
+    Parameters
+    ----------
+    connection
+        Whose credentials kopf uses.
+    mirrors
+        One per custom resource.
+    """
+    handlers = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=handlers)
+    async def login(**_: Any) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(**await connection.credentials())
+
+    for mirror in mirrors:
+        _feed(handlers, mirror)
+    return handlers
+
+
+def _feed(handlers: kopf.OperatorRegistry, mirror: Mirror) -> None:
+    resource = mirror.resource
+
+    @kopf.on.event(resource.group, resource.version, resource.plural, registry=handlers, id=f"feed-{resource.plural}")
+    def feed(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 kopf's name
+        mirror.feed(type, body)
+
+
+def settings() -> kopf.OperatorSettings:
+    """Return kopf's settings: it writes nothing, neither annotations nor Events, and asks for no other resource."""
+    chosen = kopf.OperatorSettings()
+    # The namespaces are given and the CRDs are there: no rights to list either are needed.
+    chosen.scanning.disabled = True
+    chosen.posting.enabled = False
+    # The signals are ours: the order of shutting down is decided in `app`.
+    return chosen
+
+
+async def run(
+    connection: Connection,
+    mirrors: Sequence[Mirror],
+    *,
+    namespaces: Sequence[str],
+    stop: asyncio.Event,
+    ready: asyncio.Event,
+) -> None:
+    """Run kopf until `stop` is set or a signal asks the process to end.
+
+    Parameters
+    ----------
+    namespaces
+        Namespaces to watch; none means all.
+    ready
+        Set once kopf watches.
+
+    Raises
+    ------
+    Exception
+        What kopf could not bear: a watch that ends with an error other than 410, for example. The process is expected
+        to end and to be started again.
+    """
+    await kopf.operator(
+        registry=registry(connection, mirrors),
+        settings=settings(),
+        standalone=True,
+        stop_flag=stop,
+        ready_flag=ready,
+        **({"namespaces": list(namespaces)} if namespaces else {"clusterwide": True}),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,8 +21,16 @@ KUBE_VERSION = build.KUBERNETES_VERSION
 """Told to helm, which renders without a cluster and would otherwise assume a version of its own."""
 
 
-def helm(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run helm, built if need be; the caller looks at the return code."""
+def helm(
+    *arguments: str, stdin: str | None = None, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run helm, built if need be; the caller looks at the return code.
+
+    Parameters
+    ----------
+    environment
+        Put over the process's own.
+    """
     build.ensure(build.HELM)
     return subprocess.run(
         [str(build.tool("helm")), *arguments],
@@ -30,6 +39,7 @@ def helm(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProce
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, **(environment or {})},
     )
 
 

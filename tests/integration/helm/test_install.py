@@ -1,0 +1,237 @@
+"""The chart and the kustomize base on a real API server: taken as they are, with the rights they promise."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import yaml
+
+from hack.localkube.kubectl import KubectlFailed
+from hack.packaging.render import OPERATOR_CHART, ROOT, helm, render
+from tests.support.control_plane import ControlPlane
+
+CRDS = ("clusters.slinky.slurm.net", "nodesets.slinky.slurm.net")
+
+Install = Callable[..., str]
+Question = tuple[str, str, str | None]
+"""Verb, `resource.group/subresource`, and namespace, or `None` for all of them."""
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> str:
+    """A namespace that lets in only pods without privileges."""
+    name = f"helm-{uuid.uuid4().hex[:10]}"
+    control_plane.kubectl("create", "namespace", name)
+    control_plane.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted")
+    return name
+
+
+def run_helm(control_plane: ControlPlane, *arguments: str, values: dict[str, Any] | None = None) -> str:
+    cache = str(control_plane.kubeconfig.parent / "kubectl-cache")
+    if values is not None:
+        arguments = (*arguments, "--values=-")
+    run = helm(
+        f"--kubeconfig={control_plane.kubeconfig}",
+        *arguments,
+        stdin=None if values is None else yaml.safe_dump(values),
+        environment={"KUBECACHEDIR": cache},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.fixture
+def install(control_plane: ControlPlane, namespace: str) -> Install:
+    def install(values: dict[str, Any] | None = None) -> str:
+        chart = str(OPERATOR_CHART)
+        return run_helm(
+            control_plane, "install", "slurm-operator", chart, f"--namespace={namespace}", values=values or {}
+        )
+
+    return install
+
+
+def allowed(control_plane: ControlPlane, user: str, asked: Sequence[Question]) -> set[Question]:
+    """Ask the API server what of all this a user may do."""
+    reviews = []
+    for verb, resource, namespace in asked:
+        name, _, group = resource.partition(".")
+        group, _, subresource = group.partition("/")
+        name, _, core_subresource = name.partition("/")
+        attributes = {
+            "verb": verb,
+            "resource": name,
+            "group": group,
+            "subresource": subresource or core_subresource,
+            "namespace": namespace or "",
+        }
+        spec = {"user": user, "resourceAttributes": attributes}
+        reviews.append({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
+    body = json.dumps({"apiVersion": "v1", "kind": "List", "items": reviews})
+    answers = control_plane.kubectl(
+        "create", "--filename=-", '--output=jsonpath={.status.allowed}{"\\n"}', stdin=body
+    ).split()
+    return {question for question, answer in zip(asked, answers, strict=True) if answer == "true"}
+
+
+def test_install_upgrade_uninstall(control_plane: ControlPlane, namespace: str, install: Install) -> None:
+    notes = install()
+    for words in ("rollout status", "kind: Cluster", "kind: NodeSet", "kubectl describe", "delete NodeSets"):
+        assert words in notes
+    kubectl = control_plane.kubectl
+    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *CRDS)
+    # What the guide says about CRDs, after helm itself has written them.
+    kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(OPERATOR_CHART / "crds"))
+    upgraded = run_helm(
+        control_plane, "upgrade", "slurm-operator", str(OPERATOR_CHART), f"--namespace={namespace}", "--set=replicas=2"
+    )
+    assert "kubectl apply --server-side --force-conflicts -f crds/" in upgraded
+    assert kubectl.get("deployment", "slurm-operator", f"--namespace={namespace}")["spec"]["replicas"] == 2
+    run_helm(control_plane, "uninstall", "slurm-operator", f"--namespace={namespace}")
+    assert not kubectl.get("deployments,roles", f"--namespace={namespace}")["items"]
+    assert {crd["metadata"]["name"] for crd in kubectl.get("crd")["items"]} >= set(CRDS)
+
+
+def test_its_pod_is_let_into_a_restricted_namespace(
+    control_plane: ControlPlane, namespace: str, install: Install
+) -> None:
+    install()
+    (deployment,) = [obj for obj in render(namespace=namespace) if obj["kind"] == "Deployment"]
+    pod = {"apiVersion": "v1", "kind": "Pod", **deployment["spec"]["template"]}
+    pod["metadata"] = {"name": "operator", "namespace": namespace}
+    control_plane.kubectl("create", "--dry-run=server", "--filename=-", stdin=json.dumps(pod))
+    pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
+    with pytest.raises(KubectlFailed, match="violates PodSecurity"):
+        control_plane.kubectl("create", "--dry-run=server", "--filename=-", stdin=json.dumps(pod))
+
+
+def test_with_all_namespaces_it_may_do_its_work_anywhere(
+    control_plane: ControlPlane, namespace: str, install: Install
+) -> None:
+    install()
+    user = f"system:serviceaccount:{namespace}:slurm-operator"
+    its_work: list[Question] = [
+        ("watch", "clusters.slinky.slurm.net", None),
+        ("patch", "nodesets.slinky.slurm.net/status", None),
+        ("create", "pods", None),
+        ("patch", "pods/status", None),
+        ("get", "secrets", None),
+        ("create", "statefulsets.apps", None),
+        ("watch", "nodes", None),
+        ("create", "leases.coordination.k8s.io", namespace),
+    ]
+    not_its_work: list[Question] = [
+        ("list", "secrets", None),
+        ("watch", "secrets", None),
+        ("create", "clusters.slinky.slurm.net", None),
+        ("delete", "nodesets.slinky.slurm.net", None),
+        ("patch", "nodes", None),
+        ("create", "pods/exec", None),
+        ("list", "namespaces", None),
+        ("update", "leases.coordination.k8s.io", None),
+        ("create", "leases.coordination.k8s.io", "default"),
+        ("create", "clusterroles.rbac.authorization.k8s.io", None),
+    ]
+    assert allowed(control_plane, user, its_work + not_its_work) == set(its_work)
+
+
+def test_with_named_namespaces_it_may_do_nothing_elsewhere(
+    control_plane: ControlPlane, namespace: str, install: Install
+) -> None:
+    served = f"{namespace}-served"
+    control_plane.kubectl("create", "namespace", served)
+    install({"watchNamespaces": [served]})
+    user = f"system:serviceaccount:{namespace}:slurm-operator"
+    its_work: list[Question] = [("watch", "pods", served), ("get", "secrets", served)]
+    elsewhere = (namespace, "default", None)
+    not_its_work: list[Question] = [
+        ("list", "secrets", served),
+        ("list", "nodes", None),
+        *(("list", "pods", place) for place in elsewhere),
+        *(("get", "secrets", place) for place in elsewhere),
+    ]
+    assert allowed(control_plane, user, its_work + not_its_work) == set(its_work)
+
+
+def test_it_may_make_dependents_that_block_their_owners_deletion(
+    control_plane: ControlPlane, namespace: str, install: Install
+) -> None:
+    install()
+    kubectl = control_plane.kubectl
+    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *CRDS)
+    api_version = "slinky.slurm.net/v1alpha1"
+    for kind, spec in {"Cluster": {}, "NodeSet": {"clusterName": "slurm"}}.items():
+        owner = {
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {"name": "slurm", "namespace": namespace},
+            "spec": spec,
+        }
+        kubectl.apply([owner])
+    user = f"--as=system:serviceaccount:{namespace}:slurm-operator"
+    owners = [("Cluster", api_version, "cluster"), ("NodeSet", api_version, "nodeset"), ("ConfigMap", "v1", "guard")]
+    references: list[dict[str, Any]] = []
+    for kind, version, child in owners:
+        if kind == "ConfigMap":
+            # The guard is the last one's owner, and made by the operator itself.
+            found = kubectl.get("configmap", "cluster", f"--namespace={namespace}")
+        else:
+            found = kubectl.get(f"{kind.lower()}s.slinky.slurm.net", "slurm", f"--namespace={namespace}")
+        metadata = found["metadata"]
+        references = [
+            {
+                "apiVersion": version,
+                "kind": kind,
+                "name": metadata["name"],
+                "uid": metadata["uid"],
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ]
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": child, "namespace": namespace, "ownerReferences": references},
+        }
+        kubectl("apply", "--server-side", user, "--filename=-", stdin=json.dumps(body))
+
+
+def test_the_kustomize_base_is_taken(control_plane: ControlPlane) -> None:
+    path = f"--kustomize={ROOT / 'config/default'}"
+    kubectl = control_plane.kubectl
+    kubectl("apply", path)
+    dry = kubectl("apply", "--dry-run=server", path)
+    assert {line.split()[1] for line in dry.splitlines()} == {"unchanged"}
+
+
+def test_everything_optional_is_taken(control_plane: ControlPlane, namespace: str) -> None:
+    values: dict[str, Any] = {
+        "replicas": 3,
+        "networkPolicy": {"enabled": True, "from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]},
+        "tolerations": [{"operator": "Exists"}],
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
+        ],
+        "extraEnv": [{"name": "A", "value": "b"}],
+        "imagePullSecrets": [{"name": "registry"}],
+    }
+    objects = render(values=values, namespace=namespace)
+    items = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    control_plane.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", stdin=items)
+
+
+def test_what_the_notes_show_can_be_applied(control_plane: ControlPlane, namespace: str, install: Install) -> None:
+    notes = install()
+    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *CRDS)
+    shown = notes.partition("<<EOF\n")[2].partition("EOF\n")[0]
+    manifests = "\n".join(line.removeprefix("  ") for line in shown.splitlines())
+    assert "kind: NodeSet" in manifests
+    arguments = ("apply", "--dry-run=server", "--validate=strict", f"--namespace={namespace}")
+    control_plane.kubectl(*arguments, "--filename=-", stdin=manifests)
+    for sample in sorted((ROOT / "config/samples").glob("*.yaml")):
+        control_plane.kubectl(*arguments, f"--filename={sample}")

@@ -1,0 +1,200 @@
+"""The operator's chart, rendered by the real helm: safe pods, flags that exist, values that are checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from hack.packaging.errors import RenderFailed
+from hack.packaging.render import OPERATOR_CHART, ROOT, helm, render
+from slinky_operator.settings import ENVIRONMENT_PREFIX, Settings
+
+EVERYTHING: dict[str, Any] = {
+    "replicas": 3,
+    "image": {"repository": "example.com/op", "tag": "1.2@sha256:abc"},
+    "imagePullSecrets": [{"name": "registry"}],
+    "slurm": {"registry": "example.com/slurm", "version": "24.11", "pullPolicy": "Always", "images": {"slurmd": "x:1"}},
+    "leaderElection": {"leaseDuration": 30.5, "renewDeadline": 20, "retryPeriod": 0.5},
+    "shutdownGrace": 12.5,
+    "log": {"level": "DEBUG", "format": "json"},
+    "extraArgs": ["--node-poll-interval=2"],
+    "extraEnv": [{"name": "A", "value": "b"}],
+    "healthPort": 9090,
+    "metrics": {"service": {"annotations": {"a": "b"}}, "serviceMonitor": {"enabled": True, "labels": {"a": "b"}}},
+    "serviceAccount": {"name": "me", "annotations": {"a": "b"}},
+    "networkPolicy": {"enabled": True, "from": [{"namespaceSelector": {}}]},
+    "priorityClassName": "high",
+    "nodeSelector": {"a": "b"},
+    "tolerations": [{"operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}},
+    "topologySpreadConstraints": [{"maxSkew": 1}],
+    "podAnnotations": {"a": "b"},
+    "podLabels": {"a": "b", "app.kubernetes.io/name": "must not break the selector"},
+    "nameOverride": "operator",
+    "fullnameOverride": "the-operator",
+}
+
+
+def one(kind: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
+    (found,) = [obj for obj in render(values=values) if obj["kind"] == kind]
+    return found
+
+
+def pod_spec(values: dict[str, Any] | None = None) -> dict[str, Any]:
+    spec: dict[str, Any] = one("Deployment", values)["spec"]["template"]["spec"]
+    return spec
+
+
+@pytest.mark.parametrize(
+    "values", [{}, EVERYTHING, {"watchNamespaces": ["a", "b"]}], ids=["plain", "all", "namespaced"]
+)
+def test_lint_has_no_complaint(values: dict[str, Any]) -> None:
+    run = helm("lint", "--strict", str(OPERATOR_CHART), "--values=-", stdin=yaml.safe_dump(values))
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["plain", "all"])
+def test_the_pod_has_no_privilege(values: dict[str, Any]) -> None:
+    spec = pod_spec(values)
+    assert spec["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    (container,) = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+    assert [list(volume) for volume in spec["volumes"]] == [["name", "emptyDir"]]
+
+
+@pytest.mark.parametrize(
+    "values", [{}, EVERYTHING, {"watchNamespaces": ["a", "b"]}], ids=["plain", "all", "namespaced"]
+)
+def test_the_operator_takes_every_flag_and_variable(values: dict[str, Any]) -> None:
+    (container,) = pod_spec(values)["containers"]
+    ours = [entry["name"] for entry in container["env"] if entry["name"].startswith(ENVIRONMENT_PREFIX)]
+    assert {name.removeprefix(ENVIRONMENT_PREFIX).lower() for name in ours} <= set(Settings.model_fields)
+    settings = Settings.load(container["args"], dict.fromkeys(ours, "here"))
+    assert settings.leader_election
+    assert settings.lease_namespace == "here"
+    assert settings.namespaces == tuple(values.get("watchNamespaces", ()))
+    (port,) = container["ports"]
+    assert port["containerPort"] == settings.health_port
+    assert all(
+        container[probe]["httpGet"]["port"] == port["name"]
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe")
+    )
+
+
+def test_defaults_of_chart_and_operator_agree() -> None:
+    (container,) = pod_spec()["containers"]
+    told = Settings.load([*container["args"], "--identity=x"], {})
+    own = Settings.load(["--identity=x"], {})
+    differing = {name for name in Settings.model_fields if getattr(told, name) != getattr(own, name)}
+    assert differing == {"image_slurmctld", "image_slurmd", "image_slurmrestd", "image_agent"}
+
+
+def test_values_reach_the_settings() -> None:
+    (container,) = pod_spec(EVERYTHING)["containers"]
+    settings = Settings.load(container["args"], {})
+    assert container["image"] == settings.image_agent == "example.com/op:1.2@sha256:abc"
+    assert settings.image_slurmctld == "example.com/slurm/slurmctld:24.11"
+    assert settings.image_slurmd == "x:1"
+    assert settings.image_pull_policy == "Always"
+    assert (settings.lease_duration, settings.lease_renew_deadline, settings.lease_retry_period) == (30.5, 20, 0.5)
+    assert settings.node_poll_interval == 2
+    assert settings.lease_name == "the-operator"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, True),
+        ({"watchNamespaces": ["a"]}, False),
+        ({"watchNamespaces": ["a"], "watchNodes": True}, True),
+        ({"watchNodes": False}, False),
+    ],
+)
+def test_nodes_are_watched_where_that_was_granted(values: dict[str, Any], expected: bool) -> None:
+    (container,) = pod_spec(values)["containers"]
+    assert Settings.load(container["args"], {}).watch_nodes is expected
+
+
+def test_there_is_time_to_stop() -> None:
+    for values in ({}, EVERYTHING):
+        spec = pod_spec(values)
+        grace = Settings.load(spec["containers"][0]["args"], {}).shutdown_grace
+        # Giving the Lease back takes up to three seconds.
+        assert spec["terminationGracePeriodSeconds"] >= grace + 5
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["plain", "all"])
+def test_selectors_match_the_pod(values: dict[str, Any]) -> None:
+    objects = render(values=values)
+    (deployment,) = [obj for obj in objects if obj["kind"] == "Deployment"]
+    labels = deployment["spec"]["template"]["metadata"]["labels"].items()
+    selector = deployment["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= labels
+    for obj in objects:
+        if obj["kind"] == "Service":
+            assert obj["spec"]["selector"] == selector
+        elif obj["kind"] == "NetworkPolicy":
+            assert obj["spec"]["podSelector"]["matchLabels"] == selector
+        elif obj["kind"] == "PodDisruptionBudget":
+            assert obj["spec"]["selector"]["matchLabels"] == selector
+
+
+def test_what_is_optional_is_off_until_asked_for() -> None:
+    plain = {obj["kind"] for obj in render()}
+    assert plain.isdisjoint({"ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget", "Secret"})
+    assert {"ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget"} <= {
+        obj["kind"] for obj in render(values=EVERYTHING)
+    }
+
+
+def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
+    strategy = one("Deployment")["spec"]["strategy"]
+    assert strategy == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"replica": 2}, "replica"),
+        ({"replicas": -1}, "replicas"),
+        ({"image": {"repo": "x"}}, "repo"),
+        ({"slurm": {"images": {"slurmdbd": "x"}}}, "slurmdbd"),
+        ({"watchNamespaces": "default"}, "watchNamespaces"),
+        ({"watchNamespaces": ["Default"]}, "watchNamespaces"),
+        ({"watchNamespaces": ["a", "a"]}, "watchNamespaces"),
+        ({"watchNodes": "yes"}, "watchNodes"),
+        ({"log": {"level": "debug"}}, "level"),
+        ({"extraArgs": ["-v"]}, "extraArgs"),
+        ({"leaderElection": {"leaseDuration": 5}}, "leaderElection"),
+        ({"metrics": {"service": {"enabled": False}, "serviceMonitor": {"enabled": True}}}, "serviceMonitor"),
+        ({"serviceAccount": {"create": False}}, "serviceAccount"),
+    ],
+)
+def test_nonsense_is_refused_by_name(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(RenderFailed, match=words):
+        render(values=values)
+
+
+def test_skaffold_sets_values_that_exist() -> None:
+    skaffold = yaml.safe_load((ROOT / "skaffold.yaml").read_text())
+    (release,) = skaffold["deploy"]["helm"]["releases"]
+    assert (ROOT / release["chartPath"]) == OPERATOR_CHART
+    (artifact,) = skaffold["build"]["artifacts"]
+    assert (ROOT / artifact["docker"]["dockerfile"]).exists()
+    names = {**release["setValueTemplates"], **release["setValues"]}
+    flags = [f"--set={name}={'DEBUG' if name == 'log.level' else 'x'}" for name in names]
+    (deployment,) = [obj for obj in render(extra=flags) if obj["kind"] == "Deployment"]
+    assert deployment["metadata"]["name"] == skaffold["portForward"][0]["resourceName"]
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "x:x"

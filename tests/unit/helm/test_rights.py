@@ -1,0 +1,117 @@
+"""What the chart lets the operator do: no more than it needs, and nowhere else than asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hack.packaging.render import render
+
+READ_MANY = {"list", "watch", "deletecollection"}
+CASES = [
+    pytest.param({}, id="all namespaces"),
+    pytest.param({"watchNamespaces": ["a", "b"]}, id="two namespaces"),
+    pytest.param({"watchNamespaces": ["a"], "watchNodes": True}, id="one namespace and Nodes"),
+    pytest.param({"watchNodes": False}, id="without Nodes"),
+]
+
+
+def roles(values: dict[str, Any], *, users: bool = False) -> list[dict[str, Any]]:
+    """Roles of the operator itself, or those of its users too."""
+    return [
+        obj
+        for obj in render(values=values)
+        if obj["kind"] in {"Role", "ClusterRole"}
+        and (users or not any("aggregate" in label for label in obj["metadata"]["labels"]))
+    ]
+
+
+def grants(role: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Pairs of `resource.group` and verb."""
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                for verb in rule["verbs"]:
+                    yield (f"{resource}.{group}" if group else resource), verb
+
+
+@pytest.mark.parametrize("values", CASES)
+def test_nothing_is_granted_by_wildcard(values: dict[str, Any]) -> None:
+    for role in roles(values, users=True):
+        for rule in role["rules"]:
+            assert "nonResourceURLs" not in rule
+            assert not any("*" in word for words in rule.values() for word in words)
+
+
+@pytest.mark.parametrize("values", CASES)
+def test_secrets_can_be_read_by_name_only(values: dict[str, Any]) -> None:
+    for role in roles(values, users=True):
+        assert not {verb for resource, verb in grants(role) if resource == "secrets"} & READ_MANY
+
+
+@pytest.mark.parametrize("values", CASES)
+def test_no_right_leads_to_more_rights(values: dict[str, Any]) -> None:
+    for role in roles(values):
+        for resource, verb in grants(role):
+            assert verb not in {"bind", "escalate", "impersonate", "deletecollection"}
+            assert resource not in {"pods/exec", "pods/attach", "pods/ephemeralcontainers", "serviceaccounts/token"}
+            assert not resource.endswith((".rbac.authorization.k8s.io", ".admissionregistration.k8s.io"))
+            # Users own these; the operator only writes down what it has seen.
+            if resource in {"clusters.slinky.slurm.net", "nodesets.slinky.slurm.net"}:
+                assert verb not in {"create", "delete"}
+
+
+def test_outside_namespaces_only_nodes_are_read() -> None:
+    cluster_wide = [role for role in roles({}) if role["kind"] == "ClusterRole"]
+    verbs = {verb for role in cluster_wide for resource, verb in grants(role) if resource == "nodes"}
+    assert verbs == {"get", "list", "watch"}
+
+
+def test_a_namespaced_install_has_nothing_outside_its_namespaces() -> None:
+    objects = render(values={"watchNamespaces": ["a", "b"]}, namespace="ops")
+    assert not [obj["kind"] for obj in objects if obj["kind"].startswith("Cluster")]
+    assert {obj["metadata"]["namespace"] for obj in objects} == {"a", "b", "ops"}
+    bound = {
+        obj["metadata"]["namespace"]: {(subject["name"], subject["namespace"]) for subject in obj["subjects"]}
+        for obj in objects
+        if obj["kind"] == "RoleBinding"
+    }
+    assert bound == {name: {("slurm-operator", "ops")} for name in ("a", "b", "ops")}
+
+
+def test_a_namespaced_install_has_the_same_rights_there() -> None:
+    (everywhere,) = [role for role in roles({"watchNodes": False}) if role["kind"] == "ClusterRole"]
+    here = [role for role in roles({"watchNamespaces": ["a", "b"]}) if role["metadata"]["namespace"] in {"a", "b"}]
+    assert [role["rules"] for role in here] == [everywhere["rules"]] * 2
+
+
+def test_nodes_alone_can_be_granted_beside_a_namespace() -> None:
+    (cluster_wide,) = [
+        role for role in roles({"watchNamespaces": ["a"], "watchNodes": True}) if role["kind"] == "ClusterRole"
+    ]
+    assert {resource for resource, _ in grants(cluster_wide)} == {"nodes"}
+
+
+def test_the_lease_is_the_only_one_it_may_change() -> None:
+    (role,) = [role for role in roles({}) if role["kind"] == "Role"]
+    assert role["metadata"]["namespace"] == "slurm-operator"
+    assert [(rule["verbs"], rule.get("resourceNames")) for rule in role["rules"]] == [
+        (["create"], None),
+        (["get", "update"], ["slurm-operator"]),
+    ]
+
+
+def test_two_installs_do_not_share_roles() -> None:
+    names = [
+        (obj["kind"], obj["metadata"].get("namespace"), obj["metadata"]["name"])
+        for namespace in ("ops", "slurm-operator", "other")
+        for obj in render(values={}, namespace=namespace)
+        if obj["kind"] in {"ClusterRole", "ClusterRoleBinding"}
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_rights_can_be_left_to_others() -> None:
+    assert not roles({"rbac": {"create": False}}, users=True)

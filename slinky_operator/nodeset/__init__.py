@@ -1,0 +1,23 @@
+"""The NodeSet controller: a set of slurmd pods, none of which is deleted while it may hold a job.
+
+The way of the data is `observe` -> `plan` -> `act` -> `status`; `controller` strings them together. All rules are pure:
+
+=============  =====================================================================
+module         concern
+=============  =====================================================================
+`facts`        what a pod's object tells, and only that
+`identity`     whose a Slurm node is
+`drain`        whose a drain is, and when a node holds nothing any more
+`podstate`     the one state each pod is in, and whether it may be deleted
+`victims`      which pods go first
+`rollout`      which pods are replaced for an update, within the budget
+`ordinals`     names
+`revision`     the hash that tells whether a pod is up to date
+`merge`        a user's template over a generated one
+`conf`         what slurmd registers with
+`pod`          the pod that is created
+`guard`        the second owner of the pods
+=============  =====================================================================
+
+The Cluster controller is not imported; what the two tell each other stands in API fields.
+"""

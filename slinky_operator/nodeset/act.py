@@ -1,0 +1,424 @@
+"""Carries out a plan: in order, side by side where that is safe, and without a rule of its own.
+
+Before anything that cannot be undone Slurm is asked again, and the answer is put to the rules: `podstate.why_kept` for
+pods, `records.to_delete` for records, `drain.to_drain` and `drain.to_undrain` for drains. A failed question is never an
+answer: the action does not happen, and the failure is handed back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from slinky_api import labels
+from slinky_api.conditions import PodCondition, Reason
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
+from slinky_operator.nodeset import asking, drain, facts, guard, ordinals, podstate, records
+from slinky_operator.nodeset import pod as pods
+from slinky_operator.nodeset.actions import (
+    Action,
+    AddFinalizer,
+    CreatePods,
+    DeleteGuard,
+    DeleteIdlePods,
+    DeletePods,
+    DeleteRecords,
+    Drain,
+    EnsureGuard,
+    MarkDown,
+    MarkRegistered,
+    RemoveFinalizer,
+    Undrain,
+)
+from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm
+from slurm_client import errors as slurm_errors
+
+FIRST_BATCH: Final = 8
+"""Pods created at first; each further batch is twice as large, so that a spec that is refused is refused few times."""
+
+DELETE_BATCH: Final = 250
+"""Pods deleted on one answer of Slurm's."""
+
+SINGLY: Final = 8
+"""Pods looked up one by one; for more, they are listed."""
+
+LONGEST_LIST: Final = 10
+"""Names told in an Event."""
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a plan."""
+
+    refusals: list[str] = field(default_factory=list)
+    """What the API server or Slurm refused, for the NodeSet's conditions."""
+    kept: list[str] = field(default_factory=list)
+    """Why pods were not deleted after all."""
+    slurm_error: slurm_errors.SlurmError | None = None
+    """Why Slurm could not be asked or told."""
+    errors: list[Exception] = field(default_factory=list)
+    """What is to be tried again."""
+    acted: bool = False
+    """Whether anything was written that the next pass must look at."""
+
+
+@dataclass(slots=True)
+class Actor:
+    """Carries out plans for one NodeSet in one pass.
+
+    Parameters
+    ----------
+    kube
+        The API server.
+    slurm
+        The Cluster's Slurm; None where there is none to reach.
+    nodeset, cluster
+        The objects the plan is about.
+    obj
+        The NodeSet as the API server gave it, for Events and finalizers.
+    revision
+        Hash for new pods.
+    defaults
+        The operator's settings for new pods.
+    expectations
+        Told of every pod created or deleted.
+    guards
+        Uids of guards known to exist, by uid of the NodeSet.
+    recorder
+        Takes Events.
+    now
+        The wall clock.
+    """
+
+    kube: Kube
+    slurm: Slurm | None
+    nodeset: NodeSet
+    cluster: Cluster | None
+    obj: Object
+    revision: str
+    owner: str
+    defaults: pods.Defaults
+    expectations: Expectations
+    guards: dict[str, str]
+    recorder: Recorder
+    now: Callable[[], datetime]
+    outcome: Outcome = field(default_factory=Outcome)
+
+    async def carry_out(self, actions: Iterable[Action]) -> Outcome:
+        """Carry out actions in order; what fails does not keep the others from being done."""
+        for action in actions:
+            if self.outcome.slurm_error is not None and _asks_slurm(action):
+                continue
+            try:
+                await self._one(action)
+            except slurm_errors.SlurmError as error:
+                self.outcome.slurm_error = error
+            except kube_errors.KubeError as error:
+                self.outcome.errors.append(error)
+                if isinstance(action, AddFinalizer | EnsureGuard | DeleteGuard | RemoveFinalizer):
+                    # What follows builds on these.
+                    break
+        return self.outcome
+
+    async def _one(self, action: Action) -> None:  # noqa: C901, PLR0912 - one line for each kind
+        match action:
+            case AddFinalizer():
+                await self._set_finalizers(add=True)
+            case RemoveFinalizer():
+                await self._set_finalizers(add=False)
+            case EnsureGuard():
+                await self._ensure_guard()
+            case DeleteGuard():
+                await self._delete_guard()
+            case MarkRegistered():
+                await self._mark_registered(action.pods)
+            case Undrain():
+                await self._undrain(action.nodes)
+            case Drain():
+                await self._drain(action.nodes, action.reason)
+            case MarkDown():
+                await self._mark_down(action.nodes)
+            case DeleteIdlePods():
+                await self._delete([(pod, pod.resource_version) for pod in action.pods])
+            case DeletePods():
+                if action.forced:
+                    await self._delete([(pod, None) for pod in action.pods])
+                else:
+                    await self._delete_checked(action.pods)
+            case DeleteRecords():
+                await self._delete_records(action.nodes)
+            case CreatePods():
+                await self._create(action.ordinals)
+
+    # Slurm
+
+    def _reach(self) -> Slurm:
+        if self.slurm is None:
+            raise slurm_errors.Unreachable("there is no client for this Cluster")
+        return self.slurm
+
+    async def _drain(self, names: Sequence[str], reason: str) -> None:
+        slurm = self._reach()
+        wanted = drain.to_drain(names, await asking.nodes(slurm, names), self.owner)
+        if wanted:
+            await slurm.client.drain_nodes(wanted, reason)
+            self.recorder.normal(self.obj, "Draining", f"drained in Slurm: {_listed(wanted)} ({reason})")
+        self.outcome.acted = True
+        await self._read_back(slurm, names)
+
+    async def _undrain(self, names: Sequence[str]) -> None:
+        slurm = self._reach()
+        wanted = drain.to_undrain(names, await asking.nodes(slurm, names), self.owner)
+        if wanted:
+            await slurm.client.undrain_nodes(wanted)
+            self.recorder.normal(self.obj, "Undrained", f"given back to Slurm: {_listed(wanted)}")
+        self.outcome.acted = True
+        await self._read_back(slurm, names)
+
+    async def _mark_down(self, names: Sequence[str]) -> None:
+        slurm = self._reach()
+        plain, foreign = records.to_down(names, await asking.nodes(slurm, names), self.owner)
+        if plain:
+            reason = f"{drain.PREFIX}pod has ended ({self.owner})"
+            await slurm.client.update_nodes(plain, state="DOWN", reason=reason)
+        if foreign:
+            await slurm.client.update_nodes(foreign, state="DOWN")
+        if plain or foreign:
+            told = _listed([*plain, *foreign])
+            self.recorder.warning(
+                self.obj, "NodesDown", f"pods have ended with jobs: {told}; Slurm takes the jobs back"
+            )
+        self.outcome.acted = True
+        await self._read_back(slurm, names)
+
+    async def _delete_records(self, names: Sequence[str]) -> None:
+        slurm = self._reach()
+        answer = await asking.everything(slurm, names)
+        wanted = records.to_delete(names, answer.nodes, answer.jobs, await self._standing(names), self.owner)
+        results = await _side_by_side(slurm.client.delete_node(name) for name in wanted)
+        for name, result in zip(wanted, results, strict=True):
+            if isinstance(result, slurm_errors.NotFound):
+                continue
+            if isinstance(result, slurm_errors.Conflict):
+                self.outcome.refusals.append(f"record of node {name}: {result.message}")
+            elif isinstance(result, slurm_errors.SlurmError):
+                self.outcome.slurm_error = result
+            elif isinstance(result, BaseException):
+                raise result
+        self.outcome.acted = True
+        await self._read_back(slurm, names)
+
+    async def _read_back(self, slurm: Slurm, names: Sequence[str]) -> None:
+        """Bring the cache up to date, so that the next pass does not repeat this one."""
+        if len(names) <= asking.SINGLY:
+            await slurm.refresh(names)
+        else:
+            # One question for all; what has changed comes as node events.
+            slurm.hurry()
+
+    # Pods
+
+    async def _delete_checked(self, wanted: Sequence[Pod]) -> None:
+        slurm = self._reach()
+        for start in range(0, len(wanted), DELETE_BATCH):
+            batch = wanted[start : start + DELETE_BATCH]
+            answer = await asking.everything(slurm, [pod.name for pod in batch])
+            going: list[tuple[Pod, str | None]] = []
+            for pod in batch:
+                node = answer.nodes.get(pod.name)
+                why = podstate.why_kept(pod, node, answer.jobs.get(pod.name, ()), self.owner, self.now())
+                if why is not None:
+                    self.outcome.kept.append(why)
+                else:
+                    # Without a record the proof is what the pod's own status shows; it must still show it.
+                    going.append((pod, pod.resource_version if node is None else None))
+            await self._delete(going)
+
+    async def _delete(self, wanted: Sequence[tuple[Pod, str | None]]) -> None:
+        """Delete pods of exactly these uids, and of these versions where the version is part of the proof."""
+        if not wanted:
+            return
+        self.outcome.acted = True
+        self.expectations.expect_deletions(self.nodeset.uid, [pod.uid for pod, _ in wanted])
+        results = await _side_by_side(self._delete_one(pod, version) for pod, version in wanted)
+        done = []
+        for (pod, _), result in zip(wanted, results, strict=True):
+            if not isinstance(result, BaseException):
+                done.append(pod.name)
+                continue
+            self.expectations.deletion_failed(pod.uid)
+            if isinstance(result, kube_errors.NotFound):
+                continue
+            if not isinstance(result, Exception):
+                raise result
+            self.outcome.errors.append(result)
+        if done:
+            self.recorder.normal(self.obj, "PodsDeleted", f"deleted: {_listed(done)}")
+
+    async def _delete_one(self, pod: Pod, version: str | None) -> None:
+        await self.kube.delete(PODS, pod.name, self.nodeset.namespace, uid=pod.uid, resource_version=version)
+
+    async def _create(self, numbers: Sequence[int]) -> None:
+        guard_uid = self.guards[self.nodeset.uid]
+        position, size = 0, FIRST_BATCH
+        created: list[str] = []
+        while position < len(numbers):
+            batch = numbers[position : position + size]
+            position += len(batch)
+            size *= 2
+            names = [ordinals.name(self.nodeset.name, one, self.nodeset.spec.ordinal_padding) for one in batch]
+            self.outcome.acted = True
+            self.expectations.expect_creations(self.nodeset.uid, self.nodeset.namespace, names)
+            results = await _side_by_side(self._create_one(number, guard_uid) for number in batch)
+            if not self._created(names, results, created):
+                break
+        if created:
+            self.recorder.normal(self.obj, str(Reason.SCALING_OUT), f"created: {_listed(created)}")
+
+    def _created(self, names: Sequence[str], results: Sequence[object], created: list[str]) -> bool:
+        """Note what became of a batch; False if no further one is to be tried."""
+        go_on = True
+        for name, result in zip(names, results, strict=True):
+            if isinstance(result, dict):
+                self.expectations.created(result)
+                created.append(name)
+                continue
+            self.expectations.creation_failed(self.nodeset.namespace, name)
+            if isinstance(result, str):
+                self.outcome.refusals.append(result)
+            elif isinstance(result, kube_errors.Invalid | kube_errors.Forbidden | kube_errors.BadRequest):
+                self.outcome.refusals.append(f"pod {name}: {result.message}")
+                self.recorder.warning(self.obj, str(Reason.POD_REFUSED), f"pod {name}: {result.message}")
+                self.outcome.errors.append(result)
+                go_on = False
+            elif isinstance(result, Exception):
+                self.outcome.errors.append(result)
+                go_on = False
+            elif isinstance(result, BaseException):
+                raise result
+        return go_on
+
+    async def _create_one(self, number: int, guard_uid: str) -> Object | str | None:
+        """Create a pod: gives it, or why its name is taken, or None if it is there already and ours."""
+        if self.cluster is None:
+            raise ValueError("a pod cannot be made without a Cluster")
+        body = pods.build(
+            self.nodeset,
+            self.cluster,
+            ordinal=number,
+            revision=self.revision,
+            guard_uid=guard_uid,
+            defaults=self.defaults,
+        )
+        try:
+            return await self.kube.create(PODS, body)
+        except kube_errors.AlreadyExists:
+            name = body["metadata"]["name"]
+            there = await self.kube.get(PODS, name, self.nodeset.namespace)
+            if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == self.nodeset.uid:
+                return None
+            return f"there is a pod {name} that is not ours"
+
+    async def _mark_registered(self, wanted: Sequence[Pod]) -> None:
+        self.outcome.acted = True
+        results = await _side_by_side(self._mark_one(pod) for pod in wanted)
+        for result in results:
+            if isinstance(result, kube_errors.NotFound | kube_errors.Conflict):
+                continue
+            if isinstance(result, Exception):
+                self.outcome.errors.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+
+    async def _mark_one(self, pod: Pod) -> None:
+        condition = {
+            "type": PodCondition.REGISTERED.value,
+            "status": "True",
+            "reason": "NodeSeen",
+            "message": f"Slurm knows node {pod.name} as this pod's",
+            "lastTransitionTime": self.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        metadata = {"name": pod.name, "namespace": self.nodeset.namespace, "uid": pod.uid}
+        answer = await self.kube.apply_status(PODS, {"metadata": metadata, "status": {"conditions": [condition]}})
+        self.expectations.expect_version(self.nodeset.uid, answer)
+
+    async def _standing(self, names: Sequence[str]) -> frozenset[str]:
+        """Names under which the API server itself has a pod that may be alive."""
+        namespace = self.nodeset.namespace
+        if len(names) > SINGLY:
+            found = (await self.kube.list(PODS, namespace)).items
+        else:
+            results = await _side_by_side(self.kube.get(PODS, name, namespace) for name in names)
+            found = []
+            for result in results:
+                if isinstance(result, dict):
+                    found.append(result)
+                elif isinstance(result, BaseException) and not isinstance(result, kube_errors.NotFound):
+                    raise result
+        alive = [obj for obj in found if facts.read(obj, self.nodeset.name).slurmd is not facts.Slurmd.ENDED]
+        return frozenset(obj["metadata"]["name"] for obj in alive)
+
+    # The NodeSet itself, and the guard
+
+    async def _set_finalizers(self, *, add: bool) -> None:
+        metadata = self.obj["metadata"]
+        rest = [one for one in metadata.get("finalizers") or () if one != labels.FINALIZER_NODESET_DRAIN]
+        wanted = [*rest, labels.FINALIZER_NODESET_DRAIN] if add else rest
+        self.outcome.acted = True
+        await self.kube.merge_patch(
+            NODESETS,
+            self.nodeset.name,
+            {"metadata": {"finalizers": wanted}},
+            self.nodeset.namespace,
+            resource_version=metadata["resourceVersion"],
+            uid=self.nodeset.uid,
+        )
+
+    async def _ensure_guard(self) -> None:
+        try:
+            obj: dict[str, Any] = await self.kube.create(CONFIGMAPS, guard.build(self.nodeset))
+        except kube_errors.AlreadyExists:
+            obj = await self.kube.get(CONFIGMAPS, guard.name(self.nodeset), self.nodeset.namespace)
+        self.guards[self.nodeset.uid] = obj["metadata"]["uid"]
+
+    async def _delete_guard(self) -> None:
+        name, namespace = guard.name(self.nodeset), self.nodeset.namespace
+        try:
+            obj = await self.kube.get(CONFIGMAPS, name, namespace)
+            if (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == self.nodeset.uid:
+                await self.kube.delete(CONFIGMAPS, name, namespace, uid=obj["metadata"]["uid"])
+        except kube_errors.NotFound:
+            pass
+        self.guards.pop(self.nodeset.uid, None)
+
+
+def _asks_slurm(action: Action) -> bool:
+    """Whether an action is of no use while Slurm does not answer."""
+    match action:
+        case Undrain() | Drain() | MarkDown() | DeleteRecords():
+            return True
+        case DeletePods():
+            return not action.forced
+        case _:
+            return False
+
+
+async def _side_by_side(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]:
+    """Make calls at once (the clients bound how many are on the wire) and give each its result or error."""
+    return await asyncio.gather(*calls, return_exceptions=True)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names for an Event, the first of them where there are many."""
+    shown = ", ".join(names[:LONGEST_LIST])
+    return shown if len(names) <= LONGEST_LIST else f"{shown} and {len(names) - LONGEST_LIST} more"

@@ -1,0 +1,102 @@
+"""What a plan may ask for. `act` carries these out in the order in which they stand and decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slinky_operator.nodeset.facts import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    """Persist our finalizer; nothing else is done in the same pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureGuard:
+    """Create the second owner of the pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRegistered:
+    """Write down that Slurm knows the nodes of these pods."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Undrain:
+    """Give these nodes back, those still in our drain."""
+
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Drain these nodes, in one call, those that nobody drains yet."""
+
+    nodes: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkDown:
+    """Tell Slurm that nothing runs on these nodes any more: their pods have ended for certain."""
+
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePods:
+    """Delete pods, after asking Slurm once more."""
+
+    pods: tuple[Pod, ...]
+    forced: bool = False
+    """The user has said that their jobs may die: nobody is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteIdlePods:
+    """Delete pods in which no slurmd can have run; the delete holds for exactly the version that shows it."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRecords:
+    """Delete the records of nodes whose pods are gone."""
+
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePods:
+    """Create the pods of these ordinals."""
+
+    ordinals: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGuard:
+    """Delete the second owner; no pod is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    """Let the NodeSet go; the last action of its life."""
+
+
+Action = (
+    AddFinalizer
+    | EnsureGuard
+    | MarkRegistered
+    | Undrain
+    | Drain
+    | MarkDown
+    | DeletePods
+    | DeleteIdlePods
+    | DeleteRecords
+    | CreatePods
+    | DeleteGuard
+    | RemoveFinalizer
+)

@@ -1,0 +1,59 @@
+"""Asking Slurm itself, past the cache: few calls for many nodes, and no answer where there is none.
+
+An error is never an answer here: whoever asks gets all of it or an exception, and does not delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.nodeset import drain
+from slinky_operator.nodeset.ports import Slurm
+from slurm_client import errors
+from slurm_client.models import Job, Node
+
+SINGLY: Final = 16
+"""Up to this many nodes are asked for one by one (3 to 5 ms each); for more, the whole list is the cheaper call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What Slurm has just said."""
+
+    nodes: Mapping[str, Node | None]
+    """Each name asked for; None for one that Slurm does not know."""
+    jobs: Mapping[str, tuple[Job, ...]]
+    """All jobs that hold nodes, by node."""
+
+
+async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
+    """Ask for nodes; raises `SlurmError` if any of them could not be asked for."""
+    if len(names) <= SINGLY:
+        return await slurm.refresh(names)
+    listed = {node.name: node for node in await slurm.client.nodes()}
+    return {name: listed.get(name) for name in names}
+
+
+async def jobs(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
+    """Ask for the jobs that hold nodes, by node; raises `SlurmError`."""
+    return drain.jobs_by_node(await slurm.client.jobs())
+
+
+async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
+    """Ask for nodes, and then for jobs: what was drained when it was asked for can only have lost jobs since."""
+    fresh = await nodes(slurm, names)
+    return Answer(fresh, await jobs(slurm))
+
+
+def reason_of(error: errors.SlurmError) -> Reason:
+    """The condition's reason for a Slurm that did not answer."""
+    match error:
+        case errors.Unauthorized() | errors.PermissionDenied():
+            return Reason.UNAUTHORIZED
+        case errors.ControllerDown():
+            return Reason.CONTROLLER_DOWN
+        case _:
+            return Reason.SLURM_UNREACHABLE

@@ -1,0 +1,134 @@
+"""What a slurmd registers with: the keys of its node line.
+
+CPUs and RealMemory are always given. Without them slurmd registers the machine's (measured), and with several pods on
+a machine Slurm would hand out each of its cores several times.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from slinky_api.v1alpha1.nodeset import NodeSet
+
+DEFAULT_CPUS: Final = 1
+"""CPUs of a node whose pod asks for none."""
+
+DEFAULT_MEMORY_MIB: Final = 512
+"""RealMemory of a node whose pod asks for none; more than the machine has would make Slurm refuse the node."""
+
+_SUFFIXES: Final[Mapping[str, Decimal]] = {
+    "": Decimal(1),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    "k": Decimal(1000),
+    "M": Decimal(1000) ** 2,
+    "G": Decimal(1000) ** 3,
+    "T": Decimal(1000) ** 4,
+    "P": Decimal(1000) ** 5,
+    "E": Decimal(1000) ** 6,
+    "Ki": Decimal(1024),
+    "Mi": Decimal(1024) ** 2,
+    "Gi": Decimal(1024) ** 3,
+    "Ti": Decimal(1024) ** 4,
+    "Pi": Decimal(1024) ** 5,
+    "Ei": Decimal(1024) ** 6,
+}
+_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkMGTPE]?i?)")
+_PAIR: Final = re.compile(r'([^\s=]+)=("[^"]*"|\S*)')
+
+
+class InvalidQuantity(ValueError):
+    """A text that is no Kubernetes quantity."""
+
+
+def quantity(value: object) -> Decimal:
+    """The number a Kubernetes quantity stands for, in units or bytes."""
+    match = _QUANTITY.fullmatch(str(value).strip())
+    if match is None or match[2] not in _SUFFIXES:
+        raise InvalidQuantity(f"{value!r} is no quantity")
+    try:
+        return Decimal(match[1]) * _SUFFIXES[match[2]]
+    except InvalidOperation as error:
+        raise InvalidQuantity(f"{value!r} is no quantity") from error
+
+
+def pairs(text: str) -> dict[str, str]:
+    """The keys of a node line with their values, as written; a later one replaces an earlier one of any case."""
+    found: dict[str, str] = {}
+    for key, value in _PAIR.findall(text):
+        _put(found, key, value)
+    return found
+
+
+def cpus(resources: Mapping[str, Any]) -> int:
+    """Whole CPUs a container may use: its limit, else its request, at least one.
+
+    Raises
+    ------
+    InvalidQuantity
+        If what stands there is no quantity.
+    """
+    value = _amount(resources, "cpu")
+    return DEFAULT_CPUS if value is None else max(1, math.floor(value))
+
+
+def memory_mib(resources: Mapping[str, Any]) -> int:
+    """MiB a container may use: its limit, else its request.
+
+    Raises
+    ------
+    InvalidQuantity
+        If what stands there is no quantity.
+    """
+    value = _amount(resources, "memory")
+    return DEFAULT_MEMORY_MIB if value is None else max(1, math.floor(value / 1024**2))
+
+
+def node_line(nodeset: NodeSet, resources: Mapping[str, Any], user_conf: Iterable[str] = ()) -> str:
+    """What follows `--conf`.
+
+    Parameters
+    ----------
+    nodeset
+        Features, GRES, weight and further keys are taken from its spec.
+    resources
+        Resources of the slurmd container.
+    user_conf
+        Values of `--conf` in a template of the user's; their features are kept, their other keys win.
+    """
+    spec = nodeset.spec
+    line = {"CPUs": str(cpus(resources)), "RealMemory": str(memory_mib(resources))}
+    if spec.weight is not None:
+        line["Weight"] = str(spec.weight)
+    if spec.gres:
+        line["Gres"] = spec.gres
+    features = [nodeset.name, *spec.features]
+    for text in (*user_conf, spec.extra_conf):
+        for key, value in pairs(text).items():
+            if key.lower() in {"feature", "features"}:
+                features += value.strip('"').split(",")
+            else:
+                _put(line, key, value)
+    unique = [word for word in dict.fromkeys(features) if word]
+    return " ".join([f"Features={','.join(unique)}", *(f"{key}={value}" for key, value in line.items())])
+
+
+def _put(line: dict[str, str], key: str, value: str) -> None:
+    for known in line:
+        if known.lower() == key.lower():
+            line[known] = value
+            return
+    line[key] = value
+
+
+def _amount(resources: Mapping[str, Any], name: str) -> Decimal | None:
+    for kind in ("limits", "requests"):
+        value = (resources.get(kind) or {}).get(name)
+        if value is not None:
+            return quantity(value)
+    return None

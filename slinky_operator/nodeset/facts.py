@@ -1,0 +1,165 @@
+"""What a pod's object tells about it, read once and frozen.
+
+What Slurm knows is not here, and neither is what is to be done: see `podstate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.conditions import PodCondition
+from slinky_operator.nodeset import ordinals
+
+SLURMD: Final = "slurmd"
+"""Name of the container that matters; what runs beside it is the user's."""
+
+_OVER: Final = frozenset({"Failed", "Succeeded"})
+
+_STUCK: Final = frozenset(
+    {
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+"""What a kubelet says of a container that it has tried to start, in vain."""
+
+
+class Slurmd(StrEnum):
+    """How far the slurmd container has come, by the kubelet's word."""
+
+    NEVER = "never started"
+    RUNNING = "running"
+    BETWEEN = "between two starts"
+    ENDED = "ended"
+    """For good: the pod is over, or it is being deleted and every container has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod of a NodeSet."""
+
+    name: str
+    uid: str
+    resource_version: str = ""
+    ordinal: int | None = None
+    revision: str = ""
+    deleting: bool = False
+    node: str = ""
+    """Kubernetes Node it is bound to; empty before."""
+    phase: str = "Pending"
+    slurmd: Slurmd = Slurmd.NEVER
+    slurmd_started_at: datetime | None = None
+    """When the container started last; None unless it runs."""
+    stuck: str = ""
+    """Why the kubelet cannot start the container, in its word; empty if it did or may."""
+    registered: bool = False
+    """Whether we have written that Slurm knows its node."""
+    ready_since: datetime | None = None
+    """Since when Kubernetes calls it Ready; None if it does not."""
+    cordoned: bool = False
+    deletion_cost: int = 0
+    created_at: datetime | None = None
+
+    @property
+    def bound(self) -> bool:
+        """Whether a kubelet may be working on it."""
+        return bool(self.node)
+
+
+def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
+    """Read a pod.
+
+    Parameters
+    ----------
+    obj
+        The pod as the API server gives it.
+    nodeset
+        Name of its NodeSet, for the ordinal.
+    """
+    metadata = obj["metadata"]
+    spec: Mapping[str, Any] = obj.get("spec") or {}
+    status: Mapping[str, Any] = obj.get("status") or {}
+    own = metadata.get("labels") or {}
+    deleting = "deletionTimestamp" in metadata
+    slurmd, started, stuck = _slurmd(status, deleting=deleting)
+    conditions = {item.get("type"): item for item in status.get("conditions") or ()}
+    ready = conditions.get("Ready") or {}
+    registered = conditions.get(PodCondition.REGISTERED.value) or {}
+    return Pod(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata.get("resourceVersion") or "",
+        ordinal=ordinals.ordinal(nodeset, metadata["name"]),
+        revision=own.get(labels.LABEL_REVISION) or "",
+        deleting=deleting,
+        node=spec.get("nodeName") or "",
+        phase=status.get("phase") or "Pending",
+        slurmd=slurmd,
+        slurmd_started_at=started,
+        stuck=stuck,
+        registered=registered.get("status") == "True",
+        ready_since=_time(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
+        cordoned=labels.is_true(metadata.get("annotations"), labels.ANNOTATION_POD_CORDON),
+        deletion_cost=_integer(labels.read(metadata.get("annotations"), labels.ANNOTATION_POD_DELETION_COST)),
+        created_at=_time(metadata.get("creationTimestamp")),
+    )
+
+
+def has_ended(status: Mapping[str, Any], *, deleting: bool) -> bool:
+    """Whether the kubelet has said that nothing of the pod runs any more, and will not again.
+
+    A pod whose Node is gone is called Failed by others than its kubelet: its containers are then still shown as
+    running, and may be.
+    """
+    states = [item.get("state") or {} for item in _containers(status)]
+    if not all("terminated" in state for state in states):
+        return False
+    if status.get("phase") in _OVER:
+        return True
+    return deleting and bool(states)
+
+
+def _slurmd(status: Mapping[str, Any], *, deleting: bool) -> tuple[Slurmd, datetime | None, str]:
+    if has_ended(status, deleting=deleting):
+        return Slurmd.ENDED, None, ""
+    shown = next((item for item in status.get("containerStatuses") or () if item.get("name") == SLURMD), None)
+    if shown is None:
+        return Slurmd.NEVER, None, ""
+    state = shown.get("state") or {}
+    if "running" in state:
+        return Slurmd.RUNNING, _time(state["running"].get("startedAt")), ""
+    waiting = str((state.get("waiting") or {}).get("reason") or "")
+    stuck = waiting if waiting in _STUCK else ""
+    if "terminated" in state or shown.get("restartCount") or (shown.get("lastState") or {}).get("terminated"):
+        return Slurmd.BETWEEN, None, stuck
+    return Slurmd.NEVER, None, stuck
+
+
+def _containers(status: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    yield from status.get("containerStatuses") or ()
+    yield from status.get("ephemeralContainerStatuses") or ()
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _integer(text: str | None) -> int:
+    try:
+        return int(text) if text is not None else 0
+    except ValueError:
+        return 0

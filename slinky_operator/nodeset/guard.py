@@ -1,0 +1,62 @@
+"""The second owner of all pods, which keeps the garbage collector away from them.
+
+`kubectl delete --cascade=foreground` makes the collector delete dependents at once, whatever finalizers their owner
+has. A dependent with another owner that exists only loses the reference (measured). So each pod also belongs to
+a ConfigMap that belongs to nobody and is deleted last. The pods are then found by their uid label.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
+
+_NAME_LENGTH = 40
+
+
+def name(nodeset: NodeSet) -> str:
+    """Name of the guard: with a part of the uid, so that a NodeSet created anew never meets its predecessor's."""
+    return f"nodeset-{nodeset.name[:_NAME_LENGTH]}-{nodeset.uid[:8]}"
+
+
+def build(nodeset: NodeSet) -> dict[str, Any]:
+    """The guard. It has no owner on purpose."""
+    return {
+        "apiVersion": CONFIGMAPS.api_version,
+        "kind": CONFIGMAPS.kind,
+        "metadata": {
+            "name": name(nodeset),
+            "namespace": nodeset.namespace,
+            "labels": {
+                labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
+                labels.LABEL_NODESET_NAME: nodeset.name,
+                labels.LABEL_NODESET_UID: nodeset.uid,
+            },
+        },
+        "data": {
+            "about": f"Owns the pods of NodeSet {nodeset.name} beside it, so that none is deleted before its node is "
+            "drained. It goes with the NodeSet."
+        },
+    }
+
+
+def owners(nodeset: NodeSet, guard_uid: str) -> list[dict[str, Any]]:
+    """The two owners of a pod; the first is its controller."""
+    return [
+        {
+            "apiVersion": NODESETS.api_version,
+            "kind": NODESETS.kind,
+            "name": nodeset.name,
+            "uid": nodeset.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        },
+        {
+            "apiVersion": CONFIGMAPS.api_version,
+            "kind": CONFIGMAPS.kind,
+            "name": name(nodeset),
+            "uid": guard_uid,
+        },
+    ]

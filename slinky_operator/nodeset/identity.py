@@ -1,0 +1,65 @@
+"""Whose a Slurm node is: told from its record, never from its name.
+
+A slurmd of ours registers with the uid of its pod (`--instance-id`) and with `<namespace>/<nodeset>` (`--extra`). Slurm
+24.11 takes both anew with every registration; 26.05 keeps those of the first one as long as the record exists
+(measured). So a record that outlives its pod, as one with somebody else's drain does, goes on under the uid of the
+first pod. Then the time at which its slurmd started tells: nothing of an earlier pod can have started after the
+container of this one, and both times come from the same machine's clock.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from slurm_client.models import Node
+
+CLOCK_GRAIN: Final = timedelta(seconds=1)
+"""Both times are cut to whole seconds."""
+
+
+class Bond(StrEnum):
+    """How a record and a pod of the same name belong together."""
+
+    OURS = "ours"
+    """Made by this pod's slurmd, or taken over by it."""
+
+    PREDECESSOR = "predecessor"
+    """Made by an earlier pod of the same NodeSet; this pod's slurmd has not registered."""
+
+    FOREIGN = "foreign"
+    """Somebody else's: a static node, another NodeSet's, another namespace's."""
+
+
+def tag(namespace: str, nodeset: str) -> str:
+    """What the slurmds of a NodeSet write into the `extra` of their records."""
+    return f"{namespace}/{nodeset}"
+
+
+def is_tagged(node: Node, owner: str) -> bool:
+    """Whether the record is dynamic and was made by a pod of the NodeSet with that tag."""
+    return node.is_dynamic and node.extra == owner
+
+
+def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | None) -> Bond:
+    """Tell whether a record is a pod's.
+
+    Parameters
+    ----------
+    node
+        The record of the pod's name.
+    owner
+        Tag of the pod's NodeSet.
+    pod_uid
+        Uid of the pod.
+    slurmd_started_at
+        When its slurmd container last started; None if it does not run.
+    """
+    if not is_tagged(node, owner):
+        return Bond.FOREIGN
+    if node.instance_id == pod_uid:
+        return Bond.OURS
+    if slurmd_started_at is None or node.slurmd_start_time is None:
+        return Bond.PREDECESSOR
+    return Bond.OURS if node.slurmd_start_time >= slurmd_started_at - CLOCK_GRAIN else Bond.PREDECESSOR

@@ -1,0 +1,165 @@
+"""From caches to a snapshot: nothing is asked of anybody here, and nothing is decided."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from slinky_api.conditions import Reason
+from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube.store import Store
+from slinky_operator.nodeset import facts, identity, ordinals, pod, revision
+from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
+from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.slurm.clients import ContactState, Trouble
+from slurm_client.models import Job, Node
+
+POD_INDEX: Final = "nodeset"
+"""Index of the pod cache over the uid label of the NodeSet."""
+
+OLDEST_PICTURE: Final = 120.0
+"""Seconds after which a picture of the nodes is no longer one, whatever the state of contact says."""
+
+_REASONS: Final[Mapping[Trouble, Reason]] = {
+    Trouble.UNAUTHORIZED: Reason.UNAUTHORIZED,
+    Trouble.CONTROLLER_DOWN: Reason.CONTROLLER_DOWN,
+    Trouble.UNSUPPORTED: Reason.UNSUPPORTED_VERSION,
+}
+
+
+class Observer:
+    """Makes snapshots.
+
+    Parameters
+    ----------
+    clusters, pods
+        Caches; that of the pods has the index `POD_INDEX`.
+    slurm
+        The Slurm of each Cluster.
+    clock
+        Seconds, never set back; the clock of `nodes_at`.
+    max_startup
+        How many pods may be starting at a time, where the spec does not say.
+    """
+
+    def __init__(
+        self, clusters: Store, pods: Store, slurm: SlurmByCluster, *, clock: Callable[[], float], max_startup: int
+    ) -> None:
+        self._clusters = clusters
+        self._pods = pods
+        self._slurm = slurm
+        self._clock = clock
+        self._max_startup = max_startup
+
+    def cluster(self, nodeset: NodeSet) -> Cluster | None:
+        """The Cluster a NodeSet names, or None if there is none that can be read."""
+        obj = self._clusters.get(nodeset.namespace, nodeset.spec.cluster_name)
+        try:
+            return Cluster.parse(obj) if obj is not None else None
+        except InvalidObjectError:
+            return None
+
+    def slurm(self, cluster: Cluster | None) -> Slurm | None:
+        """The Slurm of a Cluster."""
+        return self._slurm.get(cluster.uid) if cluster is not None else None
+
+    def observe(
+        self,
+        nodeset: NodeSet,
+        *,
+        cluster_gone: bool = False,
+        ended: frozenset[str] = frozenset(),
+        guarded: bool = False,
+        refusals: tuple[str, ...] = (),
+    ) -> Snapshot:
+        """Take a snapshot of a NodeSet.
+
+        Parameters
+        ----------
+        nodeset
+            The NodeSet, as cached.
+        cluster_gone
+            Whether the API server has said that there is no such Cluster.
+        ended
+            Names whose last pod had ended for certain when it went.
+        guarded
+            Whether the guard is known to exist.
+        refusals
+            What was refused in the last pass.
+        """
+        cluster = self.cluster(nodeset)
+        problems = tuple(map(str, pod.check(nodeset, cluster))) if cluster is not None else ()
+        own = tuple(facts.read(obj, nodeset.name) for obj in self._pods.find(POD_INDEX, nodeset.uid))
+        slurm = self._slurm_facts(nodeset, cluster, own)
+        return Snapshot(
+            nodeset=nodeset,
+            cluster=_cluster_facts(nodeset, cluster, gone=cluster_gone),
+            slurm=slurm,
+            revision=Revision(revision.of(nodeset), problems),
+            pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
+            strangers=self._strangers(nodeset, own, slurm),
+            ended=ended,
+            guarded=guarded,
+            max_startup=self._max_startup,
+            refusals=refusals,
+        )
+
+    def _slurm_facts(self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[facts.Pod, ...]) -> SlurmFacts:
+        slurm = self.slurm(cluster)
+        if cluster is None:
+            return _blind(Reason.CLUSTER_NOT_FOUND, f"there is no Cluster {nodeset.spec.cluster_name}")
+        if slurm is None:
+            return _blind(Reason.CLUSTER_NOT_READY, f"Cluster {cluster.name} gives no way to reach its Slurm")
+        contact = slurm.contact
+        if contact.state is not ContactState.READY:
+            unready = Reason.CONNECTING if contact.state is ContactState.CONNECTING else Reason.SLURM_UNREACHABLE
+            return _blind(_REASONS.get(contact.trouble, unready), contact.why)
+        if slurm.nodes_at is None or self._clock() - slurm.nodes_at > OLDEST_PICTURE:
+            return _blind(Reason.SLURM_UNREACHABLE, "there is no recent picture of the nodes")
+        names = {item.name for item in own}
+        owner = identity.tag(nodeset.namespace, nodeset.name)
+        nodes: dict[str, Node] = {
+            name: node
+            for name, node in slurm.nodes.items()
+            if name in names or node.extra == owner or ordinals.ordinal(nodeset.name, name) is not None
+        }
+        return SlurmFacts(readable=True, nodes=nodes)
+
+    def _strangers(self, nodeset: NodeSet, own: tuple[facts.Pod, ...], slurm: SlurmFacts) -> frozenset[str]:
+        names = {item.name for item in own}
+        wanted = nodeset.spec.replicas or 0
+        padding = nodeset.spec.ordinal_padding
+        possible = {ordinals.name(nodeset.name, number, padding) for number in range(wanted + len(own))}
+        possible.update(slurm.nodes)
+        return frozenset(
+            name for name in possible if name not in names and self._pods.get(nodeset.namespace, name) is not None
+        )
+
+
+def with_jobs(snapshot: Snapshot, jobs: Mapping[str, tuple[Job, ...]]) -> Snapshot:
+    """The same snapshot with the jobs that were asked for."""
+    return dataclasses.replace(snapshot, slurm=dataclasses.replace(snapshot.slurm, jobs=jobs))
+
+
+def blinded(snapshot: Snapshot, reason: Reason, why: str) -> Snapshot:
+    """The same snapshot after Slurm has failed to answer: what the cache shows is no longer used."""
+    return dataclasses.replace(snapshot, slurm=_blind(reason, why))
+
+
+def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool) -> ClusterFacts:
+    if cluster is None:
+        return ClusterFacts(gone=gone)
+    config: Any = cluster.status.config
+    return ClusterFacts(
+        uid=cluster.uid,
+        deleting=cluster.deleting,
+        external=cluster.spec.external,
+        listed=config is not None and nodeset.name in config.node_sets,
+    )
+
+
+def _blind(reason: Reason, why: str) -> SlurmFacts:
+    return SlurmFacts(readable=False, reason=reason, why=why)

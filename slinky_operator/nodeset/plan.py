@@ -1,0 +1,358 @@
+"""From what is to what is to be done: pure, and the only place where the parts of the rules come together.
+
+A plan is made from a frozen snapshot and the time, and says what to do, what to tell, and when to look again. Nothing
+in it is remembered: what was begun is read back from Slurm's reasons and the pods' conditions.
+
+What of the picture is old can at worst make a plan begin something that `act` then finds done or no longer wanted. For
+what cannot be undone, deletes above all, `act` asks again and puts the answer to `podstate.why_kept` and
+`records.to_delete`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset import ScalingMode
+from slinky_operator.nodeset import drain, identity, ordinals, podstate, records, rollout, victims
+from slinky_operator.nodeset.actions import (
+    Action,
+    AddFinalizer,
+    CreatePods,
+    DeleteGuard,
+    DeleteIdlePods,
+    DeletePods,
+    DeleteRecords,
+    Drain,
+    EnsureGuard,
+    MarkDown,
+    MarkRegistered,
+    RemoveFinalizer,
+    Undrain,
+)
+from slinky_operator.nodeset.drain import Cause
+from slinky_operator.nodeset.facts import Pod, Slurmd
+from slinky_operator.nodeset.identity import Bond
+from slinky_operator.nodeset.podstate import State
+from slinky_operator.nodeset.snapshot import Snapshot
+from slurm_client.models import Node
+
+SOON: Final = 2.0
+"""Seconds until the next look where an end is expected that no node event tells of, such as a suspended job's."""
+
+LATER: Final = 30.0
+"""Seconds until the next look where an event is expected: the net below the events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a plan found, for status and Events."""
+
+    desired: int | None
+    """Pods that are wanted; None where the mode is not served."""
+    states: Mapping[str, State] = field(default_factory=dict)
+    """State of each pod, by name."""
+    causes: Mapping[str, frozenset[Cause]] = field(default_factory=dict)
+    """What each pod's node is to be drained for, by name."""
+    victims: tuple[str, ...] = ()
+    """Pods that are too many, in the order in which they were chosen."""
+    blocked: Mapping[str, str] = field(default_factory=dict)
+    """Names of pods that cannot be created yet, and why."""
+    waiting_for_slurm: tuple[str, ...] = ()
+    """Nodes without a pod that Slurm itself must give up first."""
+    skip_drain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done."""
+
+    assessment: Assessment
+    actions: tuple[Action, ...] = ()
+    wake_up: float | None = None
+    """Seconds until the next pass even if nothing changes."""
+    needs_jobs: bool = False
+    """Whether the jobs must be asked for and a new plan made."""
+
+
+def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order of things stands in one place
+    """Make the plan.
+
+    Parameters
+    ----------
+    snapshot
+        Everything known.
+    now
+        The time; knows its zone.
+    """
+    nodeset = snapshot.nodeset
+    if not nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in nodeset.metadata.finalizers:
+        return Plan(Assessment(_desired(snapshot)), (AddFinalizer(),))
+    skip = nodeset.deleting and labels.is_true(nodeset.metadata.annotations, labels.ANNOTATION_SKIP_DRAIN)
+    desired = _desired(snapshot)
+    live = [pod for pod in snapshot.pods if not pod.deleting and pod.slurmd is not Slurmd.ENDED]
+    orphans = _orphans(snapshot)
+    if _needs_jobs(snapshot, live, desired, orphans):
+        return Plan(Assessment(desired), needs_jobs=True)
+
+    excess = 0 if desired is None else len(live) - desired
+    chosen = victims.choose(live, excess, snapshot.slurm, now) if snapshot.slurm.readable else _blind(live, excess)
+    causes = _causes(snapshot, live, chosen, desired, now)
+    states = {
+        pod.name: podstate.classify(pod, snapshot.slurm, causes.get(pod.name, frozenset()), snapshot.owner)
+        for pod in snapshot.pods
+    }
+    actions: list[Action] = []
+    settling = records.Settling()
+    if skip:
+        actions += _delete_all(snapshot)
+    else:
+        actions += _deletions_without_slurm(snapshot, live, causes)
+        if snapshot.slurm.readable:
+            settling = records.settle(orphans, snapshot.slurm.jobs, _ended(snapshot))
+            actions = [*_slurm_actions(snapshot, live, causes, now), *actions]
+    if snapshot.slurm.readable:
+        if settling.down:
+            actions.append(MarkDown(settling.down))
+        if settling.delete:
+            actions.append(DeleteRecords(settling.delete))
+    blocked: dict[str, str] = {}
+    if desired is not None and excess < 0 and _may_create(snapshot):
+        create, blocked = _creations(snapshot, live, desired)
+        if create:
+            actions += [*([] if snapshot.guarded else [EnsureGuard()]), CreatePods(create)]
+    if nodeset.deleting and not snapshot.pods and not settling.down:
+        actions += [DeleteGuard(), RemoveFinalizer()]
+    assessment = Assessment(
+        desired, states, causes, tuple(pod.name for pod in chosen), blocked, (*settling.busy, *settling.down), skip
+    )
+    return Plan(assessment, tuple(actions), _wake_up(snapshot, assessment, live, now))
+
+
+def _desired(snapshot: Snapshot) -> int | None:
+    """How many pods there are to be; None where the mode is not served and nothing is to change."""
+    nodeset = snapshot.nodeset
+    if nodeset.deleting or (snapshot.cluster.deleting and not snapshot.cluster.external):
+        return 0
+    if nodeset.mode is not ScalingMode.STATEFUL_SET:
+        return None
+    return nodeset.spec.replicas if nodeset.spec.replicas is not None else 1
+
+
+def _orphans(snapshot: Snapshot) -> list[Node]:
+    """Records of this NodeSet under whose names no pod is alive."""
+    standing = {pod.name for pod in snapshot.pods if pod.slurmd is not Slurmd.ENDED} | snapshot.strangers
+    return [
+        node
+        for node in snapshot.slurm.nodes.values()
+        if node.name not in standing and identity.is_tagged(node, snapshot.owner)
+    ]
+
+
+def _ended(snapshot: Snapshot) -> frozenset[str]:
+    return snapshot.ended | {pod.name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
+
+
+def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, orphans: Sequence[Node]) -> bool:
+    if not snapshot.slurm.readable or snapshot.slurm.jobs is not None:
+        return False
+    if desired is not None and len(live) > desired:
+        return True
+    if any(not drain.is_foreign(node) or drain.is_busy(node) for node in orphans):
+        return True
+    for pod in live:
+        node = snapshot.slurm.nodes.get(pod.name)
+        if (node is not None and drain.is_ours(node)) or pod.cordoned:
+            return True
+        if rollout.is_outdated(pod, snapshot.revision.hash, snapshot.nodeset):
+            return True
+    return False
+
+
+def _blind(live: Sequence[Pod], excess: int) -> tuple[Pod, ...]:
+    """With Slurm out of sight only those can be chosen that need no asking."""
+    free = [pod for pod in live if podstate.is_free_blindly(pod)]
+    free.sort(key=lambda pod: -(pod.ordinal if pod.ordinal is not None else -1))
+    return tuple(free[: max(0, excess)])
+
+
+def _causes(
+    snapshot: Snapshot, live: Sequence[Pod], chosen: Sequence[Pod], desired: int | None, now: datetime
+) -> dict[str, frozenset[Cause]]:
+    """What the node of each pod is to be drained for."""
+    causes: dict[str, set[Cause]] = {pod.name: set() for pod in live}
+    if snapshot.nodeset.deleting:
+        removal = Cause.DELETION
+    elif snapshot.cluster.deleting:
+        removal = Cause.CLUSTER_DELETION
+    else:
+        removal = Cause.SCALE_IN
+    for pod in chosen:
+        causes[pod.name].add(removal)
+    for pod in live:
+        if pod.cordoned:
+            causes[pod.name].add(Cause.CORDON)
+    staying = [pod for pod in live if not causes[pod.name]]
+    if desired and not snapshot.revision.problems:
+        for name in _updates(snapshot, staying, desired, now):
+            causes[name].add(Cause.UPDATE)
+    return {name: frozenset(found) for name, found in causes.items() if found}
+
+
+def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: datetime) -> frozenset[str]:
+    outdated = [pod for pod in staying if rollout.is_outdated(pod, snapshot.revision.hash, snapshot.nodeset)]
+    if not outdated:
+        return frozenset()
+    nodes = snapshot.slurm.nodes
+    begun = {pod.name for pod in outdated if pod.name in nodes and Cause.UPDATE in drain.causes_in(nodes[pod.name])}
+    serving = sum(1 for pod in staying if pod.name not in begun and serves(pod, snapshot, now))
+    return rollout.choose(
+        outdated,
+        allowed=rollout.budget(snapshot.nodeset, desired),
+        unavailable=max(0, desired - serving),
+        begun=begun,
+        available=lambda pod: serves(pod, snapshot, now),
+        rank=lambda pod: victims.rank(pod, snapshot.slurm, now),
+    )
+
+
+def serves(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
+    """Whether a pod is available: registered, responding, Ready for long enough, and not drained by us."""
+    node = snapshot.slurm.nodes.get(pod.name)
+    if not is_ready(pod, snapshot) or node is None or drain.is_ours(node):
+        return False
+    if pod.ready_since is None:
+        return False
+    return (now - pod.ready_since).total_seconds() >= snapshot.nodeset.spec.min_ready_seconds
+
+
+def is_ready(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether a pod is Ready: to Kubernetes, and to Slurm."""
+    node = snapshot.slurm.nodes.get(pod.name)
+    if pod.deleting or pod.ready_since is None or not pod.registered or node is None:
+        return False
+    if podstate.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
+        return False
+    return not node.is_down and not node.is_not_responding
+
+
+def _delete_all(snapshot: Snapshot) -> list[Action]:
+    going = tuple(pod for pod in snapshot.pods if not pod.deleting)
+    return [DeletePods(going, forced=True)] if going else []
+
+
+def _deletions_without_slurm(
+    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]]
+) -> list[Action]:
+    """Pods that have ended, and those to be removed in which no slurmd has run."""
+    ended = tuple(pod for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED and not pod.deleting)
+    never = tuple(
+        pod
+        for pod in live
+        if causes.get(pod.name, frozenset()) & drain.REMOVAL
+        and podstate.is_free_blindly(pod)
+        and pod.name not in snapshot.slurm.nodes
+    )
+    return [DeleteIdlePods((*ended, *never))] if ended or never else []
+
+
+def _slurm_actions(  # noqa: C901 - one line for each kind
+    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]], now: datetime
+) -> list[Action]:
+    """What needs Slurm's word: registrations, undrains, drains, and deletes of pods that may have held jobs."""
+    registered: list[Pod] = []
+    undrain: list[str] = []
+    wanted: dict[frozenset[Cause], list[str]] = {}
+    delete: list[Pod] = []
+    jobs = snapshot.slurm.jobs or {}
+    for pod in live:
+        node = snapshot.slurm.nodes.get(pod.name)
+        bond = podstate.bond_of(pod, node, snapshot.owner) if node is not None else None
+        why = causes.get(pod.name, frozenset())
+        if bond is Bond.OURS and not pod.registered:
+            registered.append(pod)
+        if bond is Bond.FOREIGN:
+            continue
+        if node is not None and not why and drain.is_ours(node):
+            undrain.append(pod.name)
+        if node is not None and why and not node.is_drain:
+            wanted.setdefault(why, []).append(pod.name)
+        elif why & drain.REMOVAL and not (node is None and podstate.is_free_blindly(pod)):
+            held = jobs.get(pod.name, ())
+            if podstate.why_kept(pod, node, held, snapshot.owner, now) is None:
+                delete.append(pod)
+    actions: list[Action] = []
+    if registered:
+        actions.append(MarkRegistered(tuple(registered)))
+    if undrain:
+        actions.append(Undrain(tuple(undrain)))
+    actions += [
+        Drain(tuple(names), drain.reason(why, snapshot.owner))
+        for why, names in sorted(wanted.items(), key=lambda item: sorted(item[0]))
+    ]
+    if delete:
+        actions.append(DeletePods(tuple(delete)))
+    return actions
+
+
+def _may_create(snapshot: Snapshot) -> bool:
+    cluster = snapshot.cluster
+    return (
+        not snapshot.nodeset.deleting
+        and cluster.exists
+        and not cluster.deleting
+        and cluster.listed
+        and snapshot.slurm.readable
+        and not snapshot.revision.problems
+    )
+
+
+def _creations(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> tuple[tuple[int, ...], dict[str, str]]:
+    """The ordinals to be created now, and the names that must wait, with reasons."""
+    nodeset = snapshot.nodeset
+    held = {pod.ordinal for pod in live if pod.ordinal is not None}
+    standing = {pod.name for pod in snapshot.pods}
+    starting = sum(1 for pod in live if not pod.registered)
+    room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
+    create: list[int] = []
+    blocked: dict[str, str] = {}
+    for ordinal in ordinals.lowest_free(held, desired - len(live)):
+        name = ordinals.name(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
+        why: str | None
+        if name in snapshot.strangers:
+            why = f"there is a pod {name} that is not ours"
+        elif name in standing:
+            why = f"pod {name} is still ending"
+        else:
+            why = records.why_blocked(snapshot.slurm.nodes.get(name), snapshot.slurm.jobs, snapshot.owner)
+        if why is not None:
+            blocked[name] = why
+        elif len(create) < room:
+            create.append(ordinal)
+    return tuple(create), blocked
+
+
+def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:
+    """When to look again although nothing has happened."""
+    times: list[float] = []
+    states = assessment.states.values()
+    if assessment.waiting_for_slurm:
+        times.append(SOON)
+    if assessment.blocked or any(isinstance(state, podstate.Unknown | podstate.Starting) for state in states):
+        times.append(LATER)
+    for name, state in assessment.states.items():
+        if isinstance(state, podstate.Draining | podstate.Drained):
+            node = snapshot.slurm.nodes.get(name)
+            # A job that does not show in the node's state ends without a node event.
+            times.append(SOON if node is not None and node.is_drain and not drain.is_busy(node) else LATER)
+    for pod in live:
+        if pod.slurmd is Slurmd.RUNNING and not pod.registered and pod.name in assessment.causes:
+            times.append(SOON)
+        if pod.ready_since is not None and pod.registered:
+            left = snapshot.nodeset.spec.min_ready_seconds - (now - pod.ready_since).total_seconds()
+            if left > 0:
+                times.append(left)
+    return min(times, default=None)

@@ -1,0 +1,104 @@
+"""What this controller uses of the Kubernetes facade and of a Cluster's Slurm, and no more than that."""
+
+# ruff: noqa: D102 - each is documented where it is implemented
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from slinky_operator.kube.client import Listing
+from slinky_operator.kube.resources import Resource
+from slinky_operator.slurm.clients import Contact
+from slurm_client.models import Job, Node
+
+Object = dict[str, Any]
+
+
+class Kube(Protocol):
+    """The calls of `slinky_operator.kube.client.KubeClient` that are made here."""
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object: ...
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, label_selector: str | None = None
+    ) -> Listing: ...
+
+    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object: ...
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None,
+        resource_version: str | None = None,
+    ) -> Object: ...
+
+    async def merge_patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Object,
+        namespace: str | None = None,
+        *,
+        resource_version: str | None = None,
+        uid: str | None = None,
+    ) -> Object: ...
+
+    async def apply_status(self, resource: Resource, body: Object, *, force: bool = True) -> Object: ...
+
+    async def patch_status(
+        self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
+    ) -> Object: ...
+
+
+class SlurmCalls(Protocol):
+    """The calls of `slurm_client.SlurmClient` that are made here."""
+
+    async def nodes(self) -> Iterable[Node]: ...
+
+    async def jobs(self) -> Iterable[Job]: ...
+
+    async def drain_nodes(self, names: Iterable[str], reason: str) -> None: ...
+
+    async def undrain_nodes(self, names: Iterable[str]) -> None: ...
+
+    async def update_nodes(self, names: Iterable[str], *, state: str, reason: str | None = None) -> None: ...
+
+    async def delete_node(self, name: str) -> None: ...
+
+
+class Slurm(Protocol):
+    """One Cluster's Slurm: `slinky_operator.slurm.clients.ClusterClient`."""
+
+    @property
+    def client(self) -> SlurmCalls: ...
+
+    @property
+    def contact(self) -> Contact: ...
+
+    @property
+    def nodes(self) -> Mapping[str, Node]: ...
+
+    @property
+    def nodes_at(self) -> float | None: ...
+
+    async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]: ...
+
+    def hurry(self) -> None: ...
+
+
+class SlurmByCluster(Protocol):
+    """`slinky_operator.slurm.clients.ClientMap`."""
+
+    def get(self, uid: str) -> Slurm | None: ...
+
+
+class Recorder(Protocol):
+    """`slinky_operator.kube.events.Recorder`."""
+
+    def normal(self, obj: Object, reason: str, message: str) -> None: ...
+
+    def warning(self, obj: Object, reason: str, message: str) -> None: ...

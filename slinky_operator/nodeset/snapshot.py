@@ -1,0 +1,84 @@
+"""Everything one pass decides upon, frozen: what Kubernetes shows, what Slurm shows, what we remember."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset import identity
+from slinky_operator.nodeset.facts import Pod
+from slurm_client.models import Job, Node
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What matters of the Cluster a NodeSet names."""
+
+    uid: str = ""
+    """Empty if there is no such Cluster."""
+    gone: bool = False
+    """Whether the API server itself, not a cache, has said that there is none."""
+    deleting: bool = False
+    external: bool = False
+    listed: bool = False
+    """Whether the running configuration knows the NodeSet."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a Cluster."""
+        return bool(self.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmFacts:
+    """What Slurm shows, or why it shows nothing."""
+
+    readable: bool
+    """Whether Slurm answers and a picture of its nodes is there."""
+    reason: Reason = Reason.AS_EXPECTED
+    """Why not."""
+    why: str = ""
+    """Why not, in the words that came back."""
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    """Records by name: those named like a pod here or like one that could be created, and those tagged with this
+    NodeSet. They may be seconds old: enough to begin something, not to delete anything."""
+    jobs: Mapping[str, tuple[Job, ...]] | None = None
+    """Jobs that hold nodes, by node; None if they were not asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What the pods are to be."""
+
+    hash: str
+    problems: tuple[str, ...] = ()
+    """Why no pod can be made from the spec: fields, with reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One NodeSet and all that concerns it."""
+
+    nodeset: NodeSet
+    cluster: ClusterFacts
+    slurm: SlurmFacts
+    revision: Revision
+    pods: tuple[Pod, ...] = ()
+    """Pods with our uid label."""
+    strangers: frozenset[str] = frozenset()
+    """Names of pods that are not ours and stand where ours could."""
+    ended: frozenset[str] = frozenset()
+    """Uids of pods that are gone, of which a kubelet had said that all had ended."""
+    guarded: bool = False
+    """Whether the guard exists."""
+    max_startup: int = 1
+    """How many pods may be starting at a time, where the spec does not say."""
+    refusals: tuple[str, ...] = ()
+    """What the API server or Slurm refused when it was last tried."""
+
+    @property
+    def owner(self) -> str:
+        """The tag of this NodeSet's records."""
+        return identity.tag(self.nodeset.namespace, self.nodeset.name)

@@ -1,0 +1,252 @@
+"""What a NodeSet tells about itself: counts under both generations' names, and conditions with reasons.
+
+Pure. Whether it is written is decided by comparing it with what is stored. Texts carry times, not ages: a text that
+changes with the clock would be written for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from slinky_api import labels
+from slinky_api.conditions import NodeSetCondition, Reason, merge
+from slinky_api.v1alpha1.common import Condition, LabelSelector
+from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
+from slinky_operator.nodeset import drain, plan, podstate
+from slinky_operator.nodeset.plan import Assessment
+from slinky_operator.nodeset.snapshot import Snapshot
+
+LONGEST_LIST = 5
+"""Nodes told in one condition."""
+
+
+def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequence[str] = ()) -> NodeSetStatus:
+    """Make the status.
+
+    Parameters
+    ----------
+    snapshot, found
+        What the pass saw, and what the plan made of it.
+    now
+        For conditions that change.
+    refusals
+        What was refused, or kept a pod from being deleted, in this pass.
+    """
+    nodeset = snapshot.nodeset
+    stored = nodeset.status
+    pods = [pod for pod in snapshot.pods if not pod.deleting]
+    nodes = [snapshot.slurm.nodes[pod.name] for pod in pods if pod.name in snapshot.slurm.nodes]
+    ready = sum(1 for pod in pods if plan.is_ready(pod, snapshot))
+    updated = sum(1 for pod in pods if pod.revision == snapshot.revision.hash)
+    desired = found.desired if found.desired is not None else len(pods)
+    draining = [s for s in found.states.values() if isinstance(s, podstate.Draining | podstate.Drained)]
+    all_updated = bool(pods) and updated == len(snapshot.pods) == desired
+    return NodeSetStatus.counted(
+        desired=desired,
+        replicas=len(snapshot.pods),
+        updated=updated,
+        ready=ready,
+        available=sum(1 for pod in pods if plan.serves(pod, snapshot, now)),
+        draining=len(draining),
+        idle=sum(1 for node in nodes if node.is_idle),
+        allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
+        down=sum(1 for node in nodes if node.is_down),
+        drain=sum(1 for node in nodes if node.is_drain),
+        conditions=merge(stored.conditions, _conditions(snapshot, found, ready, updated, desired, refusals), now),
+        observed_generation=nodeset.metadata.generation,
+        selector=selector(nodeset),
+        scaling_mode=nodeset.mode,
+        update_hash=snapshot.revision.hash,
+        node_set_hash=snapshot.revision.hash if all_updated else stored.node_set_hash,
+        collision_count=stored.collision_count,
+        ordinal_to_node=stored.ordinal_to_node,
+    )
+
+
+def invalid(nodeset: NodeSet | None, stored: NodeSetStatus, text: str, now: datetime) -> NodeSetStatus:
+    """The status of a NodeSet that cannot be read: what it was, and why nothing is done."""
+    why = (Reason.INVALID_SPEC, text)
+    degraded = _condition(NodeSetCondition.DEGRADED, why)
+    ready = _condition(NodeSetCondition.READY, why, holds=False)
+    kept = [one for one in stored.conditions if one.type not in {degraded.type, ready.type}]
+    generation = nodeset.metadata.generation if nodeset is not None else stored.observed_generation
+    return stored.model_copy(
+        update={
+            "conditions": merge(stored.conditions, [*kept, degraded, ready], now),
+            "observed_generation": generation,
+        }
+    )
+
+
+def selector(nodeset: NodeSet) -> str:
+    """Selector of exactly this NodeSet's pods: the user's, and our label with the uid."""
+    parts = [f"{labels.LABEL_NODESET_UID}={nodeset.uid}"]
+    if nodeset.spec.selector is not None:
+        parts = [*_terms(nodeset.spec.selector), *parts]
+    return ",".join(parts)
+
+
+def _terms(given: LabelSelector) -> Iterable[str]:
+    yield from (f"{key}={value}" for key, value in sorted(given.match_labels.items()))
+    for one in given.match_expressions:
+        match one.operator:
+            case "In":
+                yield f"{one.key} in ({','.join(one.values)})"
+            case "NotIn":
+                yield f"{one.key} notin ({','.join(one.values)})"
+            case "Exists":
+                yield one.key
+            case "DoesNotExist":
+                yield f"!{one.key}"
+
+
+def _conditions(
+    snapshot: Snapshot, found: Assessment, ready: int, updated: int, desired: int, refusals: Sequence[str]
+) -> list[Condition]:
+    trouble = _trouble(snapshot, found, refusals)
+    progress = _progress(snapshot, found, updated, desired)
+    draining = _draining(found)
+    conflicts = _conflicts(found)
+    slurm = snapshot.slurm
+    whole = ready == desired == len(snapshot.pods) and updated == desired and trouble is None and progress is None
+    told = f"{ready} of {desired} nodes are ready"
+    if not whole:
+        reason, text = trouble or progress or (Reason.PODS_NOT_READY, "")
+        why = (reason, f"{told}: {text}" if text else told)
+    else:
+        why = (Reason.AS_EXPECTED, told)
+    return [
+        _condition(NodeSetCondition.READY, why, holds=whole),
+        _condition(NodeSetCondition.PROGRESSING, progress),
+        _condition(NodeSetCondition.DEGRADED, trouble),
+        _condition(NodeSetCondition.DRAINING, draining),
+        _condition(NodeSetCondition.NAME_CONFLICT, conflicts),
+        _condition(NodeSetCondition.SLURM_REACHABLE, (slurm.reason, slurm.why), holds=slurm.readable),
+    ]
+
+
+def _trouble(snapshot: Snapshot, found: Assessment, refusals: Sequence[str]) -> tuple[Reason, str] | None:  # noqa: PLR0911 - one for each
+    """The first thing that keeps the NodeSet from what its spec asks for."""
+    nodeset, cluster = snapshot.nodeset, snapshot.cluster
+    if snapshot.revision.problems:
+        return Reason.INVALID_SPEC, "; ".join(snapshot.revision.problems)
+    if found.desired is None:
+        return Reason.INVALID_SPEC, "spec.scalingMode: DaemonSet is not served yet; give spec.replicas a number"
+    if not cluster.exists:
+        told = f"there is no Cluster {nodeset.spec.cluster_name} in this namespace"
+        if not cluster.gone or not snapshot.pods:
+            return Reason.CLUSTER_NOT_FOUND, told
+        return Reason.CLUSTER_GONE, (
+            f"{told}, so nobody can say what its nodes hold, and no pod is deleted. To give up their jobs: "
+            f"kubectl delete nodeset {nodeset.name} --wait=false; "
+            f"kubectl annotate nodeset {nodeset.name} {labels.ANNOTATION_SKIP_DRAIN}=true"
+        )
+    if not snapshot.slurm.readable:
+        return snapshot.slurm.reason, snapshot.slurm.why
+    unknown = sorted(state.why for state in found.states.values() if isinstance(state, podstate.Unknown))
+    if unknown:
+        return Reason.NODE_UNKNOWN, _told(unknown)
+    if refusals:
+        return Reason.POD_REFUSED, _told(sorted(refusals))
+    return None
+
+
+def _progress(  # noqa: C901, PLR0911 - one for each
+    snapshot: Snapshot, found: Assessment, updated: int, desired: int
+) -> tuple[Reason, str] | None:
+    """What is under way."""
+    pods = len(snapshot.pods)
+    if snapshot.nodeset.deleting:
+        return Reason.DELETING, _deleting(snapshot, found)
+    if snapshot.cluster.deleting and not snapshot.cluster.external:
+        return Reason.DELETING, f"Cluster {snapshot.nodeset.spec.cluster_name} is being deleted: {pods} pods are left"
+    if pods < desired and snapshot.cluster.exists and not snapshot.cluster.listed:
+        return Reason.NOT_IN_CONFIG, "the running configuration of the Cluster does not know this NodeSet yet"
+    if found.victims:
+        return Reason.SCALING_IN, f"{pods} pods, {desired} wanted"
+    if found.blocked:
+        return Reason.SCALING_OUT, _told([f"{name} waits: {why}" for name, why in sorted(found.blocked.items())])
+    if pods < desired:
+        return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted"
+    if updated < desired:
+        strategy = snapshot.nodeset.spec.update_strategy
+        if strategy.type == "OnDelete" or strategy.rolling_update.paused:
+            return None
+        if strategy.rolling_update.partition and not any(
+            drain.Cause.UPDATE in causes for causes in found.causes.values()
+        ):
+            return None
+        return Reason.UPDATING, f"{updated} of {desired} pods have revision {snapshot.revision.hash}"
+    starting = sorted(name for name, state in found.states.items() if isinstance(state, podstate.Starting))
+    if starting:
+        stuck = [f"{name}: {why}" for name in starting if (why := _why(found.states[name]))]
+        return Reason.NOT_REGISTERED, _told(stuck or starting)
+    return None
+
+
+def _why(state: podstate.State) -> str:
+    return state.why if isinstance(state, podstate.Starting) else ""
+
+
+def _deleting(snapshot: Snapshot, found: Assessment) -> str:
+    if not snapshot.pods:
+        return "no pod is left"
+    told = f"{len(snapshot.pods)} pods are left"
+    if found.skip_drain:
+        return f"{told}; their jobs are given up, as asked for"
+    return told
+
+
+def _draining(found: Assessment) -> tuple[Reason, str] | None:
+    """Nodes, jobs and since when: what a person needs to see why a pod waits."""
+    told = []
+    jobs = False
+    for name, state in sorted(found.states.items()):
+        if isinstance(state, podstate.Drained):
+            told.append(f"{name} is drained ({_causes(state.causes)})")
+        elif isinstance(state, podstate.Draining):
+            text = f"{name} ({_causes(state.causes)}"
+            if state.since is not None:
+                text += f", since {state.since.strftime('%Y-%m-%dT%H:%M:%SZ')}"
+            text += ")"
+            if state.jobs:
+                jobs = True
+                text += f" holds {', '.join(f'job {job.id} {job.state}' for job in state.jobs)}"
+            told.append(text)
+    if not told:
+        return None
+    if jobs:
+        return Reason.WAITING_FOR_JOBS, _told(told)
+    only_cordon = all(
+        state.causes == {drain.Cause.CORDON}
+        for state in found.states.values()
+        if isinstance(state, podstate.Draining | podstate.Drained)
+    )
+    return Reason.CORDONED if only_cordon else Reason.SCALING_IN, _told(told)
+
+
+def _conflicts(found: Assessment) -> tuple[Reason, str] | None:
+    told = [why for name, why in sorted(found.blocked.items()) if "not ours" in why]
+    told += sorted(
+        state.why
+        for state in found.states.values()
+        if isinstance(state, podstate.Unknown) and "somebody else's" in state.why
+    )
+    return (Reason.NAME_CONFLICT, _told(told)) if told else None
+
+
+def _causes(causes: Iterable[drain.Cause]) -> str:
+    return ", ".join(sorted(causes)) or "no longer wanted"
+
+
+def _told(texts: Sequence[str]) -> str:
+    shown = "; ".join(texts[:LONGEST_LIST])
+    return shown if len(texts) <= LONGEST_LIST else f"{shown}; and {len(texts) - LONGEST_LIST} more"
+
+
+def _condition(kind: NodeSetCondition, why: tuple[Reason, str] | None, *, holds: bool | None = None) -> Condition:
+    """A condition; one that holds or not by whether there is something to tell, unless it is said."""
+    reason, text = why or (Reason.AS_EXPECTED, "")
+    true = why is not None if holds is None else holds
+    return Condition(type=kind, status="True" if true else "False", reason=reason, message=text[:4096])

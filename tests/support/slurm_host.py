@@ -12,6 +12,7 @@ tests. All waiting is done on conditions.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -229,26 +230,28 @@ PartitionName=all Nodes=ALL Default=YES State=UP
     def stop(self, name: str, *, kill: bool = False) -> None:
         """End a daemon (``slurmctld``, ``slurmrestd`` or a node's slurmd) and all processes it started."""
         daemon = self.daemons.pop(name)
+        first = _children(daemon.process.pid)
         if not kill:
-            for child in _children(daemon.process.pid):
-                os.kill(child, signal.SIGTERM)
+            _signal(first, signal.SIGTERM)
             try:
                 daemon.process.wait(10)
             except subprocess.TimeoutExpired:
                 kill = True
         if kill:
+            # The first process of the PID namespace: the kernel ends all others with it. Ending its parent would not
+            # do, because a daemon that has changed its user no longer hears of its parent's death.
+            _signal(first, signal.SIGKILL)
             daemon.process.kill()
             daemon.process.wait(30)
+            self._wait_gone(first)
 
     def freeze(self, name: str) -> None:
         """Stop a daemon's first process without ending it, so that it accepts and never answers."""
-        for child in _children(self.daemons[name].process.pid):
-            os.kill(child, signal.SIGSTOP)
+        _signal(_children(self.daemons[name].process.pid), signal.SIGSTOP)
 
     def thaw(self, name: str) -> None:
         """Let a frozen daemon go on."""
-        for child in _children(self.daemons[name].process.pid):
-            os.kill(child, signal.SIGCONT)
+        _signal(_children(self.daemons[name].process.pid), signal.SIGCONT)
 
     def close(self) -> None:
         """End everything that was started and remove the temporary folder."""
@@ -331,6 +334,13 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
     # how
 
+    def _wait_gone(self, processes: Sequence[int]) -> None:
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{process}").exists() for process in processes):
+            if time.monotonic() > deadline:
+                raise SlurmHostError(f"processes {processes} do not end\n{self.logs()}")
+            time.sleep(0.01)
+
     def _spawn(
         self,
         name: str,
@@ -390,6 +400,12 @@ def accepts(port: int) -> bool:
 
 def _short_host_name() -> str:
     return socket.gethostname().split(".")[0]
+
+
+def _signal(processes: Sequence[int], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 def _children(pid: int) -> list[int]:

@@ -171,6 +171,23 @@ def test_a_leader_that_cannot_renew_stops_before_another_starts() -> None:
     run_virtually(body())
 
 
+def test_a_lease_is_not_taken_before_its_whole_duration_has_passed() -> None:
+    async def body() -> None:
+        api = LeaseApi()
+        first = Candidate(api, "first")
+        await first.elector.leading.wait()
+        second = Candidate(api, "second", 2)
+        await asyncio.sleep(60)
+        await first.end()
+        await second.elector.leading.wait()
+        renewed = max(at for at, holder in api.history if holder == "first")
+        taken = min(at for at, holder in api.history if holder == "second")
+        assert 15 <= taken - renewed <= 15 + 2 * 2.5
+        await second.end()
+
+    run_virtually(body())
+
+
 def test_a_process_frozen_past_its_lease_writes_nothing_when_it_wakes() -> None:
     """A stopped process runs no callbacks while clocks go on: its next step comes late."""
 

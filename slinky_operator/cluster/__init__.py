@@ -3,7 +3,9 @@
 =============  =============================================================================================
 module         concern
 =============  =============================================================================================
-`controller`   one pass: observe, plan, act, status; and what wakes it
+`controller`   one pass: observe, plan, act, status
+`wiring`       what wakes it
+`actions`      what a pass can do
 `observe`      a frozen snapshot from the caches
 `sources`      Secrets, read by name: no cache may list them
 `memory`       what a Cluster's Slurm and agent have told, which stands in no cache

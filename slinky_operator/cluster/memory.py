@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Final
 
 from slinky_api.v1alpha1.cluster import JobCounts
+from slinky_operator.kube.client import Object
+from slinky_operator.kube.store import version_of
+
+TRUSTED: Final = 5.0
+"""Seconds for which the answer to a write of ours is taken for the object; the cache has long shown it by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +84,24 @@ class Memory:
     told: frozenset[tuple[str, str]] = frozenset()
     """Refused NodeSets and reasons that an Event has told of."""
 
-    status: Mapping[str, Any] | None = None
-    """The status as we wrote it last, until the cache shows it."""
+    answers: dict[tuple[str, str], tuple[float, Object]] = field(default_factory=dict)
+    """Objects as our writes left them, by kind and name, until the cache shows them."""
+
+    def note(self, obj: Object, now: float) -> None:
+        """Remember the answer to a write."""
+        self.answers[obj["kind"], obj["metadata"]["name"]] = now, obj
+
+    def newest(self, kind: str, name: str, cached: Object | None, now: float) -> Object | None:
+        """What the cache shows, or what a write of ours has left if that is newer."""
+        known = self.answers.get((kind, name))
+        if known is None:
+            return cached
+        at, obj = known
+        if now - at < TRUSTED and (cached is None or version_of(cached) < version_of(obj)):
+            return obj
+        del self.answers[kind, name]
+        return cached
 
     def frozen(self) -> Memory:
         """A copy that later passes do not change."""
-        return replace(self, denied=dict(self.denied))
+        return replace(self, denied=dict(self.denied), answers=dict(self.answers))

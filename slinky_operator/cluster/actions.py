@@ -1,0 +1,134 @@
+"""What a pass can do. Data only: `plan` makes them, `act` carries them out in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeAlias
+
+from slinky_operator.cluster.children import Child
+from slinky_operator.kube.client import Object
+from slinky_operator.kube.events import EventType
+from slinky_operator.kube.resources import Resource
+from slinky_operator.slurm.clients import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class SetFinalizer:
+    """Put a finalizer on an object, or take it off."""
+
+    resource: Resource
+    obj: Object
+    finalizer: str
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MakeKey:
+    """Make a Secret with a random key, unless there is one of that name."""
+
+    body: Object
+    """Without data."""
+
+    key: str
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Bring an object of ours to what it is to be."""
+
+    child: Child
+    live: Object | None
+    """As the cache shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Have an entry in the client map that is made of this."""
+
+    endpoint: Endpoint
+    fingerprint: str
+    token: str = field(repr=False)
+    """A token as it is; empty where tokens are minted."""
+
+    key: bytes = field(repr=False)
+    """HS256 key to mint tokens with; empty where a token is given."""
+
+    lifetime: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Have no entry in the client map."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hurry:
+    """Ask Slurm now: something about slurmrestd has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TouchPod:
+    """Change an annotation of slurmctld's pod, so that the kubelet refreshes its volumes at once."""
+
+    pod: Object
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgent:
+    """Ask which files slurmctld's pod has mounted."""
+
+    pod: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Let slurmctld read its configuration, and look whether it has."""
+
+    pod_uid: str
+    hash: str
+    partitions: Mapping[str, str]
+    """Each partition it must show afterwards, and what its `Nodes=` must say."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountJobs:
+    """Ask Slurm for the states of all jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class TearDown:
+    """Remove everything of a Cluster that is being deleted, if no slurmd pod of it is left."""
+
+    children: tuple[tuple[Resource, str, str], ...]
+    """Resource, name and uid, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Record an Event."""
+
+    obj: Object
+    type: EventType
+    reason: str
+    message: str
+
+
+Action: TypeAlias = (
+    SetFinalizer
+    | MakeKey
+    | Write
+    | Connect
+    | Disconnect
+    | Hurry
+    | TouchPod
+    | AskAgent
+    | Reload
+    | CountJobs
+    | TearDown
+    | Tell
+)

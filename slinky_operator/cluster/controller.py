@@ -1,0 +1,192 @@
+"""One pass over a Cluster.
+
+The key is namespace and name. What is remembered is kept by uid: a Cluster that was deleted and made again starts
+clean.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from pydantic import ValidationError
+
+from slinky_api import labels
+from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1.cluster import Cluster, ClusterStatus
+from slinky_operator.cluster import sources as secrets
+from slinky_operator.cluster.act import Tools, act
+from slinky_operator.cluster.actions import SetFinalizer
+from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.observe import CLUSTER_NAME, Caches, observe, wanted_sources
+from slinky_operator.cluster.plan import Environment, plan
+from slinky_operator.cluster.status import COUNTS, invalid, patch_between
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import Object
+from slinky_operator.kube.resources import CLUSTERS, NODESETS
+from slinky_operator.kube.store import Key
+from slinky_operator.runtime.controller import Result
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ContactState
+
+logger = logging.getLogger(__name__)
+
+ROUNDS: Final = 8
+"""Looks within one pass, each after something was learned; more would keep others waiting."""
+
+ServerOf = Callable[[Cluster, Caches], str]
+
+
+def server_of(cluster: Cluster, caches: Caches) -> str:
+    """Where a Cluster's slurmrestd is reached.
+
+    For one of ours it is the address of the Service: it works before the name is known to every name server, which
+    remember for half a minute that there was none. Empty while there is no Service.
+    """
+    if cluster.spec.external:
+        return naming.server(cluster)
+    service = caches.services.get(cluster.namespace, naming.restapi(cluster.name))
+    address = ((service or {}).get("spec") or {}).get("clusterIP") or ""
+    if not address or address == "None":
+        return ""
+    return f"http://{f'[{address}]' if ':' in address else address}:{naming.SLURMRESTD_PORT}"
+
+
+class ClusterReconciler:
+    """Brings Clusters in line with what is wanted.
+
+    Parameters
+    ----------
+    caches
+        Read only.
+    tools
+        What is written with.
+    environment
+        From the settings.
+    server_of
+        Where a Cluster's slurmrestd is reached.
+    wall
+        The time of day.
+    """
+
+    def __init__(
+        self,
+        caches: Caches,
+        tools: Tools,
+        environment: Environment,
+        *,
+        server_of: ServerOf = server_of,
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._caches = caches
+        self._tools = tools
+        self._environment = environment
+        self._server_of = server_of
+        self._wall = wall
+        self._memories: dict[Key, Memory] = {}
+
+    async def reconcile(self, key: Key) -> Result:
+        """One pass. Raises what the Kubernetes API raises; the queue comes again then."""
+        for _ in range(ROUNDS):
+            raw = self._caches.clusters.get(*key)
+            memory = await self._memory(key, raw)
+            if raw is None or memory is None:
+                return await self._gone(key)
+            raw = memory.newest(CLUSTERS.kind, key[1], raw, self._tools.clock()) or raw
+            try:
+                cluster = Cluster.parse(raw)
+            except InvalidObjectError as error:
+                await self._say_invalid(raw, error)
+                return Result()
+            again, wake_up = await self._round(cluster, raw, memory)
+            if not again:
+                return Result(requeue_after=wake_up)
+        return Result(requeue_after=0.0)
+
+    async def _round(self, cluster: Cluster, raw: Object, memory: Memory) -> tuple[bool, float | None]:
+        tools = self._tools
+        client = tools.clients.get(cluster.uid)
+        trouble = client is None or client.contact.state is not ContactState.READY
+        sources = await tools.sources.read(
+            cluster.namespace,
+            wanted_sources(cluster),
+            older_than=secrets.OLD_IN_TROUBLE if trouble else secrets.OLD,
+        )
+        now = tools.clock()
+        snapshot = observe(
+            cluster, raw, self._caches, memory, sources, client, self._server_of(cluster, self._caches), now
+        )
+        made = plan(snapshot, self._environment, now, self._wall())
+        again = await act(made.actions, cluster, memory, tools)
+        if made.status is not None and not made.counts_only:
+            await self._write_status(cluster, raw, memory, made.status)
+        return again, made.wake_up
+
+    async def _write_status(self, cluster: Cluster, raw: Object, memory: Memory, status: ClusterStatus) -> None:
+        wanted = status.to_dict()
+        patch = patch_between(raw.get("status") or {}, wanted)
+        if not patch:
+            return
+        tools = self._tools
+        try:
+            answer = await tools.kube.patch_status(CLUSTERS, cluster.name, patch, cluster.namespace, uid=cluster.uid)
+        except (errors.NotFound, errors.Conflict):
+            logger.info("Cluster %s/%s has gone", cluster.namespace, cluster.name)
+            return
+        memory.note(answer, tools.clock())
+        if not patch.keys().isdisjoint(COUNTS):
+            memory.counts_written_at = tools.clock()
+
+    async def _say_invalid(self, raw: Object, error: InvalidObjectError) -> None:
+        metadata = raw["metadata"]
+        try:
+            stored = ClusterStatus.model_validate(raw.get("status") or {})
+        except ValidationError:
+            stored = ClusterStatus()
+        words = "; ".join(map(str, error.problems))
+        patch = patch_between(raw.get("status") or {}, invalid(raw, stored, words, self._wall()).to_dict())
+        if patch:
+            await self._tools.kube.patch_status(
+                CLUSTERS, metadata["name"], patch, metadata["namespace"], uid=metadata["uid"]
+            )
+
+    async def _memory(self, key: Key, raw: Object | None) -> Memory | None:
+        """What is remembered of the Cluster of this key, none of a namesake's."""
+        known = self._memories.get(key)
+        uid = None if raw is None else raw["metadata"]["uid"]
+        if known is not None and known.uid != uid:
+            await self._tools.clients.close(known.uid)
+            del self._memories[key]
+            known = None
+        if uid is None:
+            return None
+        if known is None:
+            known = self._memories[key] = Memory(uid)
+        return known
+
+    async def _gone(self, key: Key) -> Result:
+        """Let NodeSets go that wait for a Cluster that is gone for good."""
+        namespace, name = key
+        waiting = [
+            obj
+            for obj in self._caches.node_sets.find(CLUSTER_NAME, f"{namespace}/{name}")
+            if obj["metadata"].get("deletionTimestamp")
+            and labels.FINALIZER_NODESET_CONFIG in (obj["metadata"].get("finalizers") or ())
+            and labels.FINALIZER_NODESET_DRAIN not in (obj["metadata"].get("finalizers") or ())
+        ]
+        if not waiting:
+            return Result()
+        try:
+            # The cache may be behind.
+            _ = await self._tools.kube.get(CLUSTERS, name, namespace)
+        except errors.NotFound:
+            for obj in waiting:
+                action = SetFinalizer(NODESETS, obj, labels.FINALIZER_NODESET_CONFIG, present=False)
+                _ = await act((action,), _nobody(namespace, name), Memory(""), self._tools)
+        return Result()
+
+
+def _nobody(namespace: str, name: str) -> Cluster:
+    return Cluster.model_validate({"metadata": {"name": name, "namespace": namespace}})

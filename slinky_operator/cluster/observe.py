@@ -1,0 +1,186 @@
+"""A frozen snapshot of everything a pass looks at, from caches and memory; nothing is asked for here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.sources import Source
+from slinky_operator.kube.client import Object
+from slinky_operator.kube.store import Indexer, Store
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ClusterClient, Contact
+from slurm_client.models import Node
+
+CLUSTER_UID: Final = "cluster-uid"
+"""Index over the label with the Cluster's uid."""
+
+CLUSTER_NAME: Final = "cluster-name"
+"""Index of NodeSets over `namespace/clusterName`."""
+
+
+def by_cluster_name(obj: Object) -> list[str]:
+    """Indexer for `CLUSTER_NAME`."""
+    name = (obj.get("spec") or {}).get("clusterName")
+    return [f"{obj['metadata'].get('namespace', '')}/{name}"] if isinstance(name, str) else []
+
+
+def by_cluster_uid(obj: Object) -> list[str]:
+    """Indexer for `CLUSTER_UID`."""
+    uid = (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_UID)
+    return [uid] if uid else []
+
+
+INDEXERS: Final[Mapping[str, Indexer]] = {CLUSTER_UID: by_cluster_uid}
+"""What stores of children and pods must have."""
+
+NODESET_INDEXERS: Final[Mapping[str, Indexer]] = {CLUSTER_NAME: by_cluster_name}
+"""What the store of NodeSets must have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The stores a pass reads."""
+
+    clusters: Store
+    node_sets: Store
+    """With `NODESET_INDEXERS`."""
+
+    pods: Store
+    """Pods that have a label with the name of a Cluster; with `INDEXERS`."""
+
+    stateful_sets: Store
+    deployments: Store
+    services: Store
+    config_maps: Store
+    budgets: Store
+    """Objects with our label `app.kubernetes.io/managed-by`; each with `INDEXERS`."""
+
+    @property
+    def children(self) -> tuple[Store, ...]:
+        """Stores of what belongs to a Cluster."""
+        return self.stateful_sets, self.deployments, self.services, self.config_maps, self.budgets
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmView:
+    """What is known of a Cluster's Slurm."""
+
+    contact: Contact
+    fingerprint: str
+    """What the connection was made from."""
+
+    nodes: Mapping[str, Node]
+    answered_at: datetime | None
+    slurm_version: str
+    api_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All a pass looks at."""
+
+    cluster: Cluster
+    raw: Object
+    node_sets: tuple[tuple[NodeSet, Object], ...]
+    """NodeSets that name this Cluster, in order of name."""
+
+    children: Mapping[tuple[str, str], Object]
+    """Objects with this Cluster's uid, by kind and name."""
+
+    slurmd_pods: tuple[str, ...]
+    """Names of the pods with this Cluster's uid."""
+
+    controller_pod: Object | None
+    sources: Mapping[str, Source]
+    slurm: SlurmView | None
+    memory: Memory
+    server: str = ""
+    """Address to reach slurmrestd at."""
+
+    invalid_node_sets: tuple[tuple[Object, InvalidObjectError], ...] = field(default=())
+
+
+def wanted_sources(cluster: Cluster) -> list[str]:
+    """Names of the Secrets that matter for this Cluster."""
+    names = [key.secret for key in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if key is not None]
+    if cluster.spec.token is not None:
+        names.append(cluster.spec.token.secret_name)
+    return names
+
+
+def observe(
+    cluster: Cluster,
+    raw: Object,
+    caches: Caches,
+    memory: Memory,
+    sources: Mapping[str, Source],
+    client: ClusterClient | None,
+    server: str,
+    now: float,
+) -> Snapshot:
+    """Take the snapshot of one Cluster, at `now` (monotonic seconds)."""
+    node_sets: list[tuple[NodeSet, Object]] = []
+    invalid: list[tuple[Object, InvalidObjectError]] = []
+    found = caches.node_sets.find(CLUSTER_NAME, f"{cluster.namespace}/{cluster.name}")
+    for cached in sorted(found, key=lambda one: one["metadata"]["name"]):
+        obj = memory.newest("NodeSet", cached["metadata"]["name"], cached, now) or cached
+        try:
+            node_sets.append((NodeSet.parse(obj), obj))
+        except InvalidObjectError as error:
+            invalid.append((obj, error))
+    children = {
+        (obj["kind"], obj["metadata"]["name"]): obj
+        for store in caches.children
+        for obj in store.find(CLUSTER_UID, cluster.uid)
+        if obj["metadata"].get("namespace") == cluster.namespace
+    }
+    for kind, name in list(memory.answers):
+        newest = memory.newest(kind, name, children.get((kind, name)), now)
+        if newest is not None and by_cluster_uid(newest) == [cluster.uid]:
+            children[kind, name] = newest
+    pod = caches.pods.get(cluster.namespace, naming.controller_pod(cluster.name))
+    return Snapshot(
+        cluster=cluster,
+        raw=raw,
+        node_sets=tuple(node_sets),
+        children=children,
+        slurmd_pods=tuple(
+            sorted(
+                one["metadata"]["name"]
+                for one in caches.pods.find(CLUSTER_UID, cluster.uid)
+                if one["metadata"].get("namespace") == cluster.namespace
+            )
+        ),
+        controller_pod=pod if _is_controller(pod, cluster) else None,
+        sources=sources,
+        slurm=None if client is None else _view(client),
+        memory=memory.frozen(),
+        server=server,
+        invalid_node_sets=tuple(invalid),
+    )
+
+
+def _is_controller(pod: Object | None, cluster: Cluster) -> bool:
+    if pod is None or pod["metadata"].get("deletionTimestamp"):
+        return False
+    found = pod["metadata"].get("labels") or {}
+    return naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER).items() <= found.items()
+
+
+def _view(client: ClusterClient) -> SlurmView:
+    return SlurmView(
+        contact=client.contact,
+        fingerprint=client.fingerprint,
+        nodes=client.nodes,
+        answered_at=client.answered_at,
+        slurm_version=client.client.slurm_version,
+        api_version=client.client.api_version or "",
+    )

@@ -1,0 +1,336 @@
+"""What is to be done about a Cluster: snapshot and time in; actions, status and wake-up time out. No I/O.
+
+Order matters and is the order of the list: finalizers before children, keys before daemons, Services before what they
+name. A pass that finds everything as it should be returns no action.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import ClusterStatus
+from slinky_operator.cluster import connection, rollout
+from slinky_operator.cluster.actions import (
+    Action,
+    Connect,
+    CountJobs,
+    Disconnect,
+    Hurry,
+    MakeKey,
+    SetFinalizer,
+    TearDown,
+    Tell,
+    Write,
+)
+from slinky_operator.cluster.children import Child, is_current
+from slinky_operator.cluster.connection import Missing, Pace
+from slinky_operator.cluster.daemons import Images, metadata, shared, slurmctld, slurmrestd
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.status import COUNTS, Findings, status_of
+from slinky_operator.kube.client import Object
+from slinky_operator.kube.events import EventType
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    PODDISRUPTIONBUDGETS,
+    SECRETS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ContactState, Trouble
+
+KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
+"""Bytes of generated keys."""
+
+COUNT_JOBS_EVERY: Final = 5.0
+"""Seconds between two counts of jobs, when they are cheap."""
+
+COUNT_JOBS_SHARE: Final = 0.02
+"""Part of the time that counting jobs may take."""
+
+COUNTS_EVERY: Final = 1.0
+"""Seconds between two writes of the status for the sake of counts alone."""
+
+TRY_AGAIN: Final = 60.0
+"""Seconds until an object that the API server refused is tried again though nothing has changed here."""
+
+LOOK_AGAIN: Final = 60.0
+"""Seconds until the next pass if nothing happens: Secrets are read again by then."""
+
+LOOK_AGAIN_IN_TROUBLE: Final = 3.0
+
+_RESOURCES: Final[dict[str, Resource]] = {
+    resource.kind: resource for resource in (DEPLOYMENTS, STATEFULSETS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a pass is to do."""
+
+    actions: tuple[Action, ...]
+    status: ClusterStatus | None
+    """As it is to be; `None` where it shall not be written."""
+
+    wake_up: float | None
+    """Seconds until the next pass at the latest."""
+
+    counts_only: bool = False
+    """Whether the status differs in counts alone and was written a moment ago: it can wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What comes from the operator's settings."""
+
+    images: Images
+    pace: Pace = Pace()  # noqa: RUF009 - frozen
+
+
+def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetime) -> Plan:
+    """Plan one pass.
+
+    Parameters
+    ----------
+    now
+        Monotonic seconds.
+    wall
+        The time of day, for conditions.
+    """
+    if snapshot.cluster.spec.external:
+        return _external(snapshot, environment, now, wall)
+    if snapshot.cluster.deleting and not snapshot.slurmd_pods:
+        return _teardown(snapshot)
+    return _managed(snapshot, environment, now, wall)
+
+
+def _external(snapshot: Snapshot, environment: Environment, now: float, wall: datetime) -> Plan:
+    cluster = snapshot.cluster
+    if cluster.deleting:
+        return Plan((Disconnect(),), None, None)
+    wanted = connection.connect(snapshot, environment.pace)
+    actions = [*_writes(snapshot, _for_node_sets(snapshot), now), *_connect(snapshot, wanted), *_count(snapshot, now)]
+    missing = wanted if isinstance(wanted, Missing) else None
+    findings = Findings(None, missing, None, _refused(snapshot, _for_node_sets(snapshot)))
+    return _finish(snapshot, actions, findings, None, now, wall)
+
+
+def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: datetime) -> Plan:
+    cluster = snapshot.cluster
+    actions: list[Action] = []
+    if labels.FINALIZER_CLUSTER not in cluster.metadata.finalizers and not cluster.deleting:
+        actions.append(SetFinalizer(CLUSTERS, snapshot.raw, labels.FINALIZER_CLUSTER, present=True))
+    actions += _keys(snapshot)
+    key = connection.slurm_key_trouble(snapshot)
+    wanted = connection.connect(snapshot, environment.pace)
+    config = rollout.plan_rollout(snapshot, now)
+    actions += [one for one in config.actions if not _denied(snapshot, one, now)]
+    daemons = _daemons(snapshot, environment.images)
+    missing = wanted if isinstance(wanted, Missing) else None
+    has_config = ("ConfigMap", naming.config(cluster.name)) in snapshot.children
+    if not config.rendered.problems or has_config:
+        # Pods whose Secrets are missing would wait for them in ever longer pauses.
+        held = {naming.controller(cluster.name)} if key is not None or missing is not None else set()
+        known = snapshot.children
+        actions += [
+            one
+            for one in _writes(snapshot, daemons, now)
+            if one.child.resource is not STATEFULSETS or one.child.name not in held or one.child.key in known
+        ]
+    actions += _connect(snapshot, wanted)
+    actions += _count(snapshot, now)
+    actions += _tell_refused(snapshot, config)
+    waits = f"slurmd pods are left: {_some(snapshot.slurmd_pods)}" if cluster.deleting else ""
+    findings = Findings(config, missing, key, _refused(snapshot, daemons), waits)
+    return _finish(snapshot, actions, findings, config.wake_up, now, wall)
+
+
+def _teardown(snapshot: Snapshot) -> Plan:
+    """Take everything away: no slurmd pod is left."""
+    order = [DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS]
+    children = [
+        (_RESOURCES[kind], name, obj["metadata"]["uid"]) for (kind, name), obj in sorted(snapshot.children.items())
+    ]
+    children.sort(key=lambda child: order.index(child[0]))
+    # Generated keys go; the state on the claim, and keys of the user's, stay.
+    secrets = [
+        (SECRETS, source.name, source.object_uid)
+        for source in snapshot.sources.values()
+        if source.exists and source.cluster_uid == snapshot.cluster.uid
+    ]
+    return Plan((TearDown((*children, *secrets)),), None, None)
+
+
+def _finish(
+    snapshot: Snapshot, actions: list[Action], findings: Findings, wake_up: float | None, now: float, wall: datetime
+) -> Plan:
+    wanted = status_of(snapshot, findings, wall)
+    stored = snapshot.cluster.status.to_dict()
+    new = wanted.to_dict()
+    differing = {key for key in {*stored, *new} if stored.get(key) != new.get(key)}
+    since = now - snapshot.memory.counts_written_at
+    waiting = bool(differing) and differing <= set(COUNTS) and since < COUNTS_EVERY
+    if "conditions" in differing:
+        actions = [*actions, *_tell_ready(snapshot, wanted)]
+    due = [wake_up] if wake_up is not None else []
+    if waiting:
+        due.append(COUNTS_EVERY - since)
+    slurm = snapshot.slurm
+    up = slurm is not None and slurm.contact.state is ContactState.READY
+    due.append(LOOK_AGAIN if up else LOOK_AGAIN_IN_TROUBLE)
+    if up:
+        due.append(_jobs_due(snapshot, now))
+    return Plan(tuple(actions), wanted, min(due), waiting)
+
+
+# Children
+
+
+def _for_node_sets(snapshot: Snapshot) -> list[Child]:
+    cluster = snapshot.cluster
+    return [
+        Child(SERVICES, shared.node_service(cluster)),
+        Child(PODDISRUPTIONBUDGETS, shared.disruption_budget(cluster)),
+    ]
+
+
+def _daemons(snapshot: Snapshot, images: Images) -> list[Child]:
+    cluster = snapshot.cluster
+    return [
+        *_for_node_sets(snapshot),
+        Child(SERVICES, slurmctld.service(cluster)),
+        Child(SERVICES, slurmrestd.service(cluster)),
+        Child(STATEFULSETS, slurmctld.stateful_set(cluster, images)),
+        Child(DEPLOYMENTS, slurmrestd.deployment(cluster, images)),
+    ]
+
+
+def _writes(snapshot: Snapshot, wanted: list[Child], now: float) -> list[Write]:
+    writes = []
+    for child in wanted:
+        live = snapshot.children.get(child.key)
+        if live is not None and is_current(child.body, live):
+            continue
+        write = Write(child, live)
+        if not _denied(snapshot, write, now):
+            writes.append(write)
+    return writes
+
+
+def _denied(snapshot: Snapshot, action: Action, now: float) -> bool:
+    """Whether a write has been refused already, and nothing speaks for another answer yet."""
+    if not isinstance(action, Write):
+        return False
+    denied = snapshot.memory.denied.get(action.child.key)
+    return denied is not None and denied.digest in {"", action.child.digest} and now - denied.at < TRY_AGAIN
+
+
+def _refused(snapshot: Snapshot, wanted: list[Child]) -> tuple[str, ...]:
+    cluster = snapshot.cluster
+    keys = {child.key for child in wanted} | {("ConfigMap", naming.config(cluster.name))}
+    keys |= {("Secret", name) for name in snapshot.sources}
+    return tuple(
+        f"{kind} {name}: {denied.why}"
+        for (kind, name), denied in sorted(snapshot.memory.denied.items())
+        if (kind, name) in keys
+    )
+
+
+def _keys(snapshot: Snapshot) -> list[MakeKey]:
+    cluster = snapshot.cluster
+    made = []
+    for key in (naming.slurm_key(cluster), naming.jwt_key(cluster)):
+        if key is None or not key.generated:
+            continue
+        source = snapshot.sources.get(key.secret)
+        if source is None or not source.exists:
+            body: Object = {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": metadata(cluster, key.secret, naming.COMPONENT_AUTH),
+                "type": "Opaque",
+            }
+            made.append(MakeKey(body, key.key, KEY_SIZES[key.key]))
+    return made
+
+
+# Slurm
+
+
+def _connect(snapshot: Snapshot, wanted: Connect | Missing) -> list[Action]:
+    if isinstance(wanted, Missing) or not wanted.endpoint.url:
+        return [Disconnect()] if snapshot.slurm is not None else []
+    slurm = snapshot.slurm
+    if slurm is None or slurm.fingerprint != wanted.fingerprint:
+        return [wanted]
+    waiting = slurm.contact.state is not ContactState.READY and slurm.contact.trouble is not Trouble.UNAUTHORIZED
+    # Its own pauses grow; once our daemons are up there is nothing to wait for.
+    return [Hurry()] if waiting and _daemons_ready(snapshot) else []
+
+
+def _daemons_ready(snapshot: Snapshot) -> bool:
+    name = snapshot.cluster.name
+    found = (
+        snapshot.children.get(("Deployment", naming.restapi(name))),
+        snapshot.children.get(("StatefulSet", naming.controller(name))),
+    )
+    return all(((one or {}).get("status") or {}).get("readyReplicas") for one in found)
+
+
+def _jobs_due(snapshot: Snapshot, now: float) -> float:
+    """Seconds until jobs are counted again."""
+    jobs = snapshot.memory.jobs
+    if jobs is None:
+        return 0.0
+    return max(0.0, max(COUNT_JOBS_EVERY, jobs.cost / COUNT_JOBS_SHARE) - (now - jobs.at))
+
+
+def _count(snapshot: Snapshot, now: float) -> list[Action]:
+    slurm = snapshot.slurm
+    if slurm is None or slurm.contact.state is not ContactState.READY:
+        return []
+    return [CountJobs()] if _jobs_due(snapshot, now) <= 0 else []
+
+
+# Events
+
+
+def _tell_ready(snapshot: Snapshot, wanted: ClusterStatus) -> list[Action]:
+    """Tell of Ready and ConfigApplied when they change."""
+    before = {one.type: one for one in snapshot.cluster.status.conditions}
+    told: list[Action] = []
+    for one in wanted.conditions:
+        old = before.get(one.type)
+        if one.type not in {"Ready", "ConfigApplied"}:
+            continue
+        if old is not None and (old.status, old.reason) == (one.status, one.reason):
+            continue
+        if old is None and one.status != "True":
+            continue
+        kind = EventType.NORMAL if one.status == "True" else EventType.WARNING
+        if one.reason in {"ConfigPending", "Connecting"}:
+            kind = EventType.NORMAL
+        words = one.message or f"{one.type} is {one.status}"
+        told.append(Tell(snapshot.raw, kind, one.reason if one.status != "True" else one.type, words))
+    return told
+
+
+def _tell_refused(snapshot: Snapshot, config: rollout.Rollout) -> list[Action]:
+    """Tell NodeSets that are left out, once for each reason."""
+    by_name = {one.name: raw for one, raw in snapshot.node_sets}
+    return [
+        Tell(by_name[one.node_set], EventType.WARNING, "ConfigRefused", str(one.problem))
+        for one in config.rendered.refused
+        if (one.node_set, str(one.problem)) not in snapshot.memory.told and one.node_set in by_name
+    ]
+
+
+def _some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"  # noqa: PLR2004

@@ -1,0 +1,203 @@
+"""Conditions and counts of a Cluster, and the patch that writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from slinky_api.conditions import ClusterCondition, Reason, merge
+from slinky_api.v1alpha1.cluster import ClusterStatus, ConfigStatus, JobCounts, NodeCounts
+from slinky_api.v1alpha1.common import Condition
+from slinky_operator.cluster.connection import Missing
+from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.rollout import Rollout
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ContactState, Trouble
+from slurm_client.models import JobStateEntry, Node
+
+COUNTS: Final = ("nodes", "jobs")
+"""Fields of the status that move all the time; written less often than the others."""
+
+Word = Literal["True", "False", "Unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the plan has found out, for the status."""
+
+    rollout: Rollout | None
+    """`None` for a Cluster elsewhere."""
+
+    missing: Missing | None
+    """Why there is no connection."""
+
+    key: Missing | None
+    """Why slurmctld cannot start."""
+
+    refused: tuple[str, ...]
+    """Objects that could not be written, and why."""
+
+    deleting: str = ""
+    """What a deletion waits for."""
+
+
+def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterStatus:
+    """The whole status, conditions with their times."""
+    cluster = snapshot.cluster
+    conditions = list(_conditions(snapshot, findings))
+    ready = _ready(conditions, findings)
+    conditions.append(ready)
+    if cluster.deleting:
+        conditions.append(_condition(ClusterCondition.DELETING, "True", Reason.DELETING, findings.deleting))
+    slurm = snapshot.slurm
+    up = slurm is not None and slurm.contact.state is ContactState.READY
+    jobs = snapshot.memory.jobs
+    before = cluster.status
+    return ClusterStatus(
+        is_ready=ready.status == "True",
+        conditions=merge(
+            before.conditions,
+            [one.model_copy(update={"observed_generation": cluster.metadata.generation}) for one in conditions],
+            now,
+        ),
+        server=naming.server(cluster),
+        slurm_version=(slurm.slurm_version if slurm is not None else "") or before.slurm_version,
+        api_version=(slurm.api_version if slurm is not None else "") or before.api_version,
+        nodes=count_nodes(slurm.nodes.values()) if slurm is not None and up else before.nodes,
+        jobs=jobs.counts if jobs is not None and jobs.counts is not None and up else before.jobs,
+        config=_config(snapshot, findings),
+        observed_generation=cluster.metadata.generation,
+        last_contact=_last_contact(before, slurm, up=up),
+    )
+
+
+def invalid(raw: Mapping[str, Any], stored: ClusterStatus, message: str, now: datetime) -> ClusterStatus:
+    """The status of a Cluster whose spec cannot be read: nothing is touched, and it says why."""
+    generation = int(raw["metadata"].get("generation") or 0)
+    ready = _condition(ClusterCondition.READY, "False", Reason.INVALID_SPEC, message)
+    others = [one for one in stored.conditions if one.type != ClusterCondition.READY]
+    conditions = [*others, ready.model_copy(update={"observed_generation": generation})]
+    return stored.model_copy(
+        update={
+            "is_ready": False,
+            "conditions": merge(stored.conditions, conditions, now),
+            "observed_generation": generation,
+        }
+    )
+
+
+def patch_between(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch that makes `wanted` of `stored`; empty if they are the same."""
+    patch: dict[str, Any] = {}
+    for key in {*stored, *wanted}:
+        old, new = stored.get(key), wanted.get(key)
+        if old == new:
+            continue
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            patch[key] = patch_between(old, new)
+        else:
+            patch[key] = new
+    return patch
+
+
+def count_nodes(nodes: Iterable[Node]) -> NodeCounts:
+    """Count nodes by base state, and drained ones once more."""
+    counts = dict.fromkeys(("total", "idle", "allocated", "mixed", "down", "drain", "other"), 0)
+    for node in nodes:
+        counts["total"] += 1
+        base = node.state.base.lower()
+        counts[base if base in {"idle", "allocated", "mixed", "down"} else "other"] += 1
+        counts["drain"] += node.is_drain
+    return NodeCounts(**counts)
+
+
+def count_jobs(jobs: Iterable[JobStateEntry]) -> JobCounts:
+    """Count jobs by base state; one that is ending counts as completing."""
+    counts = dict.fromkeys(("total", "running", "pending", "suspended", "completing", "other"), 0)
+    for job in jobs:
+        counts["total"] += 1
+        base = "completing" if "COMPLETING" in job.state.flags else job.state.base.lower()
+        counts[base if base in counts else "other"] += 1
+    return JobCounts(**counts)
+
+
+def _condition(kind: ClusterCondition, status: Word, reason: Reason, message: str = "") -> Condition:
+    return Condition(type=str(kind), status=status, reason=str(reason), message=message[:32768])
+
+
+def _conditions(snapshot: Snapshot, findings: Findings) -> Iterable[Condition]:
+    if findings.rollout is not None:
+        rollout = findings.rollout
+        yield _condition(
+            ClusterCondition.CONFIG_APPLIED, "True" if rollout.applied else "False", rollout.reason, rollout.message
+        )
+    yield from _contact(snapshot.slurm, findings.missing)
+
+
+def _contact(slurm: SlurmView | None, missing: Missing | None) -> Iterable[Condition]:
+    """Whether slurmrestd answers, takes the token, and reaches slurmctld."""
+    words: tuple[tuple[Word, str], ...]
+    if missing is not None:
+        nothing = "there is nothing to connect with"
+        words = (("Unknown", nothing), ("False", missing.message), ("Unknown", nothing))
+        reason = missing.reason
+    elif slurm is None or slurm.contact.state is ContactState.CONNECTING:
+        words, reason = (("Unknown", "no answer yet"),) * 3, Reason.CONNECTING
+    else:
+        words, reason = _troubled(slurm.contact.trouble, slurm.contact.why)
+    kinds = (ClusterCondition.API_REACHABLE, ClusterCondition.TOKEN_VALID, ClusterCondition.CONTROLLER_READY)
+    for kind, (status, message) in zip(kinds, words, strict=True):
+        yield _condition(kind, status, Reason.AS_EXPECTED if status == "True" else reason, message)
+
+
+def _troubled(trouble: Trouble, why: str) -> tuple[tuple[tuple[Word, str], ...], Reason]:
+    """Status and message for slurmrestd, token and slurmctld; and the reason for what is not true."""
+    match trouble:
+        case Trouble.NONE:
+            return (("True", ""),) * 3, Reason.AS_EXPECTED
+        case Trouble.CONTROLLER_DOWN:
+            return (("True", ""), ("Unknown", "only slurmctld can tell"), ("False", why)), Reason.CONTROLLER_DOWN
+        case Trouble.UNAUTHORIZED:
+            return (("True", ""), ("False", why), ("Unknown", "not to be asked without a token")), Reason.UNAUTHORIZED
+        case Trouble.UNSUPPORTED:
+            return (("False", why), ("Unknown", ""), ("Unknown", "")), Reason.UNSUPPORTED_VERSION
+        case Trouble.NO_ANSWER | Trouble.OTHER:
+            return (("False", why), ("Unknown", ""), ("Unknown", "")), Reason.SLURM_UNREACHABLE
+
+
+def _ready(conditions: list[Condition], findings: Findings) -> Condition:
+    kind = ClusterCondition.READY
+    if findings.key is not None:
+        return _condition(kind, "False", findings.key.reason, findings.key.message)
+    if findings.refused:
+        return _condition(kind, "False", Reason.CHILD_REFUSED, "; ".join(findings.refused))
+    order = (
+        ClusterCondition.TOKEN_VALID,
+        ClusterCondition.API_REACHABLE,
+        ClusterCondition.CONTROLLER_READY,
+        ClusterCondition.CONFIG_APPLIED,
+    )
+    by_type = {one.type: one for one in conditions}
+    found = [by_type[name] for name in order if name in by_type]
+    # What is known to be wrong explains what cannot be known.
+    for status in ("False", "Unknown"):
+        for one in found:
+            if one.status == status:
+                return _condition(kind, "False", Reason(one.reason), f"{one.type}: {one.message}")
+    return _condition(kind, "True", Reason.AS_EXPECTED)
+
+
+def _config(snapshot: Snapshot, findings: Findings) -> ConfigStatus | None:
+    if findings.rollout is not None:
+        return findings.rollout.status
+    # Somebody else writes slurm.conf there, and the operator cannot know better: every NodeSet may have pods.
+    names = tuple(one.name for one, _ in snapshot.node_sets if not one.deleting)
+    return ConfigStatus(node_sets=names)
+
+
+def _last_contact(before: ClusterStatus, slurm: SlurmView | None, *, up: bool) -> datetime | None:
+    if up or slurm is None or slurm.answered_at is None:
+        return before.last_contact
+    return slurm.answered_at.replace(microsecond=0)

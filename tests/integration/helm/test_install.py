@@ -157,6 +157,22 @@ def test_with_named_namespaces_it_may_do_nothing_elsewhere(
     assert allowed(control_plane, user, its_work + not_its_work) == set(its_work)
 
 
+def test_who_has_rights_in_two_namespaces_only_can_install(control_plane: ControlPlane, namespace: str) -> None:
+    kubectl = control_plane.kubectl
+    served, user = f"{namespace}-served", f"owner-of-{namespace}"
+    kubectl("create", "namespace", served)
+    kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
+    for place in (namespace, served):
+        kubectl("create", "role", "owner", "--verb=*", "--resource=*.*", f"--namespace={place}")
+        kubectl("create", "rolebinding", "owner", "--role=owner", f"--user={user}", f"--namespace={place}")
+    chart = ("slurm-operator", str(OPERATOR_CHART), f"--namespace={namespace}", f"--kube-as-user={user}")
+    run_helm(control_plane, "install", *chart, "--skip-crds", f"--set=watchNamespaces={{{served}}}")
+    run_helm(control_plane, "upgrade", *chart, "--skip-crds", "--reset-then-reuse-values", "--set=replicas=2")
+    found = kubectl.get("deployment", "slurm-operator", f"--namespace={namespace}")
+    assert found["spec"]["replicas"] == 2
+    assert f"--namespaces={served}" in found["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
 def test_it_may_make_dependents_that_block_their_owners_deletion(
     control_plane: ControlPlane, namespace: str, install: Install
 ) -> None:

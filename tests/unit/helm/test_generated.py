@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_a_value_without_words_is_an_error(tmp_path: Path) -> None:
 
 def test_the_installation_guide_names_only_values_that_exist() -> None:
     known = {value.path for value in values(OPERATOR_CHART / "values.yaml")}
-    words = (ROOT / "docs" / "install.md").read_text().replace("=", " ").replace("`", " ").split()
-    given = {words[place + 1] for place, word in enumerate(words) if word in {"--set", "--set-string"}}
+    guide = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    given = set(re.findall(r"--set(?:-string)? '?([\w.]+)=", guide))
     assert given
     assert given <= known

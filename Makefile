@@ -67,8 +67,9 @@ format: venv ## Format and fix what ruff can
 lock: venv ## Pin dependencies again, with hashes
 	$(COMPILE) --output-file=requirements/runtime.txt pyproject.toml
 	$(COMPILE) --extra=dev --constraint=requirements/runtime.txt --output-file=requirements/dev.txt pyproject.toml
-manifests: venv ## Write the CRDs from the API types
+manifests: venv ## Write the CRDs from the API types, the kustomize base and docs/helm-values.md from the chart
 	$(RUN) slinky_api.crd write
+	$(RUN) hack.packaging write
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification
 	$(RUN) hack.generate_slurm_client
 clean: ## Remove what tools cached in the tree

@@ -227,6 +227,8 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
     if good and not reports:
         return None
     kind = next((found for report in reports if (found := error_numbers.class_of(report.number))), None)
+    if kind is None and any(report.source.startswith("#/") for report in reports):
+        kind = errors.InvalidRequest  # the source is a field of the request
     if kind is None and answer.status in {401, 511}:
         kind = errors.Unauthorized
     if kind is None:

@@ -71,7 +71,14 @@ _RUNS: tuple[tuple[int, str, str], ...] = (
     ),
     (2100, "ESLURM_", "BURST_BUFFER_WAIT PARTITION_DOWN DUPLICATE_GRES"),
     (2104, "ESLURM_", "RSV_ALREADY_STARTED SUBMISSIONS_DISABLED NOT_HET_JOB NOT_HET_JOB_LEADER NOT_WHOLE_HET_JOB"),
-    (2167, "ESLURM_", "NODE_ALREADY_EXISTS NODE_TABLE_FULL INVALID_RELATIVE_QOS INVALID_EXTRA JOB_SIGNAL_FAILED"),
+    (
+        2162,
+        "ESLURM_",
+        (
+            "EMPTY_LIST GROUP_ID_INVALID GROUP_ID_UNKNOWN USER_ID_INVALID USER_ID_UNKNOWN INVALID_ASSOC "
+            "NODE_ALREADY_EXISTS NODE_TABLE_FULL INVALID_RELATIVE_QOS INVALID_EXTRA JOB_SIGNAL_FAILED"
+        ),
+    ),
     (2180, "ESLURM_", "INVALID_NODE_STATE_TRANSITION INVALID_JOB_STATE"),
     (6000, "ESLURM_", "AUTH_CRED_INVALID AUTH_EXPIRED"),
     (7000, "ESLURM_", "DB_CONNECTION JOBS_RUNNING_ON_ASSOC CLUSTER_DELETED ONE_CHANGE BAD_NAME"),
@@ -93,6 +100,9 @@ _RUNS: tuple[tuple[int, str, str], ...] = (
     ),
 )
 
+# Of errno.h: the connection of slurmrestd to slurmctld was refused or broke.
+_BROKEN_SOCKET = frozenset({32, 100, 101, 103, 104, 107, 110, 111, 112, 113})
+
 _CLASSES: tuple[tuple[type[errors.SlurmError], tuple[int, ...]], ...] = (
     (errors.ControllerDown, (1001, 1002, 1003, 1004, 1800, 1801, 1802, 1803, 1804, 1805, 2027, 7000)),
     (errors.Unauthorized, (1007, 6000, 6001, 9008)),
@@ -101,7 +111,7 @@ _CLASSES: tuple[tuple[type[errors.SlurmError], tuple[int, ...]], ...] = (
     (errors.InvalidTransition, (2020, 2028, 2073, 2077, 2083, 2084, 2085, 2086, 2087, 2088, 2180, 2181)),
     (
         errors.Conflict,
-        (2011, 2016, 2021, 2024, 2055, 2058, 2059, 2061, 2075, 2082, 2167, 7001),
+        (2011, 2016, 2021, 2024, 2055, 2058, 2059, 2061, 2075, 2082, 2168, 7001),
     ),
     (errors.NotSupported, (2036, 2037)),
 )
@@ -119,7 +129,7 @@ def class_of(number: int | None) -> type[errors.SlurmError] | None:
     found = _classes().get(number)
     if found is not None:
         return found
-    if 0 < number < 200:
+    if number in _BROKEN_SOCKET:
         return errors.ControllerDown
     if 2000 <= number < 3000 or 9000 <= number < 10_000:
         return errors.InvalidRequest

@@ -80,13 +80,15 @@ class JobOperations(Operations):
         signal
             Name or number, e.g. ``TERM``; without one the job is cancelled.
         """
-        try:
-            await self._session.call(
-                "delete_job", path={"job_id": int(job_id)}, query={"signal": signal}, timeout=timeout
-            )
-        except errors.SlurmError as error:
-            if error.number != _ALREADY_DONE:
-                raise
+        if await self._session.negotiate() in _SILENT_ABOUT_UNKNOWN_JOBS:
+            await self.job(job_id, timeout=timeout)
+        answer = await self._session.call(
+            "delete_job", path={"job_id": int(job_id)}, query={"signal": signal}, timeout=timeout
+        )
+        for entry in items(answer.fields.get("status")):
+            found = _result(mapping(entry)).error
+            if found is not None and found.number != _ALREADY_DONE:
+                raise _error_of(found, answer, "delete_job")
 
     async def cancel_jobs(
         self,
@@ -175,6 +177,14 @@ class JobOperations(Operations):
 
 _ALREADY_DONE = 2021
 
+_SILENT_ABOUT_UNKNOWN_JOBS = frozenset({"v0.0.40", "v0.0.41"})
+"""Parsers whose answer to the end of a job is the same whether there is such a job or not."""
+
+
+def _error_of(report: errors.Report, answer: Answer, operation: str) -> errors.SlurmError:
+    kind = error_numbers.class_of(report.number) or errors.ServerError
+    return kind(str(report), request=errors.Request("", operation), status=answer.status, reports=(report,))
+
 
 def _result(raw: Any) -> JobResult:
     error = mapping(raw.get("error"))
@@ -203,5 +213,4 @@ def _raise_for_entries(answer: Answer, key: str, operation: str) -> None:
             name=error_numbers.name_of(code),
             error=text(raw.get("error")),
         )
-        kind = error_numbers.class_of(code) or errors.ServerError
-        raise kind(str(report), request=errors.Request("", operation), status=answer.status, reports=(report,))
+        raise _error_of(report, answer, operation)

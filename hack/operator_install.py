@@ -1,0 +1,96 @@
+"""Build the operator's image, load it, and install the chart: what `make demo` and the end-to-end tests do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.images import build as images
+from hack.localkube.cluster import Cluster
+from hack.localkube.errors import LocalKubeError
+from hack.localkube.paths import PROJECT
+from hack.localkube.programs import build
+from hack.localkube.progress import say
+
+NAMESPACE = "slurm-operator"
+RELEASE = "slurm-operator"
+CHART = PROJECT / "helm" / "slurm-operator"
+
+
+class HelmFailed(LocalKubeError):
+    """helm ended with an error; the text has its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The operator in a local cluster."""
+
+    cluster: Cluster
+    replicas: int = 1
+
+    def install(self) -> None:
+        """Build and load the image, apply the CRDs, install or upgrade the release, and wait until it is ready."""
+        archives = images.ensure(["operator"], say)["operator"]
+        self.cluster.load_images(archives)
+        # helm installs CRDs once and never upgrades them.
+        self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(CHART / "crds"))
+        self.helm(
+            "upgrade",
+            "--install",
+            RELEASE,
+            str(CHART),
+            "--create-namespace",
+            f"--set=replicas={self.replicas}",
+            # A new image under the same tag is a new Deployment revision.
+            f"--set=podAnnotations.image={archives[0].parent.name}",
+            "--wait",
+            "--timeout=120s",
+        )
+
+    def helm(self, *arguments: str) -> str:
+        """Run helm in the operator's namespace.
+
+        Raises
+        ------
+        HelmFailed
+            It ended with an error.
+        """
+        command = [
+            str(build.tool("helm")),
+            f"--kubeconfig={self.cluster.paths.kubeconfig}",
+            f"--namespace={NAMESPACE}",
+            *arguments,
+        ]
+        run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path.home())
+        if run.returncode != 0:
+            raise HelmFailed(f"`helm {' '.join(arguments)}` failed: {run.stderr.strip()}")
+        return run.stdout
+
+    def leader(self) -> str:
+        """Return the pod that leads, from the Lease."""
+        lease = self.cluster.kubectl.get("lease", RELEASE, "--namespace", NAMESPACE)
+        return str(lease["spec"].get("holderIdentity", "")).split("_")[0]
+
+    def pods(self) -> dict[str, dict[str, object]]:
+        """Return the operator's pods by name."""
+        answer = self.cluster.kubectl.get(
+            "pods", "--namespace", NAMESPACE, "--selector=app.kubernetes.io/name=slurm-operator"
+        )
+        return {pod["metadata"]["name"]: pod for pod in answer["items"]}
+
+    def logs(self) -> str:
+        """Return what the operator's pods have logged."""
+        return self.cluster.kubectl(
+            "logs",
+            "--namespace",
+            NAMESPACE,
+            "--selector=app.kubernetes.io/name=slurm-operator",
+            "--tail=-1",
+            "--prefix",
+        )
+
+    def describe(self) -> str:
+        """Return a line about the installation."""
+        return json.dumps({"leader": self.leader(), "pods": sorted(self.pods())})

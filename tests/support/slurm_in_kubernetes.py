@@ -1,0 +1,159 @@
+"""A Slurm cluster as a user of the operator sees it: manifests in, `kubectl` and Slurm's own commands out."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hack.localkube.kubectl import Kubectl, wait_for
+
+SLURM_CONF = "/run/slurm/conf/slurm.conf"
+"""Where slurmd keeps the configuration it was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmInKubernetes:
+    """One Cluster in a namespace of its own.
+
+    Attributes
+    ----------
+    kubectl
+        Access to the Kubernetes cluster.
+    namespace, name
+        Of the Cluster object.
+    slurm
+        Version as in the image tags, ``26.05`` for example.
+    """
+
+    kubectl: Kubectl
+    namespace: str
+    slurm: str
+    name: str = "slurm"
+
+    # Manifests in
+
+    def create(self, **spec: Any) -> None:
+        """Create the namespace and the Cluster."""
+        images = {
+            "controller": {"image": f"localhost/slinky/slurmctld:{self.slurm}"},
+            "restapi": {"image": f"localhost/slinky/slurmrestd:{self.slurm}"},
+        }
+        self.kubectl.apply(
+            [
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}},
+                self.object("Cluster", self.name, {**images, **spec}),
+            ]
+        )
+
+    def nodeset(self, name: str, replicas: int, **spec: Any) -> None:
+        """Create or replace a NodeSet of one-CPU nodes."""
+        small = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}}
+        body = {
+            "clusterName": self.name,
+            "replicas": replicas,
+            "image": f"localhost/slinky/slurmd:{self.slurm}",
+            "resources": small,
+        }
+        self.kubectl.apply([self.object("NodeSet", name, {**body, **spec})])
+
+    def object(self, kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a manifest of one of our kinds."""
+        metadata = {"name": name, "namespace": self.namespace}
+        return {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": kind, "metadata": metadata, "spec": dict(spec)}
+
+    def scale(self, name: str, replicas: int) -> None:
+        """Scale a NodeSet as a person would."""
+        self.kube("scale", f"nodeset/{name}", f"--replicas={replicas}")
+
+    def delete(self) -> None:
+        """Delete the namespace and wait until it is gone."""
+        self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait", timeout=240)
+
+    # What Kubernetes shows
+
+    def kube(self, *arguments: str, timeout: float = 120.0) -> str:
+        """Run kubectl in the namespace."""
+        return self.kubectl("--namespace", self.namespace, *arguments, timeout=timeout)
+
+    def get(self, *arguments: str) -> dict[str, Any]:
+        """Return what ``kubectl get`` shows."""
+        return self.kubectl.get("--namespace", self.namespace, *arguments)
+
+    def slurmd_pods(self) -> dict[str, dict[str, Any]]:
+        """Return the pods of all NodeSets by name."""
+        items = self.get("pods", "--selector=nodeset.slinky.slurm.net/uid")["items"]
+        return {pod["metadata"]["name"]: pod for pod in items}
+
+    def condition(self, kind: str, name: str, condition: str) -> dict[str, Any]:
+        """Return a condition of an object; empty if it is not there."""
+        conditions = self.get(kind, name).get("status", {}).get("conditions", [])
+        return next((one for one in conditions if one["type"] == condition), {})
+
+    def events(self, name: str) -> list[str]:
+        """Return the Events of an object as lines ``REASON: message``."""
+        items = self.get("events", f"--field-selector=involvedObject.name={name}")["items"]
+        return [f"{event['reason']}: {event['message']}" for event in items]
+
+    # What Slurm shows
+
+    def control(self, *argv: str) -> str:
+        """Run a Slurm command beside slurmctld."""
+        return self.kube("exec", f"{self.name}-controller-0", "--container=slurmctld", "--", *argv)
+
+    def run(self, *argv: str, pod: str = "compute-0", timeout: float = 60.0) -> str:
+        """Run a Slurm command in a node's pod, from where jobs can be started."""
+        command = ("env", f"SLURM_CONF={SLURM_CONF}", *argv)
+        return self.kube("exec", pod, "--container=slurmd", "--", *command, timeout=timeout)
+
+    def states(self) -> dict[str, str]:
+        """Return the state of each Slurm node, as ``sinfo`` calls it (``idle``, ``draining``, ``drained*`` …)."""
+        lines = self.control("sinfo", "--noheader", "--Node", "--format=%N %T").splitlines()
+        return dict(line.split() for line in lines)
+
+    def reason(self, node: str) -> str:
+        """Return the reason of a drain."""
+        return self.control("sinfo", "--noheader", f"--nodes={node}", "--format=%E").strip().splitlines()[0]
+
+    def submit(self, *options: str, seconds: float = 2.0, pod: str = "compute-0") -> str:
+        """Submit a batch job that sleeps and return its id."""
+        wrap = f"--wrap=sleep {seconds}"
+        return self.run("sbatch", "--parsable", "--output=/tmp/%j.out", *options, wrap, pod=pod).strip()
+
+    def job(self, job: str) -> dict[str, str]:
+        """Return the fields of a job."""
+        words = self.control("scontrol", "--oneliner", "show", "job", job).split()
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def job_state(self, job: str) -> str:
+        """Return the state of a job."""
+        return self.job(job)["JobState"]
+
+    # Waiting
+
+    def wait_ready(self, timeout: float = 120.0) -> None:
+        """Wait until the Cluster says that it is ready."""
+        wait_for(
+            f"Cluster {self.name} ready",
+            lambda: self.get("cluster", self.name).get("status", {}).get("isReady") is True,
+            timeout,
+        )
+
+    def wait_states(self, wanted: Mapping[str, str], timeout: float = 120.0) -> None:
+        """Wait until Slurm shows exactly these nodes in these states."""
+        wait_for(f"nodes {json.dumps(wanted)}", lambda: self.states() == wanted, timeout)
+
+    def wait_idle(self, names: Iterable[str], timeout: float = 120.0) -> None:
+        """Wait until Slurm shows exactly these nodes, all idle."""
+        self.wait_states(dict.fromkeys(names, "idle"), timeout)
+
+    def wait_job(self, job: str, state: str, timeout: float = 90.0) -> None:
+        """Wait for a state of a job."""
+        wait_for(f"job {job} {state}", lambda: self.job_state(job) == state, timeout)
+
+
+def fresh_namespace(prefix: str) -> str:
+    """Return a name that no earlier run has used."""
+    return f"{prefix}-{secrets.token_hex(3)}"

@@ -20,7 +20,7 @@ from slurm_client.models.values import INFINITE
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from slurm_client.models import ExitCode, Job, Node, Partition, State
+    from slurm_client.models import ExitCode, Job, License, Node, Partition, Reservation, State
 
 
 @functools.cache
@@ -253,3 +253,55 @@ def statistics(now: datetime, counts: dict[str, int], version: str) -> dict[str,
         for entry in (*record["rpcs_by_message_type"], *record["rpcs_by_user"]):
             entry["average_time"] = entry["average_time"]["number"]
     return _kept(record, version, "StatsMsg")
+
+
+def reservation(value: Reservation) -> dict[str, Any]:
+    """Write an entry of ``reservations``."""
+    return {
+        "accounts": ",".join(value.accounts),
+        "burst_buffer": value.burst_buffer,
+        "core_count": value.core_count,
+        "core_specializations": [],
+        "end_time": moment(value.end_time),
+        "features": value.features,
+        "flags": sorted(value.flags),
+        "groups": ",".join(value.groups),
+        "licenses": value.licenses,
+        "max_start_delay": int(value.max_start_delay.total_seconds()) if value.max_start_delay else 0,
+        "name": value.name,
+        "node_count": value.node_count,
+        "node_list": value.node_list,
+        "partition": value.partition,
+        "purge_completed": {"time": number(None)},
+        "start_time": moment(value.start_time),
+        "tres": value.tres,
+        "users": ",".join(value.users),
+    }
+
+
+def license_(value: License) -> dict[str, Any]:
+    """Write an entry of ``licenses``."""
+    return {
+        "LicenseName": value.name,
+        "Total": value.total,
+        "Used": value.used,
+        "Free": value.free,
+        "Remote": value.is_remote,
+        "Reserved": value.reserved,
+        "LastConsumed": value.last_consumed,
+        "LastDeficit": value.last_deficit,
+        "LastUpdate": int(value.last_update.timestamp()) if value.last_update else 0,
+    }
+
+
+def layout(value: Node) -> dict[str, Any]:
+    """Write what a job that has all of a node was given there."""
+    return {
+        "node": value.name,
+        "sockets_per_node": value.sockets,
+        "cores_per_socket": value.cores,
+        "mem_alloc": value.alloc_memory_mib,
+        "core_bitmap": hex(2**value.cpus - 1),
+        "channel": number(None),
+        "gres": [],
+    }

@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 
     Handler = Callable[["Call"], Awaitable["Reply"]]
 
+_SIGNALS = frozenset({"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP"})
+
+_FILTERS = (("user_name", "user"), ("partition", "partition"), ("account", "account"), ("job_name", "name"))
+"""Keys by which many jobs are chosen, and the fields they are compared with."""
+
+_SINCE = {"post_nodes": "24.11", "delete_reservation": "25.05"}
+"""Releases that brought an operation to data parsers that existed before."""
+
 _PARSERS_OF_RELEASE = {
     "24.05": ("v0.0.40", "v0.0.41"),
     "24.11": ("v0.0.40", "v0.0.41", "v0.0.42"),
@@ -102,6 +110,8 @@ class FakeSlurmrestd:
         Everything that was asked.
     controller_up
         What pings say.
+    conf
+        Keys of slurm.conf that are answered beside a few others.
     """
 
     def __init__(
@@ -121,6 +131,7 @@ class FakeSlurmrestd:
         self.faults = Faults()
         self.requests: list[RecordedRequest] = []
         self.controller_up = True
+        self.conf: dict[str, Any] = {}
         self.bytes_sent = 0
         self._pretty = pretty
         self._clock = clock
@@ -267,6 +278,8 @@ class FakeSlurmrestd:
             return "", "", {}
         version, below = match.groups()
         for endpoint in wire.endpoints(version):
+            if self.world.release < _SINCE.get(endpoint.operation, ""):
+                continue
             pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(endpoint.path))
             found = re.fullmatch(pattern, below)
             if found is not None and endpoint.method == method:
@@ -274,10 +287,10 @@ class FakeSlurmrestd:
         return "", "", {}
 
     async def _answer(self, call: Call, request: web.Request) -> tuple[int, bytes, str]:
-        token = request.headers.get("X-SLURM-USER-TOKEN") or request.headers.get("Authorization", "").removeprefix(
-            "Bearer "
-        )
-        if not token:
+        token = request.headers.get("X-SLURM-USER-TOKEN")
+        if token is None and "Authorization" in request.headers:
+            token = request.headers["Authorization"].removeprefix("Bearer ")
+        if token is None:
             return 401, b"Authentication failure", "text/plain"
         if not call.operation:
             sentence = (
@@ -287,7 +300,9 @@ class FakeSlurmrestd:
             )
             return 404, sentence.encode(), "text/plain"
         user = self._user_of(token)
-        if user is None and call.operation != "get_ping":
+        if user is None and call.operation == "get_ping":
+            return self._written_reply(call, Reply({"pings": [encode.ping("fake", False, call.version)]}))  # noqa: FBT003
+        if user is None:
             reply = Reply(
                 status=511,
                 errors=[_error(1007, f"{call.operation} refused", "Protocol authentication error")],
@@ -319,6 +334,8 @@ class FakeSlurmrestd:
         import jwt
 
         try:
+            if not token:
+                return None
             if self.key is not None:
                 claims = jwt.decode(token, self.key, algorithms=["HS256"], options={"require": ["exp", "iat"]})
             else:
@@ -455,7 +472,109 @@ class FakeSlurmrestd:
         return Reply(raw=self._dump_list(call, "jobs", [job], encode.job))
 
     async def _delete_job(self, call: Call) -> Reply:
-        self.world.cancel_job(self._job_of(call, "kill"), call.query.get("signal"))
+        text, signal = call.parameters["job_id"], call.query.get("signal")
+        if not text.isdecimal():
+            return Reply(status=422, errors=[_error(9000, "Rejecting request. Failure parsing parameters")])
+        if signal is not None and signal.upper().removeprefix("SIG") not in _SIGNALS and not signal.isdecimal():
+            sentence, source = "Unknown signal (null)", "#/signal/"
+            if call.version < "v0.0.42":
+                return Reply(status=500, errors=[_error(22, sentence, "Invalid argument", source)])
+            return Reply({"status": []}, errors=[_error(0, sentence, "No error", source)])
+        status = self._kill(int(text), signal)
+        return Reply({"status": status}) if call.version >= "v0.0.42" else Reply()
+
+    def _kill(self, job_id: int, signal: str | None) -> list[dict[str, Any]]:
+        """Cancel or signal a job and return what is said of it: nothing if it went well."""
+        try:
+            self.world.cancel_job(job_id, signal)
+        except Refusal as refusal:
+            sentence = "Invalid job id specified" if refusal.number == INVALID_JOB else "Job already completed"
+            return [
+                {
+                    "error": {"string": sentence, "code": refusal.number, "message": sentence},
+                    "step_id": str(job_id),
+                    "job_id": encode.number(job_id if refusal.number != INVALID_JOB else None),
+                    "federation": {"sibling": ""},
+                }
+            ]
+        return []
+
+    async def _delete_jobs(self, call: Call) -> Reply:
+        body = call.body or {}
+        ids = [int(job_id) for job_id in body.get("jobs") or ()]
+        if not ids:
+            ids = [
+                job.id
+                for job in self.world.jobs.values()
+                if not job.is_finished
+                and all(key not in body or body[key] == getattr(job, field) for key, field in _FILTERS)
+                and ("nodes" not in body or set(body["nodes"]) & set(job.nodes))
+                and ("job_state" not in body or job.state.base in body["job_state"])
+            ]
+        status = [entry for job_id in ids for entry in self._kill(job_id, body.get("signal"))]
+        return Reply({"status": status})
+
+    async def _post_job_submit(self, call: Call) -> Reply:
+        body = call.body or {}
+        wishes = body.get("job") or {}
+        if not (body.get("script") or wishes.get("script")):
+            return Reply(status=422, errors=[_error(9000, 'Populated "script" field is required for job submission')])
+        job = self.world.submit(wishes, call.user)
+        return Reply({"job_id": job.id, "step_id": "batch", "job_submit_user_msg": ""})
+
+    async def _post_job(self, call: Call) -> Reply:
+        self.world.change_job(self._job_of(call, "update"), call.body or {})
+        return Reply({"results": []})
+
+    async def _get_job_requeue(self, call: Call) -> Reply:
+        self.world.requeue_job(self._job_of(call, "requeue"))
+        return Reply({"status": []})
+
+    async def _get_resources(self, call: Call) -> Reply:
+        job = self.world.jobs[self._job_of(call, "query")]
+        return Reply({"nodes": [encode.layout(self.world.nodes[name]) for name in job.nodes if name in self.nodes]})
+
+    async def _get_reservations(self, _: Call) -> Reply:
+        found = [encode.reservation(each) for each in self.world.reservations.values()]
+        return Reply({"reservations": found, "last_update": encode.moment(self.world.now)})
+
+    async def _get_reservation(self, call: Call) -> Reply:
+        found = self.world.reservations.get(call.parameters["reservation_name"])
+        if found is None:
+            source = "slurm_load_reservations()"
+            return Reply(errors=[_error(0, "Unable to query reservations", "No error", source)])
+        return Reply({"reservations": [encode.reservation(found)], "last_update": encode.moment(self.world.now)})
+
+    async def _post_reservation(self, call: Call) -> Reply:
+        made = self.world.reserve(call.body or {})
+        return Reply({"reservations": [{"name": made.name}]})
+
+    async def _delete_reservation(self, call: Call) -> Reply:
+        self.world.unreserve(call.parameters["reservation_name"])
+        return Reply()
+
+    async def _get_licenses(self, _: Call) -> Reply:
+        found = [encode.license_(each) for each in self.world.licenses.values()]
+        return Reply({"licenses": found, "last_update": encode.moment(self.world.now)})
+
+    async def _get_shares(self, _: Call) -> Reply:
+        warning = {"description": "Shares list is empty because slurm accounting storage is disabled.", "source": ""}
+        return Reply({"shares": {"shares": [], "total_shares": 0}}, warnings=[warning])
+
+    async def _get_conf(self, _: Call) -> Reply:
+        return Reply({"slurm_conf": {"ClusterName": "fake", "MaxNodeCount": 64, **self.conf}, "slurm_conf_meta": {}})
+
+    async def _post_new_node(self, call: Call) -> Reply:
+        self.world.create_node((call.body or {}).get("node_conf") or "")
+        return Reply()
+
+    async def _post_partitions(self, call: Call) -> Reply:
+        for wishes in (call.body or {}).get("partitions") or ():
+            self.world.change_partition(wishes)
+        return Reply()
+
+    async def _delete_partition(self, call: Call) -> Reply:
+        self.world.delete_partition(call.parameters["partition_name"])
         return Reply()
 
     async def _get_jobs_state(self, _: Call) -> Reply:

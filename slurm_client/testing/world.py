@@ -12,10 +12,21 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.models import INFINITE, Job, JobState, Node, NodeState, Partition, PartitionState
+from slurm_client import hostlist
+from slurm_client.models import (
+    INFINITE,
+    Job,
+    JobState,
+    License,
+    Node,
+    NodeState,
+    Partition,
+    PartitionState,
+    Reservation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +48,10 @@ INVALID_JOB = 2017
 INVALID_NODE = 2018
 ALREADY_DONE = 2021
 INVALID_NODE_STATE = 2028
+ACTIVE_FEATURE_NOT_SUBSET = 2031
+RESERVATION_INVALID = 2053
+JOB_FINISHED = 2084
+NODE_ALREADY_EXISTS = 2168
 INVALID_TRANSITION = 2180
 FLAGS_INVALID = 9207
 
@@ -76,6 +91,8 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.jobs: dict[int, Job] = {}
         self.partitions: dict[str, Partition] = {}
+        self.reservations: dict[str, Reservation] = {}
+        self.licenses: dict[str, License] = {}
         self.nodes_changed = self.jobs_changed = self.partitions_changed = clock()
         self._ids = itertools.count(1)
         self.reconfigured = 0
@@ -202,7 +219,7 @@ class World:
         words = state.split("+") if isinstance(state, str) else list(state)
         job_id = values.pop("id", None) or next(self._ids)
         per_node = {name: cpus or self.nodes[name].cpus for name in names if name in self.nodes}
-        values.setdefault("cpus", sum(per_node.values()) or 1)
+        values.setdefault("cpus", sum(per_node.values()) or cpus or 1)
         values.setdefault("node_count", len(names) or 1)
         values.setdefault("start_time", self.now if names else None)
         defaults: dict[str, Any] = {
@@ -248,6 +265,11 @@ class World:
         del self.jobs[job_id]
         self.jobs_changed = self._clock()
 
+    def add_license(self, name: str, total: int, used: int = 0) -> License:
+        """Add licenses of one name."""
+        self.licenses[name] = License(name=name, total=total, used=used, free=total - used)
+        return self.licenses[name]
+
     # what the REST interface asks for
 
     def apply_update(self, names: Iterable[str], update: dict[str, Any], user: str) -> None:
@@ -271,7 +293,9 @@ class World:
     def _updated(self, node: Node, words: list[str], update: dict[str, Any], user: str) -> Node:
         state = node.state
         values: dict[str, Any] = {}
-        if update.get("reason") is not None or "DRAIN" in words or "DOWN" in words:
+        # Newer releases keep a reason only beside a state that wants one.
+        wants_reason = node.is_drain or node.is_down or not self.clears_reasons
+        if (update.get("reason") is not None and wants_reason) or "DRAIN" in words or "DOWN" in words:
             values = {
                 "reason": update.get("reason") or "",
                 "reason_set_by": user,
@@ -283,6 +307,10 @@ class World:
                 values |= {"reason": "", "reason_set_by": "", "reason_changed_at": None}
             if word == "DOWN":
                 self._fail_jobs_on(node.name)
+        if "features" in update and not set(node.active_features) <= set(update["features"]):
+            raise Refusal(ACTIVE_FEATURE_NOT_SUBSET, f"Failure to update node {node.name}")
+        if "features" in update:
+            values["active_features"] = tuple(update["features"])
         for key, field, convert in _UPDATABLE:
             if update.get(key) is not None:
                 values[field] = convert(update[key])
@@ -320,6 +348,152 @@ class World:
             raise Refusal(ALREADY_DONE, f"Unable to kill JobId={job_id}")
         if signal is None or signal.upper() in {"KILL", "SIGKILL", "9"}:
             self.finish_job(job_id, "CANCELLED")
+            self.schedule()
+
+    def submit(self, wishes: dict[str, Any], user: str) -> Job:
+        """Take a batch job as slurmctld does, and start it if there is room."""
+        partition = wishes.get("partition") or next(iter(self.partitions), "")
+        if partition not in self.partitions:
+            raise Refusal(INVALID_PARTITION, "Batch job submission failed")
+        held = bool(wishes.get("hold"))
+        job = self.add_job(
+            state="PENDING",
+            name=wishes.get("name") or "sbatch",
+            user=user,
+            partition=partition,
+            cpus=int(wishes.get("cpus_per_task") or 1) * int(wishes.get("tasks") or 1),
+            required_nodes=",".join(wishes.get("required_nodes") or ()),
+            hold=held,
+            priority=0 if held else 1,
+            state_reason="JobHeldUser" if held else "None",
+            array_tasks=wishes.get("array") or "",
+            **self._changes(wishes),
+        )
+        self.schedule()
+        return self.jobs[job.id]
+
+    def _changes(self, wishes: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a job that submission and update set alike."""
+        values: dict[str, Any] = {
+            key: wishes[key]
+            for key in ("comment", "admin_comment", "extra", "account", "qos", "requeue")
+            if wishes.get(key) is not None
+        }
+        limit = wishes.get("time_limit")
+        if isinstance(limit, dict):
+            values["time_limit"] = INFINITE if limit.get("infinite") else timedelta(minutes=limit["number"])
+        return values
+
+    def change_job(self, job_id: int, wishes: dict[str, Any]) -> None:
+        """Change a job as slurmctld does."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise Refusal(INVALID_JOB, "Job update requested failed")
+        if job.is_finished:
+            raise Refusal(JOB_FINISHED, "Job update requested failed")
+        values = self._changes(wishes)
+        if wishes.get("hold") is not None and job.is_pending:
+            held = bool(wishes["hold"])
+            values |= {"hold": held, "priority": 0 if held else 1, "state_reason": "JobHeldUser" if held else "None"}
+        self.jobs[job_id] = replace(job, **values)
+        self.jobs_changed = self._clock()
+        self.schedule()
+
+    def requeue_job(self, job_id: int) -> None:
+        """Put a job back into the queue."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise Refusal(INVALID_JOB, f"Requeue JobID={job_id} failed")
+        old = job.nodes
+        self.set_job_state(
+            job_id, "PENDING", nodes=(), node_list="", start_time=None, end_time=None, restarts=job.restarts + 1
+        )
+        self._jobs_changed(old)
+
+    def schedule(self) -> None:
+        """Start submitted jobs that fit on a node."""
+        for job in [job for job in self.jobs.values() if job.is_pending and not job.hold and job.priority]:
+            wanted = hostlist.expand(job.required_nodes) if job.required_nodes else tuple(self.nodes)
+            for name in wanted:
+                node = self.nodes.get(name)
+                if node is not None and node.is_usable and node.cpus - node.alloc_cpus >= (job.cpus or 1):
+                    self.set_job_state(
+                        job.id,
+                        "RUNNING",
+                        nodes=(name,),
+                        node_list=name,
+                        batch_host=name,
+                        start_time=self.now,
+                        state_reason="None",
+                    )
+                    break
+
+    def reserve(self, wishes: dict[str, Any]) -> Reservation:
+        """Create or change a reservation."""
+        name = wishes.get("name") or f"resv_{next(self._ids)}"
+        old = self.reservations.get(name) or Reservation(name=name, partition=next(iter(self.partitions), ""))
+        values: dict[str, Any] = {}
+        for key in ("start_time", "end_time"):
+            if key in wishes:
+                values[key] = datetime.fromtimestamp(wishes[key]["number"], UTC)
+        for key in ("users", "accounts", "groups"):
+            if key in wishes:
+                values[key] = tuple(wishes[key])
+        if "node_list" in wishes:
+            values |= {"nodes": tuple(wishes["node_list"]), "node_list": ",".join(wishes["node_list"])}
+        if "flags" in wishes:
+            values["flags"] = frozenset(wishes["flags"])
+        if "partition" in wishes:
+            values["partition"] = wishes["partition"]
+        new = replace(old, **values)
+        if "duration" in wishes and new.start_time is not None:
+            new = replace(new, end_time=new.start_time + timedelta(minutes=wishes["duration"]["number"]))
+        self.reservations[name] = replace(new, node_count=len(new.nodes))
+        return self.reservations[name]
+
+    def unreserve(self, name: str) -> None:
+        """Delete a reservation."""
+        if self.reservations.pop(name, None) is None:
+            raise Refusal(RESERVATION_INVALID, f"Error deleting reservation {name}")
+
+    def create_node(self, line: str) -> None:
+        """Create a record from a line of slurm.conf."""
+        words = dict(word.partition("=")[::2] for word in line.split())
+        name, state = words.get("NodeName", ""), words.get("State", "")
+        if name in self.nodes:
+            raise Refusal(NODE_ALREADY_EXISTS, "Failure to create node")
+        if state not in {"CLOUD", "EXTERNAL", "FUTURE"}:
+            raise Refusal(INVALID_NODE_STATE, "Failure to create node")
+        flags = {"CLOUD": ["CLOUD", "POWERED_DOWN"], "EXTERNAL": ["EXTERNAL"], "FUTURE": []}[state]
+        self.add_node(
+            name,
+            state=["FUTURE" if state == "FUTURE" else "IDLE", *flags],
+            cpus=int(words.get("CPUs", "1")),
+            memory=int(words.get("RealMemory", "1")),
+            features=tuple(words.get("Features", "").split(",")),
+        )
+
+    def change_partition(self, wishes: dict[str, Any]) -> None:
+        """Create or change a partition."""
+        name = wishes["name"]
+        values: dict[str, Any] = {}
+        state = (wishes.get("partition") or {}).get("state")
+        if state:
+            values["state"] = PartitionState.from_words(state)
+        members = (wishes.get("nodes") or {}).get("configured")
+        if members:
+            values |= {"nodes": hostlist.expand(members), "node_list": members}
+        if name in self.partitions:
+            self.partitions[name] = replace(self.partitions[name], **values)
+        else:
+            self.add_partition(name, node_sets="", **values)
+        self.partitions_changed = self._clock()
+
+    def delete_partition(self, name: str) -> None:
+        """Delete a partition."""
+        if self.partitions.pop(name, None) is None:
+            raise Refusal(INVALID_PARTITION, "Unable to delete partition")
+        self.partitions_changed = self._clock()
 
     def _fail_jobs_on(self, name: str) -> None:
         for job in [job for job in self.jobs.values() if job.holds_nodes and name in job.nodes]:

@@ -43,7 +43,8 @@ def _feed(handlers: kopf.OperatorRegistry, mirror: Mirror) -> None:
     resource = mirror.resource
 
     @kopf.on.event(resource.group, resource.version, resource.plural, registry=handlers, id=f"feed-{resource.plural}")
-    def feed(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 kopf's name
+    async def feed(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 kopf's name
+        # Not a plain function: kopf runs those in threads, and the queues belong to the event loop.
         mirror.feed(type, body)
 
 

@@ -1,0 +1,127 @@
+"""The operator, run as the chart's ServiceAccount with the chart's flags, is never refused anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hack.localkube.control_plane_only import free_ports
+from hack.localkube.kubectl import wait_for
+from hack.packaging.render import ROOT, render
+from tests.support.control_plane import ControlPlane
+
+CLUSTER = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "Cluster", "metadata": {"name": "slurm"}, "spec": {}}
+NODESET = {
+    "apiVersion": "slinky.slurm.net/v1alpha1",
+    "kind": "NodeSet",
+    "metadata": {"name": "compute"},
+    "spec": {"clusterName": "slurm", "replicas": 1},
+}
+
+
+def fetch(url: str) -> str:
+    """The body, whatever the status; empty while nobody listens."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 our own URL
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+    except OSError:
+        return ""
+
+
+def service_account_kubeconfig(control_plane: ControlPlane, namespace: str, file: Path) -> Path:
+    """Access with the ServiceAccount's token and nothing else."""
+    config: dict[str, Any] = yaml.safe_load(control_plane.kubeconfig.read_text())
+    token = control_plane.kubectl("create", "token", "slurm-operator", f"--namespace={namespace}").strip()
+    config["users"][0]["user"] = {"token": token}
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
+@contextmanager
+def operator(arguments: list[str], kubeconfig: Path, namespace: str, log: Path) -> Iterator[str]:
+    """Run the operator as the Deployment would, and give the address of its health server."""
+    (port,) = free_ports(1)
+    own = [*(flag for flag in arguments if not flag.startswith("--health-port")), f"--health-port={port}"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'api'}",
+        "SLURM_OPERATOR_LEASE_NAMESPACE": namespace,
+    }
+    command = [sys.executable, "-m", "slinky_operator", f"--kubeconfig={kubeconfig}", "--health-host=127.0.0.1", *own]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT, cwd=log.parent)
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(40)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("scope", ["all namespaces", "one namespace"])
+def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: str) -> None:
+    kubectl = control_plane.kubectl
+    name = f"rights-{uuid.uuid4().hex[:10]}"
+    served = f"{name}-served"
+    for namespace in (name, served):
+        kubectl("create", "namespace", namespace)
+    kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
+    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+    objects = render(values={"watchNamespaces": [served]} if scope == "one namespace" else {}, namespace=name)
+    kubectl.apply(objects)
+    (deployment,) = [obj for obj in objects if obj["kind"] == "Deployment"]
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    kubeconfig = service_account_kubeconfig(control_plane, name, tmp_path / "kubeconfig")
+    log = tmp_path / "operator.log"
+
+    with operator(arguments, kubeconfig, name, log) as url:
+        wait_for("the operator ready", lambda: fetch(f"{url}/readyz").rstrip().endswith("\nok"), timeout=60)
+        kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump_all([CLUSTER, NODESET]))
+
+        def children() -> set[str]:
+            found = kubectl("get", "statefulsets,deployments,services,configmaps,secrets", "-n", served, "-o", "name")
+            return {line.split("/")[0] for line in found.splitlines() if "/slurm-" in line}
+
+        wait_for(
+            "children of every kind",
+            lambda: children() == {"statefulset.apps", "deployment.apps", "service", "configmap", "secret"},
+            timeout=60,
+        )
+        wait_for(
+            "conditions of both",
+            lambda: all(
+                kubectl.get(kind, obj, f"--namespace={served}").get("status", {}).get("conditions")
+                for kind, obj in (("clusters.slinky.slurm.net", "slurm"), ("nodesets.slinky.slurm.net", "compute"))
+            ),
+            timeout=60,
+        )
+        wait_for("Events", lambda: bool(kubectl.get("events", f"--namespace={served}")["items"]), timeout=60)
+        for kind, obj in (("nodesets.slinky.slurm.net", "compute"), ("clusters.slinky.slurm.net", "slurm")):
+            kubectl("delete", kind, obj, f"--namespace={served}", "--wait=false")
+        wait_for(
+            "the end of both",
+            lambda: (
+                not kubectl("get", "clusters.slinky.slurm.net,nodesets.slinky.slurm.net", "-n", served, "-o", "name")
+            ),
+            timeout=30,
+        )
+        figures = fetch(f"{url}/metrics")
+
+    refused = re.findall(r"^slurm_operator_kubernetes_requests_total\{.*Forbidden.*$", figures, re.MULTILINE)
+    assert not refused, log.read_text()
+    assert "slurm_operator_kubernetes_requests_total" in figures
+    assert "orbidden" not in log.read_text()

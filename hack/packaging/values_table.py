@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from hack.packaging.errors import UndocumentedValue
+
+HEADER = """\
+<!-- Generated from the values.yaml of each chart by 'python -m hack.packaging write'. Do not edit. -->
+
+# Values of the charts
+
+Set them with `--set name=value` or in a file given with `--values`. A misspelt name is refused.
+
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Value:
 def values(file: Path) -> Iterator[Value]:
     """Read the values in order.
 
-    A mapping that holds values is no value itself; an empty one is.
+    A mapping that holds values is no value itself; an empty one is, and so is one written in braces.
 
     Raises
     ------
@@ -52,7 +61,7 @@ def values(file: Path) -> Iterator[Value]:
 def _walk(mapping: yaml.MappingNode, above: tuple[str, ...], lines: list[str]) -> Iterator[Value]:
     for key, value in mapping.value:
         path = (*above, str(key.value))
-        if isinstance(value, yaml.MappingNode) and value.value:
+        if isinstance(value, yaml.MappingNode) and value.value and not value.flow_style:
             yield from _walk(value, path, lines)
             continue
         text = _comment_above(lines, key.start_mark.line)
@@ -70,20 +79,14 @@ def _comment_above(lines: list[str], line: int) -> str:
     return " ".join(comments)
 
 
-def page(chart: Path) -> str:
-    """Make the page about a chart's values, in Markdown."""
-    rows = "\n".join(
-        f"| `{value.path}` | `{value.default}` | {value.text.replace('|', '&#124;')} |"
+def page(charts: Iterable[Path]) -> str:
+    """Make the page about the values of charts, in Markdown."""
+    return HEADER + "\n".join(_section(chart) for chart in charts)
+
+
+def _section(chart: Path) -> str:
+    rows = "".join(
+        f"| `{value.path}` | `{value.default}` | {value.text.replace('|', '&#124;')} |\n"
         for value in values(chart / "values.yaml")
     )
-    return f"""\
-<!-- Generated from helm/{chart.name}/values.yaml by 'python -m hack.packaging write'. Do not edit. -->
-
-# Values of the chart `{chart.name}`
-
-Set them with `--set name=value` or in a file given with `--values`. A misspelt name is refused.
-
-| value | default | meaning |
-|---|---|---|
-{rows}
-"""
+    return f"## helm/{chart.name}\n\n| value | default | meaning |\n|---|---|---|\n{rows}"

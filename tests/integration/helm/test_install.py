@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from hack.localkube.kubectl import KubectlFailed
-from hack.packaging.render import OPERATOR_CHART, ROOT, helm, render
+from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART, helm, render
 from tests.support.control_plane import ControlPlane
 
 CRDS = ("clusters.slinky.slurm.net", "nodesets.slinky.slurm.net")
@@ -251,3 +251,19 @@ def test_what_the_notes_show_can_be_applied(control_plane: ControlPlane, namespa
     control_plane.kubectl(*arguments, "--filename=-", stdin=manifests)
     for sample in sorted((ROOT / "config/samples").glob("*.yaml")):
         control_plane.kubectl(*arguments, f"--filename={sample}")
+
+
+def test_a_slurm_cluster_can_be_installed_by_helm(control_plane: ControlPlane, namespace: str) -> None:
+    kubectl = control_plane.kubectl
+    kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
+    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *CRDS)
+    release = ("slurm", str(SLURM_CHART), f"--namespace={namespace}")
+    run_helm(control_plane, "install", *release)
+    kubectl("scale", "nodesets.slinky.slurm.net", "compute", "--replicas=5", f"--namespace={namespace}")
+    more = {"nodesets": {"burst": {"replicas": 0, "features": ["spot"]}}}
+    run_helm(control_plane, "upgrade", *release, values=more)
+    found = kubectl.get("nodesets.slinky.slurm.net", f"--namespace={namespace}")["items"]
+    # An upgrade that does not touch the number leaves alone what was scaled by hand.
+    assert {obj["metadata"]["name"]: obj["spec"]["replicas"] for obj in found} == {"burst": 0, "compute": 5}
+    run_helm(control_plane, "uninstall", "slurm", f"--namespace={namespace}")
+    assert not kubectl.get("clusters.slinky.slurm.net,nodesets.slinky.slurm.net", f"--namespace={namespace}")["items"]

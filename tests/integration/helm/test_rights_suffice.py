@@ -68,7 +68,8 @@ def operator(arguments: list[str], kubeconfig: Path, namespace: str, log: Path) 
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
-            process.wait(40)
+            status = process.wait(40)
+    assert status == 0, log.read_text()
 
 
 @pytest.mark.timeout(180)

@@ -1,0 +1,19 @@
+{{- define "slurm.clusterName" -}}
+{{- default .Release.Name .Values.clusterName -}}
+{{- end -}}
+
+{{- define "slurm.metadata" -}}
+namespace: {{ .Release.Namespace }}
+labels:
+  app.kubernetes.io/name: slurm
+  app.kubernetes.io/instance: {{ .Release.Name }}
+  app.kubernetes.io/managed-by: {{ .Release.Service }}
+  helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+  {{- with .Values.labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with .Values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}

@@ -120,7 +120,7 @@ class ClusterReconciler:
         )
         made = plan(snapshot, self._environment, now, self._wall())
         again = await act(made.actions, cluster, memory, tools)
-        if made.status is not None and not made.counts_only:
+        if not again and made.status is not None and not made.counts_only:
             await self._write_status(cluster, raw, memory, made.status)
         return again, made.wake_up
 

@@ -58,6 +58,8 @@ def deployment(cluster: Cluster, images: Images) -> Object:
         "env": [
             {"name": "SLURM_JWT", "value": "daemon"},
             {"name": "SLURM_CONF", "value": f"{naming.CONF_FOLDER}/slurm.conf"},
+            # The runtime's seccomp profile forbids to unshare; the container is apart already.
+            {"name": "SLURMRESTD_SECURITY", "value": "disable_unshare_sysv,disable_unshare_files"},
         ],
         "ports": [{"name": "slurmrestd", "containerPort": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
         "startupProbe": {**_PORT, "periodSeconds": 1, "failureThreshold": 300},

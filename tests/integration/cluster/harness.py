@@ -1,0 +1,126 @@
+"""The Cluster controller with real caches, without the rest of the operator."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.act import Tools, agent_url
+from slinky_operator.cluster.connection import Pace
+from slinky_operator.cluster.controller import ClusterReconciler, server_of
+from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.observe import INDEXERS, NODESET_INDEXERS, Caches
+from slinky_operator.cluster.plan import Environment
+from slinky_operator.cluster.sources import Sources
+from slinky_operator.cluster.wiring import describe, wire
+from slinky_operator.kube import resources
+from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.events import Recorder
+from slinky_operator.kube.fence import Fence, OpenFence
+from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.store import Key
+from slinky_operator.runtime.controller import Controller
+from slinky_operator.slurm.clients import ClientMap
+
+IMAGES = Images(
+    "localhost/slinky/slurmctld:26.05",
+    "localhost/slinky/slurmrestd:26.05",
+    "localhost/slinky/slurm-operator:dev",
+    "Never",
+)
+
+
+@dataclass
+class Running:
+    """What a test may look at."""
+
+    kube: KubeClient
+    caches: Caches
+    clients: ClientMap
+    controller: Controller[Key]
+    requests: list[tuple[str, str, str]]
+    """Verb, resource and outcome of every request."""
+
+    @property
+    def writes(self) -> list[tuple[str, str, str]]:
+        """Requests that were no reads."""
+        return [one for one in self.requests if one[0] not in {"get", "list", "watch"}]
+
+
+@asynccontextmanager
+async def running(
+    kubeconfig: Path,
+    *,
+    namespace: str,
+    server: Callable[[Cluster, Caches], str] = server_of,
+    agent: Callable[[Object], str] = agent_url,
+    images: Images = IMAGES,
+    fence: Fence | None = None,
+) -> AsyncIterator[Running]:
+    """Run the controller over one namespace."""
+    requests: list[tuple[str, str, str]] = []
+    fence = fence or OpenFence()
+    async with (
+        await Connection.connect(kubeconfig) as connection,
+        httpx.AsyncClient(trust_env=False) as http,
+        asyncio.TaskGroup() as group,
+    ):
+        kube = KubeClient(
+            connection,
+            fence=fence,
+            field_manager=labels.FIELD_MANAGER,
+            observer=lambda *about: requests.append(about),
+        )
+        managed = f"{labels.LABEL_APP_MANAGED_BY}={labels.MANAGED_BY}"
+
+        def informer(resource: resources.Resource, selector: str | None = managed) -> Informer:
+            return Informer(kube, resource, namespaces=[namespace], label_selector=selector, indexers=INDEXERS)
+
+        clusters = Informer(kube, resources.CLUSTERS, namespaces=[namespace])
+        node_sets = Informer(kube, resources.NODESETS, namespaces=[namespace], indexers=NODESET_INDEXERS)
+        pods = informer(resources.PODS, labels.LABEL_CLUSTER_NAME)
+        children = [
+            informer(resource)
+            for resource in (
+                resources.STATEFULSETS,
+                resources.DEPLOYMENTS,
+                resources.SERVICES,
+                resources.CONFIGMAPS,
+                resources.PODDISRUPTIONBUDGETS,
+            )
+        ]
+        caches = Caches(clusters.store, node_sets.store, pods.store, *(one.store for one in children))
+        clients = ClientMap(fence)
+        recorder = Recorder(kube, component="slurm-operator", instance="test")
+        tools = Tools(kube, Sources(kube), clients, recorder, http, agent_url=agent)
+        reconciler = ClusterReconciler(
+            caches, tools, Environment(images, Pace(timeout=5.0, poll_interval=0.2)), server_of=server
+        )
+        everything = [clusters, node_sets, pods, *children]
+        controller = Controller(
+            "cluster", reconciler.reconcile, gates=[one.synced for one in everything], describe=describe
+        )
+        handlers = wire(controller.queue, clients)
+        clusters.add_handler(handlers.clusters)
+        node_sets.add_handler(handlers.node_sets)
+        pods.add_handler(handlers.pods)
+        for one in children:
+            one.add_handler(handlers.children)
+        tasks = [group.create_task(one.run()) for one in everything]
+        tasks += [group.create_task(recorder.run()), group.create_task(controller.run())]
+        try:
+            yield Running(kube, caches, clients, controller, requests)
+        finally:
+            await controller.stop(5.0)
+            await recorder.flush()
+            await clients.close_all()
+            for task in tasks:
+                task.cancel()

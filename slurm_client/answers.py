@@ -90,7 +90,7 @@ async def read(body: bytes, status: int, request: errors.Request, wanted: ListOf
     source = body.decode("utf-8", "replace")
     try:
         await _read_object(source, answer, wanted)
-    except (ValueError, StopIteration, RecursionError, IndexError) as error:
+    except (ValueError, RecursionError, IndexError) as error:
         kind = errors.Truncated if _looks_truncated(source, error) else errors.DecodeError
         raise kind(
             f"cannot read the answer: {_why(error)}", request=request, status=status, body=source[:_EXCERPT]
@@ -117,10 +117,10 @@ async def _read_object(source: str, answer: Answer, wanted: ListOf | None) -> No
             if source[position] == "[":
                 position, answer.items = await _read_list(source, position, wanted.decode)
             else:
-                value, position = _scan(source, position)
+                value, position = _value(source, position)
                 answer.items = _as_items(value, wanted)
         else:
-            answer.fields[key], position = _scan(source, position)
+            answer.fields[key], position = _value(source, position)
         position = _skip(source, position)
         if source[position] == ",":
             position = _skip(source, position + 1)
@@ -143,7 +143,7 @@ async def _read_list(source: str, position: int, decode: Callable[[Mapping[str, 
     started = time.perf_counter()
     position = _skip(source, position + 1)
     while source[position] != "]":
-        raw, position = _scan(source, position)
+        raw, position = _value(source, position)
         if not isinstance(raw, dict):
             raise ValueError(f"entry {len(found)} of the list is no object")  # noqa: TRY004 - about the data
         found.append(decode(raw))
@@ -158,6 +158,23 @@ async def _read_list(source: str, position: int, decode: Callable[[Mapping[str, 
     return position + 1, found
 
 
+class _NoValue(ValueError):
+    """A value is missing, and where. The parser says so by StopIteration, which cannot leave a coroutine."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(f"no value at character {position}")
+        self.pos = position
+
+
+def _value(source: str, position: int) -> tuple[Any, int]:
+    """Parse one value and return it with the position behind it."""
+    try:
+        found: tuple[Any, int] = _scan(source, position)
+    except StopIteration as error:
+        raise _NoValue(error.value) from None
+    return found
+
+
 def _skip(source: str, position: int) -> int:
     """Return the position of the next character that is not blank; IndexError at the end is what a cut body gives."""
     while source[position] in _BLANKS:
@@ -168,7 +185,7 @@ def _skip(source: str, position: int) -> int:
 def _looks_truncated(source: str, error: BaseException) -> bool:
     if isinstance(error, IndexError):
         return bool(source.strip())
-    position = error.value if isinstance(error, StopIteration) else getattr(error, "pos", None)
+    position = getattr(error, "pos", None)
     if isinstance(error, json.JSONDecodeError) and error.msg.startswith("Unterminated string"):
         return True
     return isinstance(position, int) and position >= len(source.rstrip())
@@ -179,8 +196,6 @@ def _why(error: BaseException) -> str:
         return "an entry has no name"
     if isinstance(error, IndexError):
         return "it ends too early"
-    if isinstance(error, StopIteration):
-        return f"no value at character {error.value}"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return str(error)

@@ -30,6 +30,21 @@ if TYPE_CHECKING:
 
 _SIGNALS = frozenset({"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP"})
 
+_FOR_OPERATORS = frozenset(
+    {
+        "post_node",
+        "post_nodes",
+        "delete_node",
+        "post_new_node",
+        "post_partitions",
+        "delete_partition",
+        "get_reconfigure",
+        "post_reservation",
+        "delete_reservation",
+    }
+)
+"""Operations not every user may do."""
+
 _FILTERS = (("user_name", "user"), ("partition", "partition"), ("account", "account"), ("job_name", "name"))
 """Keys by which many jobs are chosen, and the fields they are compared with."""
 
@@ -112,6 +127,8 @@ class FakeSlurmrestd:
         What pings say.
     conf
         Keys of slurm.conf that are answered beside a few others.
+    operators
+        Users who may change nodes, partitions and reservations.
     """
 
     def __init__(
@@ -132,6 +149,7 @@ class FakeSlurmrestd:
         self.requests: list[RecordedRequest] = []
         self.controller_up = True
         self.conf: dict[str, Any] = {}
+        self.operators = {"root", "slurm"}
         self.bytes_sent = 0
         self._pretty = pretty
         self._clock = clock
@@ -277,7 +295,8 @@ class FakeSlurmrestd:
         if match is None or match.group(1) not in self.versions:
             return "", "", {}
         version, below = match.groups()
-        for endpoint in wire.endpoints(version):
+        # A literal path goes before one with a parameter that would take it as well.
+        for endpoint in sorted(wire.endpoints(version), key=lambda each: "{" in each.path):
             if self.world.release < _SINCE.get(endpoint.operation, ""):
                 continue
             pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(endpoint.path))
@@ -314,10 +333,15 @@ class FakeSlurmrestd:
             reply = Reply(status=500, errors=[_error(2036, f"the fake has no {call.operation}")])
             return self._written_reply(call, reply)
         try:
+            self._check_user(call)
             reply = await handler(call)
         except Refusal as refusal:
             reply = self._refused(refusal)
         return self._written_reply(call, reply)
+
+    def _check_user(self, call: Call) -> None:
+        if call.operation in _FOR_OPERATORS and call.user not in self.operators:
+            raise Refusal(2010, f"{call.operation} refused")
 
     def _refused(self, refusal: Refusal) -> Reply:
         """Answer a refusal of slurmctld with the status the release gives it."""

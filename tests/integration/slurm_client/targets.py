@@ -1,0 +1,118 @@
+"""
+What the conformance suite runs against: real clusters and the fake, behind one face.
+
+A target arranges what a test needs (nodes, jobs in some state) and gives clients; it asserts nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from slurm_client import MintedToken, SlurmClient
+from slurm_client.testing import FakeSlurmrestd
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.support.slurm_host import SlurmHost
+
+_serial = itertools.count(1)
+
+
+class Target(ABC):
+    """A cluster to be asked; nodes ``w-0`` (1 CPU) and ``w-1`` (2 CPUs) are in partition ``all``."""
+
+    url: str
+    key: bytes
+    release: str
+
+    def client(self, version: str | None, user: str = "root") -> SlurmClient:
+        """Return a client that speaks one data parser."""
+        return SlurmClient(self.url, MintedToken(self.key, user), api_version=version)
+
+    @abstractmethod
+    async def add_node(self, *, instance_id: str = "", extra: str = "") -> str:
+        """Add a node with one CPU and return its name, which nothing else has."""
+
+    @abstractmethod
+    async def remove_node(self, name: str) -> None:
+        """Stop the slurmd of an added node; its record stays."""
+
+    @abstractmethod
+    async def start_job(self, node: str) -> int:
+        """Start a job that fills a node and return its id when it is running."""
+
+    @abstractmethod
+    async def suspend_job(self, job_id: int) -> None:
+        """Suspend a running job."""
+
+    def name(self) -> str:
+        """Return a node name that was not used before."""
+        return f"n-{next(_serial)}"
+
+
+class RealTarget(Target):
+    """slurmctld, slurmd and slurmrestd of one Slurm release."""
+
+    def __init__(self, host: SlurmHost, release: str) -> None:
+        self.host = host
+        self.url = host.url
+        self.key = host.jwt_key
+        self.release = release
+
+    async def add_node(self, *, instance_id: str = "", extra: str = "") -> str:
+        name = self.name()
+        await asyncio.to_thread(self.host.add_node, name, instance_id=instance_id, extra=extra)
+        return name
+
+    async def remove_node(self, name: str) -> None:
+        await asyncio.to_thread(self.host.stop, name)
+
+    async def start_job(self, node: str) -> int:
+        job_id = await asyncio.to_thread(self.host.sbatch, "sleep 600", "-w", node, "--exclusive")
+        await until(lambda: _is(self.host.job_state, job_id, "RUNNING"))
+        return job_id
+
+    async def suspend_job(self, job_id: int) -> None:
+        await asyncio.to_thread(self.host.run, "scontrol", "suspend", str(job_id))
+
+
+async def _is(function: Callable[[int], str], argument: int, wanted: str) -> bool:
+    return await asyncio.to_thread(function, argument) == wanted
+
+
+class FakeTarget(Target):
+    """The fake, pretending to be that release."""
+
+    def __init__(self, fake: FakeSlurmrestd) -> None:
+        self.fake = fake
+        self.url = fake.url
+        assert fake.key is not None
+        self.key = fake.key
+        self.release = fake.world.release
+
+    async def add_node(self, *, instance_id: str = "", extra: str = "") -> str:
+        name = self.name()
+        self.fake.add_node(name, instance_id=instance_id, extra=extra, memory=256)
+        return name
+
+    async def remove_node(self, name: str) -> None:
+        """The record stays, and nothing else is seen of a slurmd that is gone."""
+
+    async def start_job(self, node: str) -> int:
+        return int(self.fake.add_job(nodes=[node]).id)
+
+    async def suspend_job(self, job_id: int) -> None:
+        self.fake.set_job_state(job_id, "SUSPENDED")
+
+
+async def until(condition: Callable[[], Awaitable[bool]], timeout: float = 40) -> None:  # noqa: ASYNC109
+    """Ask again and again until the condition holds."""
+    deadline = time.monotonic() + timeout
+    while not await condition():
+        assert time.monotonic() < deadline, "the condition was never met"
+        await asyncio.sleep(0.05)

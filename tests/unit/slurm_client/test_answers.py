@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_client import answers, error_numbers, errors
+from slurm_client.answers import ListOf
+from tests.unit.slurm_client.strategies import values
+
+REQUEST = errors.Request("GET", "/slurm/v0.0.45/nodes/")
+AS_IT_IS = ListOf("nodes", dict)
+
+
+async def read(body: bytes, status: int = 200, wanted: ListOf | None = AS_IT_IS) -> answers.Answer:
+    return await answers.read(body, status, REQUEST, wanted)
+
+
+bodies = st.fixed_dictionaries(
+    {"nodes": st.lists(st.dictionaries(st.text(max_size=5), values, max_size=3), max_size=4)},
+    optional={"errors": values, "warnings": values, "meta": values, "last_update": values},
+)
+
+
+@given(bodies, st.sampled_from([None, 1, 2]), st.sampled_from(["", " ", "\n\t "]))
+async def test_what_is_read_in_slices_is_what_json_says(body: dict[str, Any], indent: int | None, blank: str) -> None:
+    text = blank + json.dumps(body, indent=indent) + blank
+    answer = await read(text.encode())
+    expected = json.loads(text)
+    assert json.dumps(answer.items) == json.dumps(expected.pop("nodes"))
+    assert json.dumps(answer.fields) == json.dumps(expected)
+    assert answer.last_update is None or isinstance(answer.last_update, int)
+    assert isinstance(answer.release, str)
+
+
+@given(bodies, st.floats(0, 1, exclude_max=True))
+async def test_a_cut_answer_is_never_taken_for_a_whole_one(body: dict[str, Any], share: float) -> None:
+    text = json.dumps(body).encode()
+    with pytest.raises(errors.DecodeError):
+        await read(text[: int(len(text) * share)])
+
+
+@given(st.binary(max_size=60))
+async def test_garbage_gives_our_error_or_an_answer(body: bytes) -> None:
+    with contextlib.suppress(errors.DecodeError):
+        await read(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "too early"),
+        (b"[]", "no JSON object"),
+        (b'"text"', "no JSON object"),
+        (b"Authentication failure", "no JSON object"),
+        (b'{"nodes": [3]}', "entry 0"),
+        (b'{"nodes": [null]}', "entry 0"),
+        (b'{"nodes": "many"}', "no list"),
+        (b'{"nodes": [{}] "x": 1}', "comma"),
+        (b'{"nodes": [{} {}]}', "comma"),
+        (b"{nodes: []}", "key"),
+        (b'{"nodes" []}', "colon"),
+        (b'{"a": ' + b"[" * 100_000 + b"}", "deep"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
+    ],
+)
+async def test_what_cannot_be_read_says_why(body: bytes, why: str) -> None:
+    with pytest.raises(errors.DecodeError, match=why):
+        await read(body)
+
+
+async def test_null_is_an_empty_list_and_a_missing_list_is_none() -> None:
+    assert (await read(b'{"nodes": null}')).items == []
+    assert (await read(b"{}")).items is None
+    assert (await read(b'{"nodes": {"name": "only"}}')).items == [{"name": "only"}]
+
+
+async def test_a_body_that_ends_too_early_is_told_apart() -> None:
+    with pytest.raises(errors.Truncated):
+        await read(b'{"nodes": [{"name": "w-0"}, {"na')
+
+
+def error_of(status: int, *reports: dict[str, Any]) -> errors.SlurmError | None:
+    return answers.error_in(answers.Answer(status, {"errors": list(reports)}), REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("status", "number", "kind"),
+    [
+        (500, 2018, errors.NotFound),
+        (422, 2018, errors.NotFound),
+        (404, 2017, errors.NotFound),
+        (500, 2016, errors.Conflict),
+        (422, 2016, errors.Conflict),
+        (500, 2028, errors.InvalidTransition),
+        (422, 2180, errors.InvalidTransition),
+        (500, 9207, errors.InvalidRequest),
+        (511, 1007, errors.Unauthorized),
+        (401, 0, errors.Unauthorized),
+        (502, 1800, errors.ControllerDown),
+        (500, 104, errors.ControllerDown),
+        (502, 0, errors.ControllerDown),
+        (504, 0, errors.ControllerDown),
+        (500, 2010, errors.PermissionDenied),
+        (500, 2037, errors.NotSupported),
+        (500, -1, errors.ServerError),
+        (500, 0, errors.ServerError),
+        (200, 0, errors.ServerError),
+        (400, 0, errors.InvalidRequest),
+        (418, 0, errors.InvalidRequest),
+        (302, 0, errors.ServerError),
+    ],
+)
+def test_each_answer_has_its_class(status: int, number: int, kind: type[errors.SlurmError]) -> None:
+    error = error_of(status, {"error_number": number, "description": "why", "source": "f()"})
+    assert type(error) is kind
+    assert error is not None
+    assert error.status == status
+    assert "why" in str(error)
+    assert REQUEST.path in str(error)
+
+
+def test_an_error_carries_all_that_slurm_said() -> None:
+    error = error_of(
+        500,
+        {"error_number": 0, "description": "first", "error": "No error", "source": "a"},
+        {"error_number": 2016, "description": "second", "error": "Requested nodes are busy", "source": "b"},
+    )
+    assert error is not None
+    assert (error.number, error.name, error.description, error.source) == (2016, "ESLURM_NODES_BUSY", "second", "b")
+    assert len(error.reports) == 2
+
+
+@given(values, st.integers(100, 599))
+def test_errors_of_any_shape_become_one_of_ours(entries: Any, status: int) -> None:
+    found = answers.error_in(answers.Answer(status, {"errors": entries}), REQUEST)
+    assert found is None or isinstance(found, errors.SlurmError)
+    if found is not None:
+        str(found)
+
+
+@given(st.binary(max_size=80), st.integers(100, 599))
+def test_plain_texts_become_one_of_ours(body: bytes, status: int) -> None:
+    assert isinstance(answers.error_from_text(body, status, REQUEST), errors.SlurmError)
+
+
+def test_names_of_numbers_are_those_of_slurm() -> None:
+    known = {
+        1007: "SLURM_PROTOCOL_AUTHENTICATION_ERROR",
+        1800: "SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR",
+        1900: "SLURM_NO_CHANGE_IN_DATA",
+        2016: "ESLURM_NODES_BUSY",
+        2028: "ESLURM_INVALID_NODE_STATE",
+        2053: "ESLURM_RESERVATION_INVALID",
+        2084: "ESLURM_JOB_FINISHED",
+        2168: "ESLURM_NODE_ALREADY_EXISTS",
+        2180: "ESLURM_INVALID_NODE_STATE_TRANSITION",
+        9207: "ESLURM_DATA_FLAGS_INVALID",
+    }
+    assert {number: error_numbers.name_of(number) for number in known} == known
+    assert error_numbers.name_of(424242) == ""
+    assert error_numbers.name_of(None) == ""

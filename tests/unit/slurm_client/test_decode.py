@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_client import wire
+from slurm_client.decode import objects, read, resources, service
+from slurm_client.models import INFINITE, JobState, NodeState
+from slurm_client.testing.encode import records
+from tests.unit.slurm_client.strategies import objects as random_objects
+from tests.unit.slurm_client.strategies import values
+
+NEWEST = wire.PARSERS[-1]
+
+names = st.text(min_size=1, max_size=8)
+
+
+@given(values)
+def test_no_value_makes_a_reader_raise(value: Any) -> None:
+    for reader in (
+        read.text,
+        read.words,
+        read.number,
+        read.decimal,
+        read.count,
+        read.flag,
+        read.limit,
+        read.timestamp,
+        read.minutes,
+        read.seconds,
+    ):
+        reader(value)
+
+
+@given(random_objects(wire.fields(NEWEST, "Node"), name=names))
+def test_any_node_with_a_name_is_read(raw: dict[str, Any]) -> None:
+    node = objects.node(raw)
+    assert node.name == raw["name"]
+    hash(node)
+    str(node.state)
+
+
+@given(random_objects(wire.fields(NEWEST, "JobInfo"), job_id=st.integers(0, 2**32)))
+def test_any_job_with_an_id_is_read(raw: dict[str, Any]) -> None:
+    job = objects.job(raw)
+    assert job.id == raw["job_id"]
+    hash(job)
+
+
+@given(random_objects(wire.fields(NEWEST, "PartitionInfo"), name=names))
+def test_any_partition_with_a_name_is_read(raw: dict[str, Any]) -> None:
+    assert objects.partition(raw).name == raw["name"]
+
+
+@given(random_objects(wire.fields(NEWEST, "StatsMsg")), random_objects(wire.fields(NEWEST, "ControllerPing")))
+def test_any_counters_and_any_ping_are_read(statistics: dict[str, Any], ping: dict[str, Any]) -> None:
+    service.diag(statistics)
+    service.ping(ping)
+
+
+@given(
+    random_objects(wire.fields(NEWEST, "ReservationInfo"), name=names),
+    random_objects(wire.fields(NEWEST, "License"), LicenseName=names),
+    random_objects(wire.fields(NEWEST, "NodeResourceLayout"), node=names),
+)
+def test_any_other_object_with_a_name_is_read(
+    reservation: dict[str, Any], license_: dict[str, Any], layout: dict[str, Any]
+) -> None:
+    resources.reservation(reservation)
+    resources.license_(license_)
+    resources.node_resources(layout)
+
+
+@pytest.mark.parametrize("raw", [{}, {"name": None}, {"name": ""}, {"name": []}])
+def test_a_node_without_a_name_is_not_passed_over(raw: dict[str, Any]) -> None:
+    with pytest.raises(objects.Nameless):
+        objects.node(raw)
+
+
+def test_unset_infinite_and_zero_are_three_things() -> None:
+    unset = {"set": False, "infinite": False, "number": 0}
+    infinite = {"set": False, "infinite": True, "number": 0}
+    zero = {"set": True, "infinite": False, "number": 0}
+    assert [read.limit(value) for value in (unset, infinite, zero)] == [None, INFINITE, 0]
+    assert [read.number(value) for value in (unset, infinite, zero)] == [None, None, 0]
+    assert [read.timestamp(value) for value in (unset, infinite, zero)] == [None, None, None]
+    assert read.minutes({"set": True, "infinite": False, "number": 5}) == timedelta(minutes=5)
+    assert read.timestamp(1_795_230_670) == datetime(2026, 11, 21, 3, 11, 10, tzinfo=UTC)
+
+
+def test_lists_may_be_texts_and_texts_may_be_lists() -> None:
+    assert read.words("a, b,") == read.words(["a", "b"]) == ("a", "b")
+    assert read.words(None) == read.words([None, 3, {}]) == ()
+    assert read.text(["a", "b"]) == "a,b"
+    assert read.text({"set": True, "infinite": False, "number": 7}) == "7"
+
+
+def test_an_unknown_base_word_is_kept_and_known_flags_are_not_taken_for_one() -> None:
+    assert NodeState.from_words(["HIBERNATING", "DRAIN"]) == NodeState("HIBERNATING", frozenset({"DRAIN"}))
+    assert NodeState.from_words(["DRAIN"]) == NodeState("UNKNOWN", frozenset({"DRAIN"}))
+    assert NodeState.from_words(["DRAIN", "NEW_FLAG", "IDLE"]).base == "IDLE"
+    assert "NEW_FLAG" in NodeState.from_words(["DRAIN", "NEW_FLAG", "IDLE"])
+    assert NodeState.from_words([]) == NodeState()
+
+
+@pytest.mark.parametrize(
+    ("words", "finished", "holds"),
+    [
+        (["PENDING"], False, False),
+        (["PENDING", "COMPLETING"], False, True),
+        (["RUNNING"], False, True),
+        (["RUNNING", "CONFIGURING"], False, True),
+        (["SUSPENDED"], False, True),
+        (["COMPLETED"], True, False),
+        (["COMPLETED", "COMPLETING"], False, True),
+        (["CANCELLED", "STAGE_OUT"], False, True),
+        (["SOMETHING_NEW"], False, True),
+    ],
+)
+def test_a_job_holds_its_nodes_until_nothing_of_it_is_left(words: list[str], finished: bool, holds: bool) -> None:
+    state = JobState.from_words(words)
+    assert (state.is_finished, state.holds_nodes) == (finished, holds)
+
+
+@pytest.mark.parametrize(
+    ("words", "drained"),
+    [
+        (["IDLE", "DRAIN"], True),
+        (["DOWN", "DRAIN"], True),
+        (["IDLE"], False),
+        (["ALLOCATED", "DRAIN"], False),
+        (["MIXED", "DRAIN"], False),
+        (["IDLE", "DRAIN", "COMPLETING"], False),
+        (["DRAIN", "MIXED", "IDLE"], False),
+    ],
+)
+def test_drained_is_drain_and_no_work_left(words: list[str], drained: bool) -> None:
+    assert objects.node({"name": "n", "state": words}).is_drained is drained
+
+
+def test_values_that_always_move_do_not_make_nodes_different() -> None:
+    raw = records()["node"]
+    moved = json.loads(json.dumps(raw)) | {"cpu_load": 4711, "last_busy": 1_800_000_000, "free_mem": 1}
+    assert objects.node(raw) == objects.node(moved)
+    assert objects.node(raw) != objects.node(raw | {"comment": "changed"})
+    assert objects.node(raw | {"cpu_load": 328}).cpu_load == 3.28
+
+
+def test_pings_of_old_parsers_are_understood() -> None:
+    up = service.ping({"hostname": "a", "pinged": "UP", "mode": "primary", "latency": 5})
+    down = service.ping({"hostname": "b", "pinged": "DOWN", "mode": "backup1"})
+    assert (up.responding, up.primary, up.latency_us) == (True, True, 5)
+    assert (down.responding, down.primary) == (False, False)
+    assert service.ping({"hostname": "c"}).primary is None

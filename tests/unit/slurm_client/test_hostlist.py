@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_client.hostlist import LIMIT, expand
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ()),
+        ("w-0", ("w-0",)),
+        ("w-[0-2]", ("w-0", "w-1", "w-2")),
+        ("w-[0-1,7],login", ("w-0", "w-1", "w-7", "login")),
+        ("n[08-11]", ("n08", "n09", "n10", "n11")),
+        ("r[1-2]n[0-1]", ("r1n0", "r1n1", "r2n0", "r2n1")),
+        ("a[1-2]-ib", ("a1-ib", "a2-ib")),
+    ],
+)
+def test_names_are_expanded_in_order(text: str, names: tuple[str, ...]) -> None:
+    assert expand(text) == names
+
+
+@pytest.mark.parametrize("text", ["w-[", "w-]", "w-[]", "w-[3-1]", "w-[a-b]", "w-[0-99999999999]", "w-[[0-1]]"])
+def test_what_is_no_host_list_is_one_name(text: str) -> None:
+    assert expand(text) == (text,)
+
+
+def test_a_product_beyond_the_limit_is_not_expanded() -> None:
+    text = "a[0-9999][0-9999][0-9999]"
+    assert expand(text) == (text,)
+    assert len(expand(f"a[1-{LIMIT}]")) == LIMIT
+
+
+@given(st.text(alphabet="abn0123456789[]-,. ", max_size=40))
+def test_any_text_is_expanded_without_an_error(text: str) -> None:
+    assert all(isinstance(name, str) for name in expand(text))
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=20, unique=True))
+def test_single_numbers_and_ranges_say_the_same(numbers: list[int]) -> None:
+    listed = ",".join(str(number) for number in numbers)
+    assert expand(f"node[{listed}]") == tuple(f"node{number}" for number in numbers)

@@ -44,7 +44,7 @@ class Installation:
             "--create-namespace",
             f"--set=replicas={self.replicas}",
             # A new image under the same tag is a new Deployment revision.
-            f"--set=podAnnotations.image={archives[0].parent.name}",
+            f"--set-string=podAnnotations.image={archives[0].parent.name}",
             "--wait",
             "--timeout=120s",
         )

@@ -176,13 +176,20 @@ async def run(settings: Settings) -> None:
             supervisor.start(f"cache {cache.resource}", cache.run())
         supervisor.start("freeze caches", _freeze(caches))
         for controller in controllers:
-            supervisor.start(controller.name, controller.run())
+            supervisor.start(controller.name, _until_cancelled(controller))
         # kopf comes last: when it ends it cancels every task that is younger than itself.
         kopf_ready = asyncio.Event()
         health.add_readiness("kopf", kopf_ready)
         supervisor.start(
             "kopf",
-            front.run(connection, caches.mirrors, namespaces=settings.namespaces, stop=stop, ready=kopf_ready),
+            front.run(
+                connection,
+                caches.mirrors,
+                identity=settings.identity,
+                namespaces=settings.namespaces,
+                stop=stop,
+                ready=kopf_ready,
+            ),
         )
         await _until_signalled(supervisor, kopf_ready)
         logger.info("ending: finishing what is under way")
@@ -301,6 +308,12 @@ async def _until_signalled(supervisor: Supervisor, kopf_ready: asyncio.Event) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     await supervisor.wait(ended)
+
+
+async def _until_cancelled(controller: Controller[Key]) -> None:
+    """Run a controller; its workers end when the process is asked to, and that is no crash."""
+    await controller.run()
+    await asyncio.Event().wait()
 
 
 async def _tell_leadership(leading: asyncio.Event, metrics: Metrics) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import kopf
 
@@ -62,6 +62,7 @@ async def run(
     connection: Connection,
     mirrors: Sequence[Mirror],
     *,
+    identity: str,
     namespaces: Sequence[str],
     stop: asyncio.Event,
     ready: asyncio.Event,
@@ -70,6 +71,8 @@ async def run(
 
     Parameters
     ----------
+    identity
+        This process; kopf would ask for a user name, and there is none in a container.
     namespaces
         Namespaces to watch; none means all.
     ready
@@ -85,6 +88,7 @@ async def run(
         registry=registry(connection, mirrors),
         settings=settings(),
         standalone=True,
+        identity=cast("Any", identity),
         stop_flag=stop,
         ready_flag=ready,
         **({"namespaces": list(namespaces)} if namespaces else {"clusterwide": True}),

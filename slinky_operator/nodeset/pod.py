@@ -33,6 +33,7 @@ GRACE_SECONDS: Final = 30
 COMPONENT: Final = "worker"
 CONF_FOLDER: Final = naming.CONF_FOLDER
 KEY_VOLUME: Final = "slurm-key"
+RUN_VOLUME: Final = "run"
 SPOOL_VOLUME: Final = "slurm-spool"
 
 _OWN_ARGUMENTS: Final = frozenset({"-N", "--instance-id", "--extra"})
@@ -181,9 +182,13 @@ def _spec(nodeset: NodeSet, cluster: Cluster, name: str, defaults: Defaults) -> 
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"], "add": list(CAPABILITIES)},
         },
-        "volumeMounts": [{"name": SPOOL_VOLUME, "mountPath": naming.SPOOL_FOLDER}],
+        "volumeMounts": [
+            {"name": SPOOL_VOLUME, "mountPath": naming.SPOOL_FOLDER},
+            # An image made for other daemons too may have a /run/slurm of the user slurm, which slurmd refuses.
+            {"name": RUN_VOLUME, "mountPath": naming.RUN_FOLDER},
+        ],
     }
-    volumes: list[dict[str, Any]] = [{"name": SPOOL_VOLUME, "emptyDir": {}}]
+    volumes: list[dict[str, Any]] = [{"name": SPOOL_VOLUME, "emptyDir": {}}, {"name": RUN_VOLUME, "emptyDir": {}}]
     key = naming.slurm_key(cluster)
     if key is not None:
         container["volumeMounts"].append({"name": KEY_VOLUME, "mountPath": CONF_FOLDER, "readOnly": True})

@@ -1,7 +1,8 @@
 """What end-to-end tests share: one local Kubernetes for the whole run, named apart from the developer's own.
 
 It is ended at the end of the run. A cluster that an earlier run left behind (killed in the middle) is replaced: its
-state is unknown.
+state is unknown. With ``--cluster=NAME`` the run uses a cluster of yours instead, brings it up if need be, and leaves
+it up: the quick way while writing tests.
 """
 
 from __future__ import annotations
@@ -16,18 +17,25 @@ from hack.localkube.kubectl import Kubectl
 from hack.localkube.progress import say
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cluster", metavar="NAME", help="use this local cluster and leave it up")
+
+
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A local Kubernetes with two Nodes and all our images."""
-    instance = Cluster("e2e")
-    instance.down(quiet=True)
+    kept = request.config.getoption("--cluster")
+    instance = Cluster(kept or "e2e")
+    if not kept:
+        instance.down(quiet=True)
     instance.up(nodes=2)
     try:
         archives = images.ensure(["slurm-26.05", "slurm-24.11"], say)
         instance.load_images([archive for group in archives.values() for archive in group])
         yield instance
     finally:
-        instance.down()
+        if not kept:
+            instance.down()
 
 
 @pytest.fixture(scope="session")

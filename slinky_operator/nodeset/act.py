@@ -26,15 +26,14 @@ from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
     CreatePods,
-    DeleteGuard,
     DeleteIdlePods,
     DeletePods,
     DeleteRecords,
     Drain,
     EnsureGuard,
+    LetGo,
     MarkDown,
     MarkRegistered,
-    RemoveFinalizer,
     Undrain,
 )
 from slinky_operator.nodeset.facts import Pod
@@ -68,6 +67,8 @@ class Outcome:
     """Why Slurm could not be asked or told."""
     errors: list[Exception] = field(default_factory=list)
     """What is to be tried again."""
+    told_slurm: bool = False
+    """Whether anything was, or may have been, written to Slurm that its cache does not show yet."""
     acted: bool = False
     """Whether anything was written that the next pass must look at."""
 
@@ -113,6 +114,8 @@ class Actor:
     recorder: Recorder
     now: Callable[[], datetime]
     outcome: Outcome = field(default_factory=Outcome)
+    unseen: bool = False
+    """Whether the action under way has written to Slurm what its cache does not show yet."""
 
     async def carry_out(self, actions: Iterable[Action]) -> Outcome:
         """Carry out actions in order; what fails does not keep the others from being done."""
@@ -125,21 +128,22 @@ class Actor:
                 self.outcome.slurm_error = error
             except kube_errors.KubeError as error:
                 self.outcome.errors.append(error)
-                if isinstance(action, AddFinalizer | EnsureGuard | DeleteGuard | RemoveFinalizer):
+                if isinstance(action, AddFinalizer | EnsureGuard | LetGo):
                     # What follows builds on these.
                     break
+            finally:
+                self.outcome.told_slurm |= self.unseen
+                self.unseen = False
         return self.outcome
 
     async def _one(self, action: Action) -> None:  # noqa: C901, PLR0912 - one line for each kind
         match action:
             case AddFinalizer():
                 await self._set_finalizers(add=True)
-            case RemoveFinalizer():
-                await self._set_finalizers(add=False)
             case EnsureGuard():
                 await self._ensure_guard()
-            case DeleteGuard():
-                await self._delete_guard()
+            case LetGo():
+                await self._let_go()
             case MarkRegistered():
                 await self._mark_registered(action.pods)
             case Undrain():
@@ -171,6 +175,7 @@ class Actor:
         slurm = self._reach()
         wanted = drain.to_drain(names, await asking.nodes(slurm, names), self.owner)
         if wanted:
+            self.unseen = True
             await slurm.client.drain_nodes(wanted, reason)
             self.recorder.normal(self.obj, "Draining", f"drained in Slurm: {_listed(wanted)} ({reason})")
         self.outcome.acted = True
@@ -180,6 +185,7 @@ class Actor:
         slurm = self._reach()
         wanted = drain.to_undrain(names, await asking.nodes(slurm, names), self.owner)
         if wanted:
+            self.unseen = True
             await slurm.client.undrain_nodes(wanted)
             self.recorder.normal(self.obj, "Undrained", f"given back to Slurm: {_listed(wanted)}")
         self.outcome.acted = True
@@ -187,7 +193,9 @@ class Actor:
 
     async def _mark_down(self, names: Sequence[str]) -> None:
         slurm = self._reach()
-        plain, foreign = records.to_down(names, await asking.nodes(slurm, names), self.owner)
+        standing = await self._standing(names)
+        plain, foreign = records.to_down(names, await asking.nodes(slurm, names), standing, self.owner)
+        self.unseen = True
         if plain:
             reason = f"{drain.PREFIX}pod has ended ({self.owner})"
             await slurm.client.update_nodes(plain, state="DOWN", reason=reason)
@@ -203,8 +211,10 @@ class Actor:
 
     async def _delete_records(self, names: Sequence[str]) -> None:
         slurm = self._reach()
+        standing = await self._standing(names)
         answer = await asking.everything(slurm, names)
-        wanted = records.to_delete(names, answer.nodes, answer.jobs, await self._standing(names), self.owner)
+        wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, self.owner)
+        self.unseen = True
         results = await _side_by_side(slurm.client.delete_node(name) for name in wanted)
         for name, result in zip(wanted, results, strict=True):
             if isinstance(result, slurm_errors.NotFound):
@@ -222,6 +232,7 @@ class Actor:
         """Bring the cache up to date, so that the next pass does not repeat this one."""
         if len(names) <= asking.SINGLY:
             await slurm.refresh(names)
+            self.unseen = False
         else:
             # One question for all; what has changed comes as node events.
             slurm.hurry()
@@ -361,9 +372,9 @@ class Actor:
             results = await _side_by_side(self.kube.get(PODS, name, namespace) for name in names)
             found = []
             for result in results:
-                if isinstance(result, dict):
+                if not isinstance(result, BaseException):
                     found.append(result)
-                elif isinstance(result, BaseException) and not isinstance(result, kube_errors.NotFound):
+                elif not isinstance(result, kube_errors.NotFound):
                     raise result
         alive = [obj for obj in found if facts.read(obj, self.nodeset.name).slurmd is not facts.Slurmd.ENDED]
         return frozenset(obj["metadata"]["name"] for obj in alive)
@@ -390,6 +401,16 @@ class Actor:
         except kube_errors.AlreadyExists:
             obj = await self.kube.get(CONFIGMAPS, guard.name(self.nodeset), self.nodeset.namespace)
         self.guards[self.nodeset.uid] = obj["metadata"]["uid"]
+
+    async def _let_go(self) -> None:
+        """The end, after a look past the cache: a pod whose creation was never answered may not be in it yet."""
+        selector = f"{labels.LABEL_NODESET_UID}={self.nodeset.uid}"
+        left = (await self.kube.list(PODS, self.nodeset.namespace, label_selector=selector)).items
+        if left:
+            self.outcome.kept.append(f"pod {left[0]['metadata']['name']} is still there")
+            return
+        await self._delete_guard()
+        await self._set_finalizers(add=False)
 
     async def _delete_guard(self) -> None:
         name, namespace = guard.name(self.nodeset), self.nodeset.namespace

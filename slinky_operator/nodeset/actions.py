@@ -77,13 +77,8 @@ class CreatePods:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGuard:
-    """Delete the second owner; no pod is left."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveFinalizer:
-    """Let the NodeSet go; the last action of its life."""
+class LetGo:
+    """Delete the guard and take the finalizer off, unless the API server still has a pod; the NodeSet's last action."""
 
 
 Action = (
@@ -97,6 +92,5 @@ Action = (
     | DeleteIdlePods
     | DeleteRecords
     | CreatePods
-    | DeleteGuard
-    | RemoveFinalizer
+    | LetGo
 )

@@ -1,9 +1,8 @@
 """The NodeSet controller: strings observe, plan, act and status together, and says what wakes it.
 
-It keeps three things between passes, all by uid of the NodeSet and all of them dispensable: writes the pod cache has
-yet to show (`Expectations`), guards known to exist, and the names of nodes whose pods a kubelet has declared ended. After
-a restart the first are settled by the first list, the second are looked up, and for the third Slurm's own timeout
-takes over.
+What it keeps between passes is kept by uid of the NodeSet, and dispensable: writes that the caches have yet to show,
+guards known to exist, and the names of nodes whose pods a kubelet has declared ended. After a restart the caches start
+from a fresh list, guards are looked up, and for the ended pods Slurm's own timeout takes over.
 """
 
 from __future__ import annotations
@@ -25,13 +24,14 @@ from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Indexer, Key, Store
 from slinky_operator.nodeset import asking, facts, identity, status
 from slinky_operator.nodeset.act import Actor, Outcome
-from slinky_operator.nodeset.actions import RemoveFinalizer
-from slinky_operator.nodeset.observe import POD_INDEX, Observer, blinded, with_jobs
+from slinky_operator.nodeset.actions import LetGo
+from slinky_operator.nodeset.observe import OLDEST_PICTURE, POD_INDEX, Observer, blinded, with_jobs
 from slinky_operator.nodeset.plan import LATER, Plan, plan
 from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm, SlurmByCluster
 from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.runtime.controller import Result
+from slinky_operator.slurm.clients import ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Node
 
@@ -72,7 +72,8 @@ class _Memory:
     """What is remembered of one NodeSet."""
 
     ended: set[str] = field(default_factory=set)
-    refusals: tuple[str, ...] = ()
+    told_slurm_at: float | None = None
+    """Clock of the last write to Slurm that its cache may not show; until it does, nothing is counted."""
 
 
 class NodeSetController:
@@ -116,6 +117,7 @@ class NodeSetController:
         self._recorder = recorder
         self._defaults = defaults
         self._now = now
+        self._clock = clock
         self._observer = Observer(clusters, pods, slurm, clock=clock, max_startup=max_startup)
         self.expectations = Expectations(pods, clock=clock)
         """Add `expectations.observe` as the first handler of the pod informer."""
@@ -212,15 +214,19 @@ class NodeSetController:
             return Result(self.expectations.expires_in(uid))
         memory = self._memory.setdefault(uid, _Memory())
         cluster = self._observer.cluster(nodeset)
+        slurm = self._observer.slurm(cluster)
+        if self._must_wait_for_slurm(memory, slurm):
+            return Result(AT_ONCE * 4)
         snapshot = self._observer.observe(
             nodeset,
             cluster_gone=cluster is None and await self._is_gone(nodeset),
             ended=frozenset(memory.ended),
             guarded=uid in self._guards,
         )
-        slurm = self._observer.slurm(cluster)
         snapshot, planned = await self._plan(snapshot, slurm)
         outcome = await self._actor(nodeset, obj, cluster, slurm, snapshot).carry_out(planned.actions)
+        if outcome.told_slurm:
+            memory.told_slurm_at = self._clock()
         if outcome.slurm_error is not None:
             snapshot = blinded(snapshot, asking.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         if not _lets_go(planned, outcome):
@@ -240,6 +246,19 @@ class NodeSetController:
                 snapshot = blinded(snapshot, asking.reason_of(error), str(error))
             made = plan(snapshot, self._now())
         return snapshot, made
+
+    def _must_wait_for_slurm(self, memory: _Memory, slurm: Slurm | None) -> bool:
+        """Whether a write of ours may be missing in the picture of a Slurm that can be asked.
+
+        A count made too early would drain one node more for the same purpose.
+        """
+        if memory.told_slurm_at is None or slurm is None or slurm.contact.state is not ContactState.READY:
+            return False
+        if slurm.nodes_at is not None and slurm.nodes_at > memory.told_slurm_at:
+            memory.told_slurm_at = None
+            return False
+        slurm.hurry()
+        return self._clock() - memory.told_slurm_at < OLDEST_PICTURE
 
     def _actor(
         self, nodeset: NodeSet, obj: Object, cluster: Cluster | None, slurm: Slurm | None, snapshot: Snapshot
@@ -308,7 +327,7 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
 
 def _lets_go(planned: Plan, outcome: Outcome) -> bool:
     """Whether the NodeSet has been released: it may be gone, and there is nothing to tell."""
-    return any(isinstance(action, RemoveFinalizer) for action in planned.actions) and not outcome.errors
+    return any(isinstance(action, LetGo) for action in planned.actions) and not outcome.errors and not outcome.kept
 
 
 def _relevant(cluster: Mapping[str, Any]) -> tuple[Any, ...]:

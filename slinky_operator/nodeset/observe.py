@@ -73,7 +73,6 @@ class Observer:
         cluster_gone: bool = False,
         ended: frozenset[str] = frozenset(),
         guarded: bool = False,
-        refusals: tuple[str, ...] = (),
     ) -> Snapshot:
         """Take a snapshot of a NodeSet.
 
@@ -87,8 +86,6 @@ class Observer:
             Names whose last pod had ended for certain when it went.
         guarded
             Whether the guard is known to exist.
-        refusals
-            What was refused in the last pass.
         """
         cluster = self.cluster(nodeset)
         problems = tuple(map(str, pod.check(nodeset, cluster))) if cluster is not None else ()
@@ -104,7 +101,6 @@ class Observer:
             ended=ended,
             guarded=guarded,
             max_startup=self._max_startup,
-            refusals=refusals,
         )
 
     def _slurm_facts(self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[facts.Pod, ...]) -> SlurmFacts:
@@ -124,7 +120,7 @@ class Observer:
         nodes: dict[str, Node] = {
             name: node
             for name, node in slurm.nodes.items()
-            if name in names or node.extra == owner or ordinals.ordinal(nodeset.name, name) is not None
+            if name in names or identity.is_tagged(node, owner) or ordinals.ordinal(nodeset.name, name) is not None
         }
         return SlurmFacts(readable=True, nodes=nodes)
 

@@ -22,15 +22,14 @@ from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
     CreatePods,
-    DeleteGuard,
     DeleteIdlePods,
     DeletePods,
     DeleteRecords,
     Drain,
     EnsureGuard,
+    LetGo,
     MarkDown,
     MarkRegistered,
-    RemoveFinalizer,
     Undrain,
 )
 from slinky_operator.nodeset.drain import Cause
@@ -125,7 +124,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
         if create:
             actions += [*([] if snapshot.guarded else [EnsureGuard()]), CreatePods(create)]
     if nodeset.deleting and not snapshot.pods and not settling.down:
-        actions += [DeleteGuard(), RemoveFinalizer()]
+        actions.append(LetGo())
     assessment = Assessment(
         desired, states, causes, tuple(pod.name for pod in chosen), blocked, (*settling.busy, *settling.down), skip
     )
@@ -162,6 +161,9 @@ def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, or
     if desired is not None and len(live) > desired:
         return True
     if any(not drain.is_foreign(node) or drain.is_busy(node) for node in orphans):
+        return True
+    if orphans and desired is not None and len(live) < desired:
+        # One of their names may be used again; a suspended job on it does not show in the node's state.
         return True
     for pod in live:
         node = snapshot.slurm.nodes.get(pod.name)
@@ -254,7 +256,8 @@ def _deletions_without_slurm(
         for pod in live
         if causes.get(pod.name, frozenset()) & drain.REMOVAL
         and podstate.is_free_blindly(pod)
-        and pod.name not in snapshot.slurm.nodes
+        # Where a kubelet has the pod and Slurm can be asked, it is.
+        and not (snapshot.slurm.readable and pod.bound)
     )
     return [DeleteIdlePods((*ended, *never))] if ended or never else []
 
@@ -280,7 +283,7 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
             undrain.append(pod.name)
         if node is not None and why and not node.is_drain:
             wanted.setdefault(why, []).append(pod.name)
-        elif why & drain.REMOVAL and not (node is None and podstate.is_free_blindly(pod)):
+        elif why & drain.REMOVAL and pod.bound:
             held = jobs.get(pod.name, ())
             if podstate.why_kept(pod, node, held, snapshot.owner, now) is None:
                 delete.append(pod)

@@ -82,16 +82,19 @@ def to_delete(
     return found
 
 
-def to_down(wanted: Iterable[str], fresh: Mapping[str, Node | None], owner: str) -> tuple[list[str], list[str]]:
+def to_down(
+    wanted: Iterable[str], fresh: Mapping[str, Node | None], standing: Collection[str], owner: str
+) -> tuple[list[str], list[str]]:
     """Of the nodes to be marked down, those that still are to: without and with somebody else's drain.
 
-    The latter must be written without a reason, which leaves theirs in place (measured).
+    The latter must be written without a reason, which leaves theirs in place (measured). `standing` are the names under
+    which the API server has a living pod, just now.
     """
     plain: list[str] = []
     foreign: list[str] = []
     for name in wanted:
         node = fresh.get(name)
-        if node is None or node.is_down or not identity.is_tagged(node, owner):
+        if node is None or name in standing or node.is_down or not identity.is_tagged(node, owner):
             continue
         (foreign if drain.is_foreign(node) else plain).append(name)
     return plain, foreign

@@ -11,6 +11,7 @@ from math import ceil
 
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.facts import Pod, Slurmd
+from slinky_operator.nodeset.victims import Rank
 
 
 def budget(nodeset: NodeSet, desired: int) -> int:
@@ -35,7 +36,7 @@ def choose(
     unavailable: int,
     begun: Collection[str],
     available: Callable[[Pod], bool],
-    rank: Callable[[Pod], object],
+    rank: Callable[[Pod], Rank],
 ) -> frozenset[str]:
     """Names of the pods to be replaced now.
 
@@ -57,16 +58,20 @@ def choose(
     chosen: set[str] = set()
     waiting: list[Pod] = []
     for pod in outdated:
-        if pod.name in begun or (not pod.registered and pod.slurmd is Slurmd.NEVER):
+        if not pod.registered and pod.slurmd is Slurmd.NEVER:
             # One that never ran is missing already: replacing it takes nothing from the budget.
             chosen.add(pod.name)
         else:
             waiting.append(pod)
+    # A budget that has become smaller gives back what was begun beyond it.
+    going_on = sorted((pod for pod in waiting if pod.name in begun), key=rank)[:allowed]
+    chosen.update(pod.name for pod in going_on)
+    waiting = [pod for pod in waiting if pod.name not in begun]
     room = max(0, allowed - unavailable)
     # Those that do not serve are counted as missing already, but may come back: they go one for one, like the others.
     waiting.sort(key=lambda pod: (available(pod), rank(pod)))
     broken = [pod for pod in waiting if not available(pod)]
-    within = max(0, allowed - len(chosen & set(begun)))
+    within = allowed - len(going_on)
     chosen.update(pod.name for pod in broken[:within])
     healthy = [pod for pod in waiting if available(pod)]
     chosen.update(pod.name for pod in healthy[:room])

@@ -75,8 +75,6 @@ class Snapshot:
     """Whether the guard exists."""
     max_startup: int = 1
     """How many pods may be starting at a time, where the spec does not say."""
-    refusals: tuple[str, ...] = ()
-    """What the API server or Slurm refused when it was last tried."""
 
     @property
     def owner(self) -> str:

@@ -183,6 +183,8 @@ def job(value: Job, version: str) -> dict[str, Any]:
         "standard_error": value.standard_error,
         "wckey": value.wckey,
     }
+    if version == "v0.0.40":
+        record["job_resources"] = {"nodes": value.node_list, "allocated_cpus": value.cpus or 0}
     return _kept(record, version, "JobInfo")
 
 
@@ -230,6 +232,7 @@ def partition(value: Partition, nodes: list[Node], version: str) -> dict[str, An
     record["groups"]["allowed"] = value.allowed_groups
     if version < "v0.0.45":
         record["cpus"]["task_binding"] = 0
+        del record["partition"]["exclusive"], record["partition"]["oversubscribe"]
     return _kept(record, version, "PartitionInfo")
 
 
@@ -252,6 +255,8 @@ def statistics(now: datetime, counts: dict[str, int], version: str) -> dict[str,
     if version == "v0.0.40":
         for entry in (*record["rpcs_by_message_type"], *record["rpcs_by_user"]):
             entry["average_time"] = entry["average_time"]["number"]
+            for key in ("queued", "dropped", "cycle_last", "cycle_max"):
+                entry.pop(key, None)
     return _kept(record, version, "StatsMsg")
 
 

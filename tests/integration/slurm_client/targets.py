@@ -12,6 +12,8 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from slurm_client import MintedToken, SlurmClient
 from slurm_client.testing import FakeSlurmrestd
 
@@ -64,19 +66,23 @@ class RealTarget(Target):
         self.key = host.jwt_key
         self.release = release
 
+    @override
     async def add_node(self, *, instance_id: str = "", extra: str = "") -> str:
         name = self.name()
         await asyncio.to_thread(self.host.add_node, name, instance_id=instance_id, extra=extra)
         return name
 
+    @override
     async def remove_node(self, name: str) -> None:
         await asyncio.to_thread(self.host.stop, name)
 
+    @override
     async def start_job(self, node: str) -> int:
         job_id = await asyncio.to_thread(self.host.sbatch, "sleep 600", "-w", node, "--exclusive")
         await until(lambda: _is(self.host.job_state, job_id, "RUNNING"))
         return job_id
 
+    @override
     async def suspend_job(self, job_id: int) -> None:
         await asyncio.to_thread(self.host.run, "scontrol", "suspend", str(job_id))
 
@@ -95,17 +101,21 @@ class FakeTarget(Target):
         self.key = fake.key
         self.release = fake.world.release
 
+    @override
     async def add_node(self, *, instance_id: str = "", extra: str = "") -> str:
         name = self.name()
         self.fake.add_node(name, instance_id=instance_id, extra=extra, memory=256)
         return name
 
+    @override
     async def remove_node(self, name: str) -> None:
         """The record stays, and nothing else is seen of a slurmd that is gone."""
 
+    @override
     async def start_job(self, node: str) -> int:
         return int(self.fake.add_job(nodes=[node]).id)
 
+    @override
     async def suspend_job(self, job_id: int) -> None:
         self.fake.set_job_state(job_id, "SUSPENDED")
 

@@ -43,14 +43,22 @@ async def client(fake: FakeSlurmrestd, **options: Any) -> AsyncIterator[SlurmCli
         yield slurm
 
 
+def circuit_of(slurm: SlurmClient) -> str:
+    return slurm.circuit.name
+
+
+def parser_of(slurm: SlurmClient) -> str | None:
+    return slurm.api_version
+
+
 # negotiation
 
 
 async def test_negotiation_asks_from_the_newest_downwards_once() -> None:
     async with FakeSlurmrestd(release="24.11.5") as fake, client(fake) as slurm:
-        assert slurm.api_version is None
+        assert parser_of(slurm) is None
         await asyncio.gather(*(slurm.nodes() for _ in range(5)))
-        assert slurm.api_version == "v0.0.42"
+        assert parser_of(slurm) == "v0.0.42"
         assert len([request for request in fake.requests if request.path.endswith("/ping/")]) == 4
 
 
@@ -243,6 +251,8 @@ async def test_a_server_that_never_answers_is_given_up_in_time(fake: FakeSlurmre
 
 
 async def test_a_server_that_drips_is_given_up_in_time() -> None:
+    ended = asyncio.Event()
+
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
@@ -253,12 +263,14 @@ async def test_a_server_that_drips_is_given_up_in_time() -> None:
                 await asyncio.sleep(0.01)
         except ConnectionError:
             writer.close()
+            ended.set()
 
     server = await asyncio.start_server(drip, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with SlurmClient(f"http://127.0.0.1:{port}", "token", timeout=0.3) as slurm:
         with pytest.raises(errors.Timeout):
             await slurm.connect()
+    await asyncio.wait_for(ended.wait(), 20)
     server.close()
     await server.wait_closed()
 
@@ -282,17 +294,19 @@ async def test_the_circuit_opens_and_closes_again(fake: FakeSlurmrestd) -> None:
         for _ in range(2):
             with pytest.raises(errors.ControllerDown):
                 await slurm.nodes()
-        assert slurm.circuit.name == "open"
+        assert circuit_of(slurm) == "open"
         assert isinstance(slurm.circuit.error, errors.ControllerDown)
         sent = len(fake.requests)
         with pytest.raises(errors.CircuitOpen):
             await slurm.nodes()
         assert len(fake.requests) == sent
         fake.faults.clear()
-        while slurm.circuit.name == "open":
+        for _ in range(1000):
+            if circuit_of(slurm) == "half-open":
+                break
             await asyncio.sleep(0.01)
         await slurm.nodes()
-        assert slurm.circuit.name == "closed"
+        assert circuit_of(slurm) == "closed"
 
 
 async def test_refusals_do_not_open_the_circuit(fake: FakeSlurmrestd) -> None:
@@ -317,7 +331,7 @@ async def test_requests_at_the_same_time_are_bounded(fake: FakeSlurmrestd) -> No
         finally:
             at_once -= 1
 
-    fake._answer = counted  # type: ignore[method-assign]
+    fake._answer = counted  # type: ignore[method-assign, assignment]
     async with client(fake, max_concurrency=3) as slurm:
         await asyncio.gather(*(slurm.node(f"w-{number % 3}") for number in range(30)))
     assert most == 3

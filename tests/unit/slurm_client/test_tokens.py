@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -90,9 +91,8 @@ async def test_a_minted_token_is_renewed_at_half_of_its_life() -> None:
 async def test_renewals_are_spread() -> None:
     for jitter, renewed_at in ((0.0, 0.45), (0.999, 0.5499)):
         now = [1_800_000_000.0]
-        provider = MintedToken(
-            KEY, lifetime=timedelta(seconds=1000), clock=lambda now=now: now[0], jitter=lambda jitter=jitter: jitter
-        )
+        clock, draw = functools.partial(now.__getitem__, 0), functools.partial(float, jitter)
+        provider = MintedToken(KEY, lifetime=timedelta(seconds=1000), clock=clock, jitter=draw)
         first = await provider.token()
         now[0] += 1000 * renewed_at - 1
         assert await provider.token() == first

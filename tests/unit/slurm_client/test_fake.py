@@ -1,0 +1,70 @@
+"""The fake's answers have the shape the data parsers promise; that they mean the same is shown by the conformance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from slurm_client import wire
+from slurm_client.testing import FakeSlurmrestd
+from tests.unit.slurm_client.spec import complaints_about_answer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+HEADERS = {"X-SLURM-USER-TOKEN": "token"}
+CASES = [("24.11.5", version) for version in wire.PARSERS[:3]] + [("26.05.5", version) for version in wire.PARSERS[2:]]
+
+
+@pytest.fixture(params=CASES, ids=["-".join(case) for case in CASES])
+async def server(request: pytest.FixtureRequest) -> AsyncIterator[tuple[FakeSlurmrestd, str]]:
+    release, version = request.param
+    async with FakeSlurmrestd(release=release) as fake:
+        fake.add_node("w-0", cpus=2)
+        fake.add_node("w-1", state="DOWN+DRAIN", reason="r")
+        fake.add_job(nodes=["w-0"])
+        fake.add_job(state="FAILED")
+        fake.world.add_license("matlab", 3)
+        yield fake, version
+
+
+async def get(fake: FakeSlurmrestd, version: str, path: str) -> Any:
+    async with httpx.AsyncClient(trust_env=False, headers=HEADERS) as http:
+        response = await http.get(f"{fake.url}/slurm/{version}{path}")
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def test_every_answer_fits_the_specification(server: tuple[FakeSlurmrestd, str]) -> None:
+    fake, version = server
+    for endpoint in wire.endpoints(version):
+        if endpoint.method != "GET" or endpoint.operation in {"get_reservation", "get_job_requeue"}:
+            continue
+        if endpoint.operation == "get_jobs_state":
+            continue  # the specification is wrong about it: real answers are {job_id: text, state: words}
+        path = endpoint.path.format(node_name="w-0", job_id=1, partition_name="all")
+        body = await get(fake, version, path)
+        if endpoint.operation == "get_conf":
+            body["slurm_conf"] = {}
+        assert not complaints_about_answer(version, endpoint.operation, body), endpoint.operation
+
+
+async def test_records_have_all_the_keys_of_the_parser(server: tuple[FakeSlurmrestd, str]) -> None:
+    fake, version = server
+    for path, key, model in (
+        ("/nodes/", "nodes", "Node"),
+        ("/jobs/", "jobs", "JobInfo"),
+        ("/partitions/", "partitions", "PartitionInfo"),
+    ):
+        body = await get(fake, version, path)
+        assert set(body[key][0]) == wire.fields(version, model)
+
+
+async def test_pretty_answers_are_the_same() -> None:
+    async with FakeSlurmrestd() as plain, FakeSlurmrestd(pretty=True) as pretty:
+        for fake in (plain, pretty):
+            fake.world._clock = lambda: 1_800_000_000.0
+            fake.add_node("w-0")
+        assert await get(plain, "v0.0.45", "/nodes/") == await get(pretty, "v0.0.45", "/nodes/")

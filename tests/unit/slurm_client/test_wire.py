@@ -1,0 +1,206 @@
+"""What the decoders and encoders believe about the data parsers, against the parsers' own specifications."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typing_extensions import override
+
+from hack.generate_slurm_client.__main__ import main
+from slurm_client import encode, errors, wire
+from slurm_client.decode import objects, resources, service
+from slurm_client.models import INFINITE, JobSpec, JobState, NodeState, PartitionState, ReservationSpec
+from tests.unit.slurm_client.spec import complaints_about_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Recorder(dict[str, Any]):
+    """Remembers which keys were asked for."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.asked: set[str] = set()
+
+    @override
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return super().get(key, default)
+
+
+NOT_IN_OLD_PARSERS = {
+    "Node": {"topology": "v0.0.43"},
+    "JobInfo": {},
+    "PartitionInfo": {"flags": "v0.0.45"},
+    "ReservationInfo": {},
+    "License": {"Nodes": "v0.0.44"},
+    "NodeResourceLayout": {},
+    "StatsMsg": {"bf_cycle_max": "v0.0.41"},
+    "ControllerPing": {"mode": "", "pinged": ""},
+}
+"""Keys a decoder asks for although not every parser has them: the first that has."""
+
+
+@pytest.mark.parametrize(
+    ("model", "decode", "certain"),
+    [
+        ("Node", objects.node, {"name": "n"}),
+        ("JobInfo", objects.job, {"job_id": 1}),
+        ("PartitionInfo", objects.partition, {"name": "p"}),
+        ("ReservationInfo", resources.reservation, {"name": "r"}),
+        ("License", resources.license_, {"LicenseName": "l"}),
+        ("NodeResourceLayout", resources.node_resources, {"node": "n"}),
+        ("StatsMsg", service.diag, {}),
+        ("ControllerPing", service.ping, {}),
+    ],
+)
+def test_decoders_ask_for_keys_that_parsers_have(
+    model: str, decode: Callable[[Any], Any], certain: dict[str, Any]
+) -> None:
+    raw = Recorder(certain)
+    decode(raw)
+    assert raw.asked
+    for version in wire.PARSERS:
+        known = wire.fields(version, model)
+        if not known:
+            continue
+        missing = {key for key in raw.asked - known if version >= NOT_IN_OLD_PARSERS[model].get(key, version)}
+        missing -= {key for key, since in NOT_IN_OLD_PARSERS[model].items() if not since}
+        assert not missing, f"{version} has no {sorted(missing)} in {model}"
+
+
+def words(version: str, *places: str) -> set[str]:
+    known = import_module(f"slurm_client.wire.{version.replace('.', '_')}.models").WORDS
+    return {word for place in places for word in known.get(place, ())}
+
+
+@pytest.mark.parametrize("version", wire.PARSERS)
+def test_all_state_words_of_the_parsers_are_known(version: str) -> None:
+    node = words(version, "NodeStateItem", "NodeStatesItem")
+    job = words(version, "JobInfoJobStateItem", "JobStateItem")
+    partition = words(version, "PartitionInfoPartitionStateItem", "PartitionStatesItem")
+    assert node
+    assert job
+    assert partition
+    assert node <= NodeState.BASES | NodeState.FLAGS
+    assert job <= JobState.BASES | JobState.FLAGS
+    assert partition <= PartitionState.BASES
+
+
+def test_the_generated_modules_are_what_the_specifications_give() -> None:
+    assert main(["check"]) == 0
+
+
+def test_operations_that_only_some_parsers_have_are_refused_with_their_names() -> None:
+    assert wire.endpoint("v0.0.45", "get_conf").path == "/conf"
+    with pytest.raises(errors.NotSupported) as refused:
+        wire.endpoint("v0.0.44", "get_conf")
+    assert refused.value.available_in == ("v0.0.45",)
+
+
+def test_gets_that_change_something_are_not_safe() -> None:
+    safe = {each.operation for each in wire.endpoints("v0.0.45") if each.is_safe}
+    assert {"get_nodes", "get_ping", "get_conf"} <= safe
+    assert safe.isdisjoint({"get_reconfigure", "get_job_requeue", "post_node", "delete_node"})
+
+
+EVERYTHING = JobSpec(
+    script="#!/bin/sh\ntrue\n",
+    name="n",
+    partition="p",
+    account="a",
+    qos="q",
+    reservation="r",
+    nodes="1-2",
+    tasks=2,
+    tasks_per_node=1,
+    cpus_per_task=1,
+    memory_per_node_mib=512,
+    memory_per_cpu_mib=256,
+    tres_per_node="gres/gpu:1",
+    constraints="c",
+    required_nodes=["w-0"],
+    excluded_nodes=["w-1"],
+    licenses="l",
+    time_limit=timedelta(seconds=61),
+    begin_time=datetime(2030, 1, 1, tzinfo=UTC),
+    dependency="afterok:1",
+    array="0-3",
+    priority=7,
+    nice=1,
+    hold=True,
+    requeue=False,
+    environment={"A": "1"},
+    working_directory="/tmp",
+    arguments=["x"],
+    standard_input="/dev/null",
+    standard_output="/dev/null",
+    standard_error="/dev/null",
+    comment="c",
+    admin_comment="a",
+    extra="e",
+    wckey="w",
+)
+
+
+@pytest.mark.parametrize("version", wire.PARSERS)
+def test_every_wish_about_a_job_is_written_as_every_parser_wants_it(version: str) -> None:
+    body = encode.submission(EVERYTHING)
+    assert not complaints_about_request(version, "post_job_submit", body)
+    assert body["job"]["time_limit"]["number"] == 2
+    assert not complaints_about_request(version, "post_job", encode.job(JobSpec(hold=False, time_limit=INFINITE)))
+
+
+@pytest.mark.parametrize("version", wire.PARSERS)
+def test_every_change_of_a_node_is_written_as_every_parser_wants_it(version: str) -> None:
+    body = encode.node_update(
+        state=["DRAIN"],
+        reason="r",
+        comment="c",
+        extra="e",
+        features=["f"],
+        active_features=["f"],
+        gres="g",
+        weight=3,
+        address="a",
+        hostname="h",
+    )
+    assert not complaints_about_request(version, "post_node", body)
+    assert encode.fitted(version, "UpdateNodeMsg", body) == body
+
+
+@pytest.mark.parametrize("version", wire.parsers_with("post_reservation"))
+def test_every_wish_about_a_reservation_is_written_as_the_parser_wants_it(version: str) -> None:
+    spec = ReservationSpec(
+        name="r",
+        partition="p",
+        nodes=["w-0"],
+        node_count=1,
+        start_time=datetime(2030, 1, 1, tzinfo=UTC),
+        end_time=datetime(2030, 1, 2, tzinfo=UTC),
+        duration=timedelta(hours=1),
+        users=["u"],
+        accounts=["a"],
+        groups=["g"],
+        flags=["MAINT"],
+        features="f",
+        licenses=["l"],
+        comment="c",
+    )
+    assert not complaints_about_request(version, "post_reservation", encode.reservation(spec))
+
+
+def test_importing_the_library_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, slurm_client; "
+        "print(sorted({'httpx', 'jwt', 'aiohttp', 'pydantic', 'cryptography', 'attrs'} & set(sys.modules)), "
+        "[name for name in sys.modules if name.startswith('slurm_client.wire.v')])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "[] []"

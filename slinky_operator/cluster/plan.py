@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
+from slinky_api.conditions import ClusterCondition, Reason
 from slinky_api.v1alpha1.cluster import ClusterStatus
 from slinky_operator.cluster import connection, rollout
 from slinky_operator.cluster.actions import (
@@ -64,6 +65,8 @@ LOOK_AGAIN: Final = 60.0
 """Seconds until the next pass if nothing happens: Secrets are read again by then."""
 
 LOOK_AGAIN_IN_TROUBLE: Final = 3.0
+
+_ON_THE_WAY: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING})
 
 _RESOURCES: Final[dict[str, Resource]] = {
     resource.kind: resource for resource in (DEPLOYMENTS, STATEFULSETS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
@@ -302,22 +305,24 @@ def _count(snapshot: Snapshot, now: float) -> list[Action]:
 
 
 def _tell_ready(snapshot: Snapshot, wanted: ClusterStatus) -> list[Action]:
-    """Tell of Ready and ConfigApplied when they change."""
+    """Tell of Ready and ConfigApplied when they change; that something is on its way is no event."""
     before = {one.type: one for one in snapshot.cluster.status.conditions}
     told: list[Action] = []
     for one in wanted.conditions:
         old = before.get(one.type)
-        if one.type not in {"Ready", "ConfigApplied"}:
+        if one.type not in {ClusterCondition.READY, ClusterCondition.CONFIG_APPLIED}:
             continue
-        if old is not None and (old.status, old.reason) == (one.status, one.reason):
+        if one.reason in _ON_THE_WAY or (old is not None and (old.status, old.reason) == (one.status, one.reason)):
             continue
-        if old is None and one.status != "True":
-            continue
-        kind = EventType.NORMAL if one.status == "True" else EventType.WARNING
-        if one.reason in {"ConfigPending", "Connecting"}:
-            kind = EventType.NORMAL
-        words = one.message or f"{one.type} is {one.status}"
-        told.append(Tell(snapshot.raw, kind, one.reason if one.status != "True" else one.type, words))
+        good = one.status == "True"
+        if good and one.type == ClusterCondition.READY and old is not None and old.reason == Reason.CONFIG_PENDING:
+            # It was ready before, and only the configuration has changed: the other condition tells of that.
+            had = snapshot.cluster.status.config
+            if had is not None and had.applied_hash:
+                continue
+        words = one.message or (f"{one.type} is {one.status}")
+        kind = EventType.NORMAL if good else EventType.WARNING
+        told.append(Tell(snapshot.raw, kind, one.type if good else one.reason, words))
     return told
 
 

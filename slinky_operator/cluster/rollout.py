@@ -75,12 +75,12 @@ class _Draft:
         """The wanted configuration is on its way."""
         return self._rollout(Reason.CONFIG_PENDING, message, actions, wake_up)
 
-    def refused(self, message: str, *, wake_up: float | None = None) -> Rollout:
+    def refused(self, message: str, *actions: Action, wake_up: float | None = None) -> Rollout:
         """The wanted configuration cannot be used; what runs stays, and so do the NodeSets in it."""
         status = ConfigStatus(
             hash=self.rendered.hash, applied_hash=self.stored.applied_hash, node_sets=self.stored.node_sets
         )
-        return self._rollout(Reason.CONFIG_REFUSED, message, (), wake_up, status)
+        return self._rollout(Reason.CONFIG_REFUSED, message, actions, wake_up, status)
 
     def applied(self, *actions: Action) -> Rollout:
         """The wanted configuration is live."""
@@ -127,7 +127,10 @@ def plan_rollout(snapshot: Snapshot, now: float) -> Rollout:
     rendered = render(ConfInputs.of(cluster, [NodeSetConf.of(one) for one in members]), running)
     draft = _Draft(rendered, stored, tuple(joining), _remarks(rendered, snapshot))
     if rendered.problems:
-        return draft.refused("; ".join(map(str, rendered.problems)))
+        strangers = [
+            one for one in _leaving(snapshot, rendered) if lines_of(one.obj["metadata"]["name"], running) is None
+        ]
+        return draft.refused("; ".join(map(str, rendered.problems)), *strangers)
     if set(stored.node_sets) - set(rendered.node_sets):
         # The status comes first: from then on nobody makes pods that the next configuration would not know.
         return draft.waiting("a NodeSet is being taken out")

@@ -79,6 +79,8 @@ def deployment(cluster: Cluster, images: Images) -> Object:
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "securityContext": pod_security(naming.NOBODY),
+            # As first process it does not heed SIGTERM; its calls are short, and may be made again.
+            "terminationGracePeriodSeconds": 3,
             "containers": [container],
             "volumes": [
                 {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": 0o444}},

@@ -1,0 +1,370 @@
+"""What the Cluster controller decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slinky_api import labels
+from slinky_operator.cluster.actions import (
+    Action,
+    AskAgent,
+    Connect,
+    CountJobs,
+    MakeKey,
+    Reload,
+    SetFinalizer,
+    TearDown,
+    Tell,
+    Write,
+)
+from slinky_operator.cluster.memory import Denied, Loaded, Mounted
+from slinky_operator.slurm.clients import Trouble
+from tests.unit.cluster.world import World, cluster_object, node_set_object
+
+GONE = "2026-01-01T00:00:00Z"
+
+
+def kinds(actions: Iterable[Action]) -> list[str]:
+    return [one.child.resource.kind if isinstance(one, Write) else type(one).__name__ for one in actions]
+
+
+def settled(world: World) -> World:
+    world.settle()
+    assert world.raw["status"]["isReady"] is True
+    return world
+
+
+def test_an_empty_spec_becomes_a_ready_cluster() -> None:
+    world = World()
+    done = kinds(world.settle())
+    assert world.raw["status"]["isReady"] is True
+    assert done.index("SetFinalizer") < done.index("MakeKey") < done.index("StatefulSet")
+    assert done.index("ConfigMap") < done.index("StatefulSet") < done.index("AskAgent") < done.index("Reload")
+    assert labels.FINALIZER_CLUSTER in world.raw["metadata"]["finalizers"]
+    status = world.raw["status"]
+    assert status["config"]["hash"] == status["config"]["appliedHash"] != ""
+
+
+def test_a_settled_cluster_needs_nothing() -> None:
+    world = settled(World())
+    assert all(isinstance(one, CountJobs) for one in world.step().actions)
+
+
+def test_slurmctld_waits_for_its_keys() -> None:
+    world = World()
+    first = world.plan()
+    assert "StatefulSet" not in kinds(first.actions)
+    world.settle()
+    assert ("StatefulSet", "slurm-controller") in world.children
+
+
+def test_keys_of_the_users_are_not_made_and_their_absence_is_told() -> None:
+    spec = {"auth": {"slurmKeyRef": {"name": "mine"}, "jwtKeyRef": {"name": "mine"}}}
+    world = World(cluster_object(spec), secrets={"mine": {"slurm.key": b"x" * 32}})
+    assert not any(isinstance(one, MakeKey) for one in world.settle())
+    assert world.raw["status"]["isReady"] is False
+    token = world.condition("TokenValid")
+    assert token["reason"] == "SecretKeyNotFound"
+    assert "jwt_hs256.key" in token["message"]
+    assert "slurm.key" in token["message"]
+
+
+def test_a_node_set_is_listed_only_once_slurmctld_shows_it() -> None:
+    world = settled(World())
+    world.add(node_set_object("compute"))
+    for _ in range(10):
+        made = world.step()
+        reloaded = any(isinstance(one, Reload) and "compute" in one.partitions for one in world.log)
+        assert ("compute" in world.raw["status"]["config"]["nodeSets"]) <= reloaded, made
+    assert world.raw["status"]["config"]["nodeSets"] == ["compute"]
+    assert world.node_sets["compute"]["metadata"]["finalizers"] == [labels.FINALIZER_NODESET_CONFIG]
+    assert "PartitionName=compute Nodes=compute" in world.slurm_conf
+
+
+def test_the_finalizer_of_a_node_set_comes_before_its_lines() -> None:
+    world = settled(World())
+    world.add(node_set_object("compute"))
+    done = kinds(world.step().actions)
+    assert done.index("SetFinalizer") < done.index("ConfigMap")
+
+
+def test_a_node_set_leaves_the_list_before_the_configuration_and_its_finalizer_goes_last() -> None:
+    world = World()
+    world.add(node_set_object("compute"))
+    settled(world)
+    world.node_sets["compute"]["metadata"]["deletionTimestamp"] = GONE
+    first = world.step()
+    assert not kinds(first.actions)
+    assert world.raw["status"]["config"]["nodeSets"] == []
+    assert "PartitionName=compute" in world.slurm_conf
+    done = kinds(world.settle())
+    assert done.index("ConfigMap") < done.index("Reload") < done.index("SetFinalizer")
+    assert "compute" not in world.node_sets
+
+
+def test_a_node_set_that_drains_stays_in_the_configuration() -> None:
+    world = World()
+    world.add(node_set_object("compute", finalizers=[labels.FINALIZER_NODESET_DRAIN]))
+    settled(world)
+    world.node_sets["compute"]["metadata"]["deletionTimestamp"] = GONE
+    assert not [one for one in world.settle() if not isinstance(one, CountJobs)]
+    assert world.raw["status"]["config"]["nodeSets"] == ["compute"]
+
+
+def test_a_node_set_with_unusable_text_is_left_out_and_told_while_others_go_on() -> None:
+    world = settled(World())
+    world.add(node_set_object("bad", {"partition": {"config": "MaxTime 1"}}), node_set_object("good"))
+    done = world.settle()
+    assert world.raw["status"]["config"]["nodeSets"] == ["good"]
+    assert world.raw["status"]["isReady"] is True
+    assert "NodeSet bad: spec.partition.config" in world.condition("ConfigApplied")["message"]
+    told = [one for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"]
+    assert "spec.partition.config" in told[0].message
+
+
+def test_a_running_node_set_whose_text_becomes_unusable_keeps_its_lines() -> None:
+    world = World()
+    world.add(node_set_object("compute", {"partition": {"config": "MaxTime=60"}}))
+    settled(world)
+    world.node_sets["compute"]["spec"]["partition"]["config"] = "MaxTime=60 oops"
+    world.settle()
+    assert "PartitionName=compute Nodes=compute MaxTime=60 State=UP" in world.slurm_conf
+    assert world.raw["status"]["config"]["nodeSets"] == ["compute"]
+
+
+def test_an_unusable_extra_conf_changes_nothing_that_runs() -> None:
+    world = World()
+    world.add(node_set_object("compute"))
+    settled(world)
+    world.raw["spec"] = {"extraConf": "Include /etc/passwd"}
+    before = world.slurm_conf
+    done = world.settle()
+    assert not [one for one in done if isinstance(one, Write | Reload)]
+    assert world.slurm_conf == before
+    applied = world.condition("ConfigApplied")
+    assert (applied["status"], applied["reason"]) == ("False", "ConfigRefused")
+    assert applied["message"].startswith("spec.extraConf: ")
+    assert world.raw["status"]["config"]["nodeSets"] == ["compute"]
+
+
+def test_a_configuration_is_not_loaded_before_the_agent_shows_it() -> None:
+    world = settled(World())
+    world.add(node_set_object("compute"))
+    assert world.memory.mounted is not None
+    stale = world.memory.mounted
+    for _ in range(6):
+        made = world.step()
+        world.memory.mounted = replace(stale, asked_at=world.now)
+        assert not any(isinstance(one, Reload) for one in made.actions)
+    world.now += 1
+    world.settle()
+    assert world.raw["status"]["config"]["nodeSets"] == ["compute"]
+
+
+def test_what_slurmctld_refuses_is_told_in_its_words_and_tried_again_later() -> None:
+    world = settled(World())
+    world.add(node_set_object("compute"))
+    while not any(isinstance(one, Reload) for one in world.plan().actions):
+        world.step()
+    wanted = world.plan().actions[-1]
+    assert isinstance(wanted, Reload)
+    world.memory.loaded = Loaded("pod-uid", wanted.hash, world.now, proven=False, why="slurm_reconfigure() failed")
+    world.step()
+    assert world.condition("ConfigApplied")["message"] == "slurm_reconfigure() failed"
+    assert world.raw["status"]["config"]["nodeSets"] == []
+    world.now += 60
+    assert any(isinstance(one, Reload) for one in world.plan().actions)
+
+
+def test_an_agent_that_does_not_answer_is_told() -> None:
+    world = settled(World())
+    world.add(node_set_object("compute"))
+    world.step()
+    world.step()
+    world.memory.mounted = Mounted("pod-uid", world.now, None, "the agent beside slurmctld cannot be asked: refused")
+    made = world.step()
+    assert "refused" in world.condition("ConfigApplied")["message"]
+    assert not any(isinstance(one, AskAgent) for one in made.actions)
+    assert made.wake_up is not None
+    assert made.wake_up <= 1
+
+
+def test_the_agent_of_another_pod_proves_nothing() -> None:
+    world = settled(World())
+    assert world.controller_pod is not None
+    world.controller_pod["metadata"]["uid"] = "another"
+    world.add(node_set_object("compute"))
+    done = kinds(world.settle())
+    assert done.index("AskAgent") < done.index("Reload")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "condition", "reason"),
+    [
+        (Trouble.NO_ANSWER, "ApiReachable", "SlurmUnreachable"),
+        (Trouble.CONTROLLER_DOWN, "ControllerReady", "ControllerDown"),
+        (Trouble.UNAUTHORIZED, "TokenValid", "Unauthorized"),
+        (Trouble.UNSUPPORTED, "ApiReachable", "UnsupportedVersion"),
+    ],
+)
+def test_lost_contact_is_told_where_it_belongs(trouble: Trouble, condition: str, reason: str) -> None:
+    world = settled(World())
+    world.trouble(trouble, "in its own words")
+    world.step()
+    found = world.condition(condition)
+    assert (found["status"], found["reason"], found["message"]) == ("False", reason, "in its own words")
+    assert world.raw["status"]["isReady"] is False
+    ready = world.condition("Ready")
+    assert ready["reason"] == reason
+    assert "in its own words" in ready["message"]
+
+
+def test_another_key_makes_another_connection() -> None:
+    world = settled(World())
+    world.secrets["slurm-auth-jwt"]["jwt.key"] = b"n" * 32
+    assert any(isinstance(one, Connect) for one in world.step().actions)
+
+
+def test_an_object_of_somebody_elses_is_named_and_left_alone() -> None:
+    world = settled(World())
+    del world.children["Service", "slurm-restapi"]
+    world.memory.denied["Service", "slurm-restapi"] = Denied("", "there is one already", world.now)
+    made = world.step()
+    assert not any(isinstance(one, Write) for one in made.actions)
+    ready = world.condition("Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "ChildRefused")
+    assert "Service slurm-restapi" in ready["message"]
+
+
+def test_an_object_that_was_refused_is_tried_again_when_the_spec_changes() -> None:
+    world = settled(World())
+    world.raw["spec"] = {"restapi": {"replicas": 2}}
+    write = next(one for one in world.plan().actions if isinstance(one, Write))
+    world.memory.denied["Deployment", "slurm-restapi"] = Denied(write.child.digest, "no", world.now)
+    assert not any(isinstance(one, Write) for one in world.plan().actions)
+    world.raw["spec"] = {"restapi": {"replicas": 3}}
+    assert any(isinstance(one, Write) for one in world.plan().actions)
+
+
+def test_deletion_waits_for_every_slurmd_pod() -> None:
+    world = World()
+    world.add(node_set_object("compute"))
+    settled(world)
+    world.raw["metadata"]["deletionTimestamp"] = GONE
+    world.pods = ["compute-0"]
+    world.settle()
+    assert not world.torn_down
+    assert "compute-0" in world.condition("Deleting")["message"]
+    assert world.raw["status"]["isReady"] is True
+    world.pods = []
+    (action,) = world.plan().actions
+    assert isinstance(action, TearDown)
+    assert [resource.kind for resource, _, _ in action.children][:2] == ["Deployment", "StatefulSet"]
+
+
+def test_a_cluster_elsewhere_is_connected_to_and_nothing_more() -> None:
+    spec = {"server": "http://there:6820", "token": {"secretRef": "mine"}}
+    world = World(cluster_object(spec), secrets={"mine": {"auth-token": b"SLURM_JWT=abc\n"}})
+    world.add(node_set_object("compute"))
+    done = world.settle()
+    assert {one.child.resource.kind for one in done if isinstance(one, Write)} == {"Service", "PodDisruptionBudget"}
+    assert not any(isinstance(one, SetFinalizer | MakeKey) for one in done)
+    assert world.raw["status"]["isReady"] is True
+    assert world.raw["status"]["config"]["nodeSets"] == ["compute"]
+
+
+@pytest.mark.parametrize(
+    ("secrets", "reason"),
+    [
+        ({}, "SecretNotFound"),
+        ({"mine": {"token": b"abc"}}, "SecretKeyNotFound"),
+        ({"mine": {"auth-token": b" \n"}}, "SecretInvalid"),
+        ({"mine": {"auth-token": "gar\u00e4ge".encode()}}, "SecretInvalid"),
+        ({"mine": {"auth-token": b"a b"}}, "SecretInvalid"),
+    ],
+)
+def test_a_token_that_cannot_be_used_is_told(secrets: dict[str, dict[str, bytes]], reason: str) -> None:
+    spec = {"server": "http://there:6820", "token": {"secretRef": "mine"}}
+    world = World(cluster_object(spec), secrets=secrets)
+    world.settle()
+    assert world.condition("TokenValid")["reason"] == reason
+    assert "mine" in world.condition("Ready")["message"]
+    assert world.slurm is None
+
+
+def test_counts_alone_are_not_written_with_every_change() -> None:
+    world = settled(World())
+    world.now += 100
+    world.memory.counts_written_at = world.now
+    assert world.memory.jobs is not None
+    world.memory.jobs = replace(
+        world.memory.jobs,
+        at=world.now,
+        counts=world.memory.jobs.counts.model_copy(update={"running": 3}),  # type: ignore[union-attr]
+    )
+    made = world.plan()
+    assert made.counts_only
+    assert made.wake_up is not None
+    assert made.wake_up <= 1
+    world.now += 2
+    assert not world.plan().counts_only
+
+
+NAMES = st.sampled_from(["a", "b", "a-0", "gpu", "compute"])
+CONFIGS = st.sampled_from(["", "Default=YES", "MaxTime=60", "MaxTime 60", "Nodes=x", "Default=YES Default=NO", "x=\\"])
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
+    names = draw(st.lists(NAMES, unique=True, max_size=4))
+    return {
+        name: node_set_object(
+            name, {"partition": {"enabled": draw(st.booleans()), "config": draw(CONFIGS.filter(_fits))}}
+        )
+        for name in names
+    }
+
+
+def _fits(text: str) -> bool:
+    return "Nodes=" not in text and not text.endswith("\\")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(sets(), min_size=1, max_size=4), st.data())
+def test_whatever_node_sets_come_and_go_it_settles_and_then_rests(
+    changes: list[dict[str, dict[str, Any]]], data: st.DataObject
+) -> None:
+    world = World()
+    for wanted in changes:
+        for name in [one for one in world.node_sets if one not in wanted]:
+            world.node_sets[name]["metadata"]["deletionTimestamp"] = GONE
+        for name, obj in wanted.items():
+            known = world.node_sets.get(name)
+            if known is None:
+                world.node_sets[name] = obj
+            elif not known["metadata"].get("deletionTimestamp"):
+                known["spec"] = obj["spec"]
+        for _ in range(data.draw(st.integers(0, 4))):
+            world.step()
+            _invariants(world)
+        world.settle()
+        _invariants(world)
+        rest = [one for one in world.step().actions if not isinstance(one, CountJobs)]
+        assert rest == []
+
+
+def _invariants(world: World) -> None:
+    config = (world.raw.get("status") or {}).get("config") or {}
+    lines = world.slurm_conf.split("\n") if ("ConfigMap", "slurm-config") in world.children else []
+    for name in config.get("nodeSets", ()):
+        assert f"NodeSet={name} Feature={name}" in lines
+        assert labels.FINALIZER_NODESET_CONFIG in world.node_sets[name]["metadata"]["finalizers"]
+    assert sum(" Default=YES" in line for line in lines) <= 1
+    partitions = [line.split()[0] for line in lines if line.startswith("PartitionName=")]
+    assert len(partitions) == len(set(partitions))

@@ -1,0 +1,177 @@
+"""An ideal world: everything a plan asks for happens at once, in memory."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster, JobCounts
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.agent.files import expected
+from slinky_operator.cluster.actions import (
+    Action,
+    AskAgent,
+    Connect,
+    CountJobs,
+    Disconnect,
+    MakeKey,
+    Reload,
+    SetFinalizer,
+    TearDown,
+    Tell,
+    TouchPod,
+    Write,
+)
+from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.memory import Jobs, Loaded, Memory, Mounted
+from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.plan import Environment, Plan, plan
+from slinky_operator.cluster.sources import Source
+from slinky_operator.slurm.clients import Contact, ContactState, Trouble
+
+WALL = datetime(2026, 1, 1, tzinfo=UTC)
+ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1"))
+SILENT = (Disconnect,)
+
+
+def cluster_object(spec: Mapping[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "slinky.slurm.net/v1alpha1",
+        "kind": "Cluster",
+        "metadata": {"name": "slurm", "namespace": "here", "uid": "cluster-uid", "generation": 1, **metadata},
+        "spec": dict(spec or {}),
+    }
+
+
+def node_set_object(name: str, spec: Mapping[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "slinky.slurm.net/v1alpha1",
+        "kind": "NodeSet",
+        "metadata": {"name": name, "namespace": "here", "uid": f"uid-of-{name}", **metadata},
+        "spec": {"clusterName": "slurm", "replicas": 1, **(spec or {})},
+    }
+
+
+@dataclass
+class World:
+    raw: dict[str, Any] = field(default_factory=cluster_object)
+    node_sets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    children: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    secrets: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    pods: list[str] = field(default_factory=list)
+    controller_pod: dict[str, Any] | None = None
+    slurm: SlurmView | None = None
+    memory: Memory = field(default_factory=lambda: Memory("cluster-uid"))
+    now: float = 1000.0
+    server: str = "http://there:6820"
+    log: list[Action] = field(default_factory=list)
+    torn_down: bool = False
+
+    def add(self, *node_sets: dict[str, Any]) -> None:
+        for one in node_sets:
+            self.node_sets[one["metadata"]["name"]] = one
+
+    def snapshot(self) -> Snapshot:
+        names = {"slurm-auth-slurm", "slurm-auth-jwt", *self.secrets}
+        return Snapshot(
+            cluster=Cluster.parse(self.raw),
+            raw=self.raw,
+            node_sets=tuple((NodeSet.parse(obj), obj) for _, obj in sorted(self.node_sets.items())),
+            children=dict(self.children),
+            slurmd_pods=tuple(self.pods),
+            controller_pod=self.controller_pod,
+            sources={
+                name: Source(name, self.now, exists=name in self.secrets, data=self.secrets.get(name, {}))
+                for name in names
+            },
+            slurm=self.slurm,
+            memory=self.memory.frozen(),
+            server=self.server,
+        )
+
+    def plan(self) -> Plan:
+        return plan(self.snapshot(), ENVIRONMENT, self.now, WALL)
+
+    def step(self) -> Plan:
+        """One pass: plan, and let it all happen."""
+        made = self.plan()
+        for action in made.actions:
+            self.log.append(action)
+            self.happen(action)
+        if made.status is not None:
+            self.raw = {**self.raw, "status": made.status.to_dict()}
+        self.now += 0.5
+        return made
+
+    def settle(self, passes: int = 30) -> list[Action]:
+        """Pass after pass until one has nothing to do; returns all that was done."""
+        self.log = []
+        for _ in range(passes):
+            before = copy.deepcopy(self.raw.get("status"))
+            made = self.step()
+            busy = [one for one in made.actions if not isinstance(one, (*SILENT, CountJobs))]
+            if not busy and before == self.raw.get("status"):
+                return self.log
+        raise AssertionError(f"no end after {passes} passes: {self.log[-5:]}")
+
+    def happen(self, action: Action) -> None:  # noqa: C901, PLR0912
+        match action:
+            case SetFinalizer():
+                metadata = action.obj["metadata"]
+                found = [one for one in metadata.get("finalizers") or [] if one != action.finalizer]
+                metadata["finalizers"] = [*found, *([action.finalizer] if action.present else [])]
+                if metadata.get("deletionTimestamp") and not metadata["finalizers"]:
+                    self.node_sets.pop(metadata["name"], None)
+            case MakeKey():
+                self.secrets[action.body["metadata"]["name"]] = {action.key: b"k" * action.size}
+            case Write():
+                self._written(action)
+            case Connect():
+                contact = Contact(ContactState.READY, WALL, "")
+                self.slurm = SlurmView(contact, action.fingerprint, {}, WALL, "26.05.5", "v0.0.45")
+            case Disconnect():
+                self.slurm = None
+            case TouchPod():
+                annotations = action.pod["metadata"].setdefault("annotations", {})
+                annotations[labels.ANNOTATION_CONFIG_TOUCH] = action.value
+            case AskAgent():
+                files = expected(self.children["ConfigMap", "slurm-config"]["data"])
+                self.memory.mounted = Mounted(action.pod["metadata"]["uid"], self.now, files)
+            case Reload():
+                self.memory.loaded = Loaded(action.pod_uid, action.hash, self.now, proven=True)
+            case CountJobs():
+                self.memory.jobs = Jobs(self.now, 0.0, JobCounts())
+            case Tell() if action.obj["kind"] == "NodeSet":
+                self.memory.told |= {(action.obj["metadata"]["name"], action.message)}
+            case TearDown():
+                self.torn_down = True
+            case _:
+                pass
+
+    def trouble(self, trouble: Trouble, why: str = "because") -> None:
+        assert self.slurm is not None
+        contact = Contact(ContactState.UNREACHABLE, WALL, why, trouble)
+        self.slurm = replace(self.slurm, contact=contact)
+
+    def condition(self, kind: str) -> dict[str, Any]:
+        found: dict[str, Any] = next(one for one in self.raw["status"]["conditions"] if one["type"] == kind)
+        return found
+
+    @property
+    def slurm_conf(self) -> str:
+        text: str = self.children["ConfigMap", "slurm-config"]["data"]["slurm.conf"]
+        return text
+
+    def _written(self, action: Write) -> None:
+        body = {"kind": action.child.resource.kind, **copy.deepcopy(action.child.body)}
+        body["metadata"]["uid"] = f"uid-of-{action.child.name}"
+        self.children[action.child.key] = body
+        if action.child.resource.kind == "StatefulSet" and self.controller_pod is None:
+            self.controller_pod = {
+                "metadata": {"name": f"{action.child.name}-0", "namespace": "here", "uid": "pod-uid"},
+                "status": {"podIP": "10.0.0.1"},
+            }

@@ -1,0 +1,232 @@
+"""slurm.conf: what is rendered, what is refused, and that no text makes more of itself than it may."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slinky_operator.slurm.conf import (
+    ConfInputs,
+    Directive,
+    NodeSetConf,
+    PartitionConf,
+    StaticNodeConf,
+    TextProblem,
+    parse_lines,
+    parse_words,
+    render,
+)
+
+BASE = ConfInputs("here_slurm", "slurm-controller-0", "slurm-controller-0.slurm-controller.here.svc")
+
+
+def conf(inputs: ConfInputs, running: str = "") -> str:
+    rendered = render(inputs, running)
+    assert not rendered.problems
+    return rendered.files["slurm.conf"]
+
+
+def test_the_smallest_configuration() -> None:
+    lines = conf(BASE).split("\n")
+    for line in (
+        "ClusterName=here_slurm",
+        "SlurmctldHost=slurm-controller-0(slurm-controller-0.slurm-controller.here.svc)",
+        "AuthType=auth/slurm",
+        "AuthAltTypes=auth/jwt",
+        "SlurmctldParameters=enable_configless",
+        "ReturnToService=2",
+        "PartitionName=all Nodes=ALL Default=YES State=UP",
+    ):
+        assert line in lines
+    assert render(BASE).files["cgroup.conf"].endswith("CgroupPlugin=disabled\n")
+
+
+def test_node_sets_have_a_line_and_a_partition() -> None:
+    inputs = replace(BASE, node_sets=(NodeSetConf("a", "MaxTime=60"), NodeSetConf("b"), NodeSetConf("c", "State=DOWN")))
+    text = conf(inputs)
+    assert "NodeSet=a Feature=a\nPartitionName=a Nodes=a MaxTime=60 State=UP\nNodeSet=b Feature=b\n" in text
+    assert "PartitionName=b" not in text
+    assert "PartitionName=c Nodes=c State=DOWN\n" in text
+    assert render(inputs).partitions == {"a": "a", "c": "c", "all": "ALL"}
+
+
+def test_the_order_in_the_spec_does_not_matter() -> None:
+    one = replace(
+        BASE,
+        partitions=(PartitionConf("p", ("x",)), PartitionConf("q", ("x", "a"))),
+        nodes=(StaticNodeConf("n1"), StaticNodeConf("n2")),
+        extra_conf="MessageTimeout=3\nKillWait=5",
+        files={"gres.conf": "", "topology.yaml": "x"},
+    )
+    other = replace(
+        one,
+        partitions=(PartitionConf("q", ("a", "x")), PartitionConf("p", ("x",))),
+        nodes=(StaticNodeConf("n2"), StaticNodeConf("n1")),
+        extra_conf="KillWait=5 MessageTimeout=3",
+        files={"topology.yaml": "x", "gres.conf": ""},
+    )
+    assert render(one).hash == render(other).hash
+
+
+def test_every_input_changes_the_hash() -> None:
+    inputs = [
+        BASE,
+        replace(BASE, cluster_name="other"),
+        replace(BASE, node_sets=(NodeSetConf("a"),)),
+        replace(BASE, node_sets=(NodeSetConf("a", ""),)),
+        replace(BASE, node_sets=(NodeSetConf("a", gres="gpu:1"),)),
+        replace(BASE, max_node_count=7),
+        replace(BASE, metrics=True),
+        replace(BASE, extra_conf="KillWait=1"),
+        replace(BASE, files={"gres.conf": "x"}),
+        replace(BASE, partitions=(PartitionConf("p"),)),
+        replace(BASE, nodes=(StaticNodeConf("n"),)),
+    ]
+    assert len({render(one).hash for one in inputs}) == len(inputs)
+
+
+def test_extra_conf_wins_by_key_and_adds_to_lists() -> None:
+    text = conf(replace(BASE, extra_conf='returntoservice=1\nSlurmctldParameters=idle_on_node_suspend\nZ="a b" # why'))
+    assert "ReturnToService=1\n" in text
+    assert "ReturnToService=2" not in text
+    assert "SlurmctldParameters=enable_configless,idle_on_node_suspend\n" in text
+    assert 'Z="a b"\n' in text
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("Include /etc/passwd", "Key=Value"),
+        ("include=/etc/passwd", "configFiles"),
+        ("KillWait=1 PartitionName=x", "spec.partitions"),
+        ("NodeName=x", "spec.nodes"),
+        ("ClusterName=x", "operator"),
+        ("SLURMCTLDHOST=x", "operator"),
+        ("KillWait=1\nkillwait=2", "twice"),
+        ("KillWait", "Key=Value"),
+        ('Prolog="/a', "Key=Value"),
+        ("KillWait=1\r\nX=2", "control"),
+        ("KillWait=1\\", "backslash"),
+        ("KillWait+=1", "not understood"),
+    ],
+)
+def test_extra_conf_keeps_to_what_is_the_users(text: str, word: str) -> None:
+    (problem,) = render(replace(BASE, extra_conf=text)).problems
+    assert problem.field == "spec.extraConf"
+    assert word in problem.reason
+
+
+def test_a_continued_line_is_one_line() -> None:
+    assert parse_lines("Prolog=/a\\\n/b\nKillWait=1") == (Directive("Prolog", "/a/b"), Directive("KillWait", "1"))
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        ("MaxTime 60", "spec.partition.config"),
+        ("Nodes=x", "spec.partition.config"),
+        ("MaxTime=1 maxtime=2", "spec.partition.config"),
+        ("MaxTime=1\nNodeName=x", "spec.partition.config"),
+    ],
+)
+def test_a_node_set_with_unusable_text_is_left_out(config: str, field: str) -> None:
+    rendered = render(replace(BASE, node_sets=(NodeSetConf("bad", config), NodeSetConf("good", ""))))
+    assert rendered.node_sets == ("good",)
+    assert [(one.node_set, one.problem.field) for one in rendered.refused] == [("bad", field)]
+    assert not rendered.problems
+
+
+def test_names_that_clash_are_refused() -> None:
+    inputs = replace(
+        BASE,
+        node_sets=(NodeSetConf("a", ""), NodeSetConf("a-0", ""), NodeSetConf("p", "")),
+        partitions=(PartitionConf("P"),),
+    )
+    rendered = render(inputs)
+    assert rendered.node_sets == ("a",)
+    assert [one.problem.field for one in rendered.refused] == ["metadata.name", "spec.partition.enabled"]
+
+
+def test_there_is_one_default_and_it_does_not_wander() -> None:
+    both = replace(BASE, node_sets=(NodeSetConf("a", "Default=YES"), NodeSetConf("b", "Default=YES")))
+    alone = conf(replace(BASE, node_sets=(NodeSetConf("b", "Default=YES"),)))
+    assert render(both).node_sets == ("a",)
+    kept = render(both, alone)
+    assert kept.node_sets == ("b",)
+    assert "PartitionName=all Nodes=ALL Default=NO" in kept.files["slurm.conf"]
+
+
+def test_a_partition_may_name_node_sets_that_do_not_exist_yet() -> None:
+    rendered = render(replace(BASE, partitions=(PartitionConf("p", ("later", "ALL")),)))
+    assert "NodeSet=later Feature=later\n" in rendered.files["slurm.conf"]
+    assert rendered.undefined == ("later",)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "field"),
+    [
+        (replace(BASE, partitions=(PartitionConf("p", config="x y"),)), "spec.partitions[0].config"),
+        (replace(BASE, partitions=(PartitionConf("p"), PartitionConf("P"))), "spec.partitions[0].name"),
+        (replace(BASE, partitions=(PartitionConf("all"),)), "spec.partitions[0].name"),
+        (replace(BASE, partitions=(PartitionConf("p", nodes=("a b",)),)), "spec.partitions[0].nodes"),
+        (replace(BASE, nodes=(StaticNodeConf("n", "NodeName=x"),)), "spec.nodes[0].config"),
+        (replace(BASE, files={"gres.conf": "x" * 1_000_000}), "spec.configFiles"),
+    ],
+)
+def test_problems_of_the_cluster_name_their_field(inputs: ConfInputs, field: str) -> None:
+    assert [one.field for one in render(inputs).problems] == [field]
+
+
+# Slurm's own reading of a file, written down a second time and differently: lines are joined, cut and searched.
+_SLURM = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*(?:"[^"]*"|\S+)(?=\s|$)')
+
+
+def read_as_slurm(text: str) -> list[str]:
+    keys = []
+    for line in text.replace("\\\n", "").split("\n"):
+        bare = re.split(r"(?<!\\)#", line)[0]
+        at = 0
+        while match := _SLURM.match(bare, at):
+            keys.append(match[1].lower())
+            at = match.end()
+        assert not bare[at:].strip(), line
+    return keys
+
+
+TEXTS = st.text(st.sampled_from("aB=\"'# \t\n\r\\,+-\u2028\u0085N"), max_size=24) | st.sampled_from(
+    ["MaxTime=1 PartitionName=x", "a=1#\n", 'a="x\ny"', "a=b\\", "NodeName=DEFAULT", "a = 1 Include=x", "a=1 b"]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS, TEXTS, TEXTS)
+def test_no_text_makes_more_words_than_it_was_read_as(partition: str, extra: str, line: str) -> None:
+    inputs = replace(
+        BASE,
+        node_sets=(NodeSetConf("a", partition), NodeSetConf("b", "")),
+        partitions=(PartitionConf("p", ("a",), config=line),),
+        extra_conf=extra,
+    )
+    keys = read_as_slurm(render(inputs).files["slurm.conf"])
+    plain = read_as_slurm(
+        render(replace(inputs, node_sets=inputs.node_sets[1:], partitions=(), extra_conf="")).files["slurm.conf"]
+    )
+    words = 0
+    for text, allowed in ((partition, parse_words), (line, parse_words), (extra, parse_lines)):
+        found = allowed(text)
+        words += 0 if isinstance(found, TextProblem) else len(found)
+    # Beside the words: a NodeSet line of two, and for each of the two partitions its name, nodes and state.
+    assert len(keys) <= len(plain) + words + 2 + 3 + 3
+    for key, most in (("nodename", 0), ("include", 0), ("partitionname", 4), ("nodeset", 2), ("slurmctldhost", 1)):
+        assert keys.count(key) <= most
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.from_regex(r"[A-Za-z]{1,5}", fullmatch=True), st.text("ab/ ,:", max_size=6)), max_size=5))
+def test_words_are_read_as_they_are_written(pairs: list[tuple[str, str]]) -> None:
+    words = tuple(Directive(key, value) for key, value in {key.lower(): value for key, value in pairs}.items())
+    assert parse_words(" ".join(map(str, words))) == words

@@ -172,6 +172,8 @@ def _admit(inputs: ConfInputs, running: str) -> tuple[list[NodeSetConf], list[Re
         kept = lines_of(one.name, running)
         # Lines that clash with the Cluster's own would be refused by slurmctld, however long they have been there.
         if kept is not None and not any(name.lower() in taken for name in _partitions_in(kept)):
+            if default != one.name:
+                kept = tuple(map(_not_default, kept))
             admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept))
     return admitted, refused
 
@@ -201,12 +203,21 @@ def _default_owner(inputs: ConfInputs, running: str) -> str | None:
     claims = []
     for one in inputs.node_sets:
         words = parse_words(one.partition or "")
-        if not isinstance(words, TextProblem) and _says_default(words):
-            claims.append(one.name)
-    for name in claims:
-        if any(_is_default(line) for line in lines_of(name, running) or ()):
-            return name
+        unusable = isinstance(words, TextProblem)
+        if isinstance(words, TextProblem) or _says_default(words):
+            # Where the new text is unusable, the running one goes on to count.
+            if any(_is_default(line) for line in lines_of(one.name, running) or ()):
+                return one.name
+            claims += [] if unusable else [one.name]
     return claims[0] if claims else None
+
+
+def _not_default(line: str) -> str:
+    """The same line without a claim to be the default."""
+    words = parse_words(line)
+    if isinstance(words, TextProblem):
+        return line
+    return " ".join(str(Directive(word.key, "NO") if word.folded == "default" else word) for word in words)
 
 
 def _says_default(words: Iterable[Directive]) -> bool:

@@ -155,7 +155,7 @@ def _ended(snapshot: Snapshot) -> frozenset[str]:
     return snapshot.ended | {pod.name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
 
 
-def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, orphans: Sequence[Node]) -> bool:
+def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, orphans: Sequence[Node]) -> bool:  # noqa: PLR0911 - one for each
     if not snapshot.slurm.readable or snapshot.slurm.jobs is not None:
         return False
     if desired is not None and len(live) > desired:

@@ -1,0 +1,266 @@
+"""Runs the controller in the model's world, one history at a time.
+
+A history is a list of steps, each a name and a number. Most happen to the world; `pass` lets the controller make
+a pass, in the midst of which some of the following steps happen; `see` lets a cache catch up; `restart` replaces the
+controller by one that remembers nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.store import Store
+from slinky_operator.nodeset.controller import INDEXES_OF_NODESETS, INDEXES_OF_PODS, NodeSetController
+from slinky_operator.nodeset.pod import Defaults
+from tests.unit.nodeset.model.doors import KubeDoor, SlurmDoor
+from tests.unit.nodeset.model.world import CLUSTER, NAMESPACE, NODESET, OURS, REGISTERED, TAG, Object, World
+
+Step = tuple[str, int]
+
+# What happens often stands here several times.
+STEPS: tuple[str, ...] = (
+    *("pass",) * 14,
+    *("see",) * 2,
+    *("see_all",) * 6,
+    "schedule",
+    "start",
+    "report",
+    "register",
+    *("come_up",) * 4,
+    *("poll",) * 6,
+    *("job_starts",) * 5,
+    *("job_ends",) * 3,
+    "job_suspends",
+    "job_suspends",
+    *("kubelet_ends",) * 3,
+    *("scale",) * 3,
+    "edit",
+    "delete",
+    "evict",
+    "user_deletes_pod",
+    "usurp",
+    *("cordon",) * 2,
+    "slurm_notices",
+    "node_lost",
+    "node_returns",
+    "admin_drains",
+    "admin_drains",
+    "admin_undrains",
+    "slurm_forgets",
+    "fault",
+    *("heal",) * 3,
+    "lose_slurm",
+    "lose_kube",
+    "fail_kube",
+    "time",
+    "time",
+    "restart",
+)
+
+
+class Silent:
+    """A recorder that forgets."""
+
+    def normal(self, obj: Object, reason: str, message: str) -> None: ...
+
+    def warning(self, obj: Object, reason: str, message: str) -> None: ...
+
+
+class Violated(AssertionError):
+    """Something happened that never may."""
+
+
+@dataclass
+class Run:
+    """One history under way."""
+
+    world: World
+    cursor: int = 0
+    pending: list[Step] = field(default_factory=list)
+    interruptions: int = 0
+
+    def __post_init__(self) -> None:
+        self.kube = KubeDoor(self.world)
+        self.slurm = SlurmDoor(self.world, self.meanwhile)
+        self.restart()
+
+    def restart(self) -> None:
+        """A controller that remembers nothing; its caches have just listed."""
+        self.nodesets = Store(INDEXES_OF_NODESETS)
+        self.pods = Store(INDEXES_OF_PODS)
+        self.clusters = Store()
+        self.clusters.put(
+            {
+                "apiVersion": "slinky.slurm.net/v1alpha1",
+                "kind": "Cluster",
+                "metadata": {"name": CLUSTER, "namespace": NAMESPACE, "uid": "cluster-uid", "resourceVersion": "1"},
+                "spec": {},
+                "status": {"isReady": True, "config": {"nodeSets": [NODESET]}},
+            }
+        )
+        if self.world.nodeset is not None:
+            self.nodesets.put(copy.deepcopy(self.world.nodeset))
+        for pod in self.world.pods.values():
+            self.pods.put(copy.deepcopy(pod))
+        self.cursor = len(self.world.log)
+        self.world.do_poll(0)
+        self.controller = NodeSetController(
+            self.kube,
+            nodesets=self.nodesets,
+            clusters=self.clusters,
+            pods=self.pods,
+            slurm=self,
+            recorder=Silent(),
+            defaults=Defaults("slurmd"),
+            now=lambda: self.world.now,
+            clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
+        )
+
+    def get(self, uid: str) -> SlurmDoor | None:
+        """The client map."""
+        return self.slurm if uid == "cluster-uid" else None
+
+    def see(self, count: int) -> None:
+        """The caches catch up by some events."""
+        for resource, kind, obj in self.world.log[self.cursor : self.cursor + count]:
+            self.cursor += 1
+            store = self.pods if resource == "pods" else self.nodesets
+            change = store.remove(obj) if kind == "DELETED" else store.put(obj)
+            if change is None:
+                continue
+            if resource == "pods":
+                self.controller.expectations.observe(*change)
+                list(self.controller.keys_of_pod(*change))
+            else:
+                list(self.controller.keys_of_nodeset(*change))
+
+    def meanwhile(self) -> None:
+        """Some of what comes next happens in the midst of a pass."""
+        if self.interruptions and self.pending and self.pending[0][0] not in {"pass", "restart"}:
+            self.interruptions -= 1
+            self.apply(*self.pending.pop(0))
+
+    async def history(self, steps: Sequence[Step]) -> None:
+        """Live through a history."""
+        self.pending = list(steps)
+        while self.pending:
+            name, number = self.pending.pop(0)
+            if name == "pass":
+                self.interruptions = number % 3
+                await self.one_pass()
+                self.interruptions = 0
+            else:
+                self.apply(name, number)
+            self.check()
+
+    def apply(self, name: str, number: int) -> None:
+        match name:
+            case "see":
+                self.see(1 + number)
+            case "see_all":
+                self.see(len(self.world.log))
+            case "restart":
+                self.restart()
+            case _:
+                getattr(self.world, f"do_{name}")(number)
+
+    async def one_pass(self) -> None:
+        seen = self.nodesets.get(NAMESPACE, NODESET)
+        self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
+        try:
+            await self.controller.reconcile((NAMESPACE, NODESET))
+        except* kube_errors.KubeError:
+            # The loop of the real thing comes again; so does this one.
+            pass
+
+    def check(self) -> None:
+        if self.world.violations:
+            raise Violated("; ".join(self.world.violations))
+        for name, reason in self.world.foreign.items():
+            record = self.world.records.get(name)
+            if record is not None and record.drain and record.reason != reason:
+                raise Violated(f"the reason of {name} was {reason!r} and is {record.reason!r}")
+
+    async def settle(self) -> None:  # noqa: C901
+        """No more faults: everything comes to its end, and the NodeSet to what it is to be."""
+        world = self.world
+        world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
+        for name in [name for name, pod in world.pods.items() if not world.is_ours(pod)]:
+            world.remove_pod(name)
+        for pod in world.pods.values():
+            (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
+            world.tell("pods", "MODIFIED", pod)
+        for name in list(world.pods):
+            # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
+            if name not in world.records:
+                world.known.discard(world.uid_of(name))
+        for _ in range(40):
+            await self.one_pass()
+            self.check()
+            for index in range(4):
+                for happening in ("schedule", "start", "report", "register", "kubelet_ends"):
+                    getattr(world, f"do_{happening}")(index)
+            for job in world.jobs:
+                if job.holds:
+                    job.state, job.alive = "COMPLETED", False
+            world.do_node_returns(0)
+            world.do_time(3)
+            world.do_poll(0)
+            self.see(len(world.log))
+            if await self.settled():
+                return
+        raise Violated(f"never settled: {self.describe()}")
+
+    async def settled(self) -> bool:  # noqa: PLR0911
+        """Whether all is as wanted and a further pass changes nothing."""
+        world = self.world
+        ours = [record for record in world.records.values() if record.extra == TAG]
+        if world.nodeset is None:
+            return not any(world.is_ours(pod) for pod in world.pods.values())
+        if any(record.name not in world.pods and record.name not in world.foreign for record in ours):
+            return False
+        if any(record.drain and record.reason.startswith(OURS) for record in ours):
+            return False
+        wanted = world.nodeset["spec"]["replicas"]
+        if len(world.pods) != wanted:
+            return False
+        conditions = [
+            condition
+            for pod in world.pods.values()
+            for condition in pod["status"].get("conditions") or []
+            if condition["type"] == REGISTERED
+        ]
+        if len(conditions) != wanted:
+            return False
+        if world.nodeset.get("status", {}).get("replicas") != wanted:
+            return False
+        if world.nodeset["status"].get("updatedReplicas") != wanted:
+            return False
+        before = world.counter
+        await self.one_pass()
+        return world.counter == before
+
+    def describe(self) -> str:
+        world = self.world
+        pods = {name: (pod["metadata"].get("deletionTimestamp"), pod.get("status")) for name, pod in world.pods.items()}
+        return f"{world.nodeset}\n{pods}\n{world.records}\n{world.jobs}"
+
+
+async def begin(*, keeps_instance: bool = True) -> World:
+    """A world in which three nodes are up and idle."""
+    world = World(keeps_instance=keeps_instance)
+    world.do_scale(3)
+    await Run(world).settle()
+    return world
+
+
+async def live(world: World, steps: Sequence[Step]) -> None:
+    """Live through one history from a copy of a world on, and then settle."""
+    world = copy.deepcopy(world)
+    world.log.clear()
+    run = Run(world)
+    await run.history(steps)
+    await run.settle()

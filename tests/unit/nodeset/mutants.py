@@ -1,0 +1,173 @@
+"""Rules made wrong on purpose, one at a time, by name. The model must notice each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset import asking, drain, identity, podstate, records, rollout
+from slinky_operator.nodeset.act import Actor
+from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.victims import Rank
+from slurm_client import errors
+from slurm_client.models import Job, Node
+from tests.unit.nodeset.model.harness import Step
+
+Mutant = Callable[[pytest.MonkeyPatch], None]
+
+
+def completing_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A node whose job is still cleaning up counts as empty."""
+    patch.setattr(drain, "NODE_BUSY", drain.NODE_BUSY - {"COMPLETING"})
+    patch.setattr(drain, "JOB_HOLDING", drain.JOB_HOLDING - {"COMPLETING"})
+
+
+def suspended_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A suspended job counts as none."""
+    patch.setattr(drain, "JOB_IDLE", drain.JOB_IDLE | {"SUSPENDED"})
+
+
+def stage_out_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A job that still writes its data out counts as ended."""
+    patch.setattr(drain, "JOB_HOLDING", drain.JOB_HOLDING - {"STAGE_OUT"})
+
+
+def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
+    """Where the token is refused, the cache is taken for the answer, and no job is seen."""
+    ask_nodes, ask_jobs = asking.nodes, asking.jobs
+
+    async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
+        try:
+            return await ask_nodes(slurm, names)
+        except errors.Unauthorized:
+            return {name: slurm.nodes.get(name) for name in names}
+
+    async def jobs(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
+        try:
+            return await ask_jobs(slurm)
+        except errors.Unauthorized:
+            return {}
+
+    patch.setattr(asking, "nodes", nodes)
+    patch.setattr(asking, "jobs", jobs)
+
+
+def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
+    """Pods are deleted by name."""
+
+    async def delete(self: Actor, pod: Pod, version: str | None) -> None:
+        await self.kube.delete(PODS, pod.name, self.nodeset.namespace, uid=None, resource_version=version)
+
+    patch.setattr(Actor, "_delete_one", delete)
+
+
+def prefix_match(patch: pytest.MonkeyPatch) -> None:
+    """NodeSet `a` takes the nodes of `a-b` for its own."""
+    patch.setattr(identity, "is_tagged", lambda node, owner: node.is_dynamic and node.extra.startswith(owner))
+
+
+def stale_cache_trusted(patch: pytest.MonkeyPatch) -> None:
+    """The last look before a write goes into the cache."""
+
+    async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
+        return {name: slurm.nodes.get(name) for name in names}
+
+    patch.setattr(asking, "nodes", nodes)
+
+
+def resume_instead_of_undrain(patch: pytest.MonkeyPatch) -> None:
+    """A drain is taken back by RESUME, which calls a dead node idle."""
+
+    async def undrain(self: Actor, names: Sequence[str]) -> None:
+        slurm: Any = self._reach()
+        wanted = drain.to_undrain(names, await asking.nodes(slurm, names), self.owner)
+        if wanted:
+            await slurm.client.resume_nodes(wanted)
+        await self._read_back(slurm, names)
+
+    patch.setattr(Actor, "_undrain", undrain)
+
+
+def foreign_drains_undone(patch: pytest.MonkeyPatch) -> None:
+    """Every drain counts as ours."""
+    patch.setattr(drain, "is_ours", lambda node: node.is_drain)
+
+
+def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
+    """A record goes with its pod whoever drained the node."""
+    real = records.settle
+
+    def settle(orphans: Any, jobs: Any, ended: Any) -> records.Settling:
+        orphans = list(orphans)
+        found = real(orphans, jobs, ended)
+        return records.Settling(
+            tuple(node.name for node in orphans if node.name not in (*found.down, *found.busy)), found.down, found.busy
+        )
+
+    patch.setattr(records, "settle", settle)
+    patch.setattr(
+        records,
+        "to_delete",
+        lambda wanted, fresh, jobs, standing, owner: [
+            name for name in wanted if fresh.get(name) is not None and name not in standing
+        ],
+    )
+
+
+def unknown_node_is_free(patch: pytest.MonkeyPatch) -> None:
+    """A node that Slurm does not know any more may lose its pod."""
+    real = podstate.why_kept
+
+    def why_kept(pod: Pod, node: Node | None, *rest: Any, **more: Any) -> str | None:
+        return None if node is None else real(pod, node, *rest, **more)
+
+    patch.setattr(podstate, "why_kept", why_kept)
+
+
+def budget_ignored(patch: pytest.MonkeyPatch) -> None:
+    """An update takes all pods at once."""
+
+    def choose(
+        outdated: Any, *, allowed: int, unavailable: int, begun: Any, available: Any, rank: Callable[[Pod], Rank]
+    ) -> frozenset[str]:
+        return frozenset(pod.name for pod in outdated)
+
+    patch.setattr(rollout, "choose", choose)
+
+
+def record_left_behind(patch: pytest.MonkeyPatch) -> None:
+    """A name is used again whatever Slurm still sees under it."""
+    patch.setattr(records, "why_blocked", lambda node, jobs, owner: None)
+
+
+_SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
+
+MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
+    "COMPLETING dropped": (completing_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 1))),
+    "SUSPENDED dropped": (suspended_dropped, (*_SHRINK, ("job_starts", 1), ("job_suspends", 0))),
+    "STAGE_OUT dropped": (stage_out_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 2))),
+    "fail open on 401": (fail_open_on_401, (*_SHRINK, ("job_starts", 1), ("job_suspends", 0), ("fault", 0))),
+    "no uid precondition": (no_uid_precondition, (*_SHRINK, ("usurp", 0), ("usurp", 1))),
+    "prefix match": (prefix_match, ()),
+    "stale cache trusted": (stale_cache_trusted, (*_SHRINK, ("admin_drains", 0), ("job_starts", 1))),
+    "RESUME instead of UNDRAIN": (
+        resume_instead_of_undrain,
+        (("cordon", 0), ("cordon", 1), ("node_lost", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
+    "foreign drains undone": (foreign_drains_undone, (("admin_drains", 1), ("poll", 0), ("pass", 0))),
+    "record of a foreign drain deleted": (
+        record_of_foreign_drain_deleted,
+        (*_SHRINK, ("admin_drains", 1), ("kubelet_ends", 0)),
+    ),
+    "unknown node is free": (unknown_node_is_free, (*_SHRINK, ("job_starts", 1), ("slurm_forgets", 0))),
+    "budget ignored": (budget_ignored, (("edit", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("job_starts", 0))),
+    "record left behind": (
+        record_left_behind,
+        (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
+}
+"""Each with steps that make its mistake show more often."""

@@ -1,0 +1,94 @@
+"""Random histories of Slurm and Kubernetes, and what must hold in all of them.
+
+No pod with a living job is deleted by us, nobody else's drain or node is touched, the update budget holds, finalizer
+and guard outlive the pods, and once faults stop everything becomes as wanted. The model is in `model/world.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.nodeset.model import harness
+from tests.unit.nodeset.model.histories import history
+from tests.unit.nodeset.model.world import World
+
+HISTORIES = int(os.environ.get("NODESET_HISTORIES", "200"))
+"""How many; a long run is made by setting it."""
+
+Worlds = tuple[asyncio.Runner, World, World]
+
+
+@pytest.fixture(scope="module")
+def worlds() -> Iterator[Worlds]:
+    """A loop, and two worlds to begin in: one whose Slurm takes a new instance id at each registration, one not."""
+    with asyncio.Runner() as runner:
+        logging.disable(logging.WARNING)
+        try:
+            yield (
+                runner,
+                runner.run(harness.begin(keeps_instance=False)),
+                runner.run(harness.begin(keeps_instance=True)),
+            )
+        finally:
+            logging.disable(logging.NOTSET)
+
+
+@pytest.mark.timeout(60 + HISTORIES)
+def test_random_histories_never_do_harm_and_settle(worlds: Worlds) -> None:
+    runner, *begins = worlds
+    for seed in range(HISTORIES):
+        try:
+            runner.run(harness.live(begins[seed % 2], history(seed)))
+        except harness.Violated as error:
+            raise AssertionError(f"history {seed}: {error}") from error
+
+
+@pytest.mark.timeout(60 + HISTORIES)
+@settings(
+    max_examples=max(20, HISTORIES // 4),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(steps=st.lists(st.tuples(st.sampled_from(harness.STEPS), st.integers(0, 7)), max_size=50), keeps=st.booleans())
+def test_searched_histories_never_do_harm_and_settle(worlds: Worlds, steps: list[harness.Step], keeps: bool) -> None:
+    runner, *begins = worlds
+    runner.run(harness.live(begins[keeps], steps))
+
+
+# Histories the model once found a fault with.
+FOUND = {
+    "a suspended job of a lost pod on a node that an administrator drained": [
+        ("job_starts", 0), ("admin_drains", 0), ("job_suspends", 0), ("user_deletes_pod", 0), ("kubelet_ends", 0),
+        ("kubelet_ends", 0), ("restart", 0), ("pass", 0), ("pass", 0),
+    ],
+    "the answer to a create is lost, and then the NodeSet is deleted": [
+        ("user_deletes_pod", 0), ("kubelet_ends", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0),
+        ("lose_kube", 0), ("pass", 0), ("delete", 0), ("pass", 0), ("see_all", 0), ("pass", 0),
+    ],
+    "slurmctld has forgotten everything": [
+        ("job_starts", 0), ("job_starts", 1), ("slurm_forgets", 0), ("poll", 0), ("scale", 0), ("see_all", 0),
+        ("pass", 0),
+    ],
+    "a suspended job leaves its node idle": [
+        ("job_starts", 2), ("job_suspends", 0), ("poll", 0), ("scale", 0), ("see_all", 0), ("pass", 0), ("pass", 0),
+        ("poll", 0), ("pass", 0), ("pass", 0),
+    ],
+    "a scale-in is taken back": [
+        ("job_starts", 0), ("job_starts", 0), ("job_starts", 0), ("poll", 0), ("scale", 1), ("see_all", 0), ("pass", 0),
+        ("poll", 0), ("scale", 3), ("see_all", 0), ("pass", 0),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("name", FOUND)
+def test_histories_found_before(worlds: Worlds, name: str, keeps: bool) -> None:
+    runner, *begins = worlds
+    runner.run(harness.live(begins[keeps], FOUND[name]))

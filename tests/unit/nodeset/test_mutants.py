@@ -1,0 +1,52 @@
+"""The model is worth something: it notices each rule that is made wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from tests.unit.nodeset.model import harness
+from tests.unit.nodeset.model.histories import history
+from tests.unit.nodeset.mutants import MUTANTS
+
+HISTORIES = 400
+"""Most are found within twenty."""
+
+
+def first_violation(name: str) -> str | None:
+    """What the model first has to say, or None if it lives through all histories."""
+    logging.disable(logging.ERROR)
+    try:
+        with asyncio.Runner() as runner:
+            begin = runner.run(harness.begin())
+            for seed in range(HISTORIES):
+                runner.run(harness.live(begin, history(seed, MUTANTS[name][1])))
+    except harness.Violated as error:
+        return str(error)
+    finally:
+        logging.disable(logging.NOTSET)
+    return None
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_model_notices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant, _ = MUTANTS[name]
+    mutant(monkeypatch)
+
+    assert first_violation(name) is not None
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_rules_as_they_are_live_through_the_same(name: str) -> None:
+    logging.disable(logging.ERROR)
+    try:
+        with asyncio.Runner() as runner:
+            begin = runner.run(harness.begin())
+            for seed in range(60):
+                runner.run(harness.live(begin, history(seed, MUTANTS[name][1])))
+    finally:
+        logging.disable(logging.NOTSET)

@@ -24,8 +24,10 @@ def _blob(layout: Path, digest: str) -> Path:
 
 
 def _index_entries(layout: Path) -> dict[str, dict[str, Any]]:
+    """Entries by name. An image that another of its name has replaced stays in the index, without a name."""
     index = json.loads((layout / "index.json").read_text())
-    return {entry["annotations"][LAYOUT_NAME]: entry for entry in index["manifests"]}
+    named = ((entry.get("annotations", {}).get(LAYOUT_NAME), entry) for entry in index["manifests"])
+    return {name: entry for name, entry in named if name is not None}
 
 
 def write_archive(layout: Path, images: Mapping[str, Sequence[str]], target: Path) -> None:
@@ -64,14 +66,17 @@ def write_archive(layout: Path, images: Mapping[str, Sequence[str]], target: Pat
 
 
 def drop_unused(layout: Path) -> None:
-    """Delete the blobs that no image of the layout refers to any more."""
+    """Delete what no named image of the layout refers to any more: entries without a name, then blobs."""
     used: set[str] = set()
-    for entry in _index_entries(layout).values():
+    entries = _index_entries(layout)
+    path = layout / "index.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "manifests": list(entries.values())}))
+    for entry in entries.values():
         manifest = json.loads(_blob(layout, entry["digest"]).read_text())
         used |= {entry["digest"], manifest["config"]["digest"], *(layer["digest"] for layer in manifest["layers"])}
-    for path in (layout / "blobs").glob("*/*"):
-        if f"{path.parent.name}:{path.name}" not in used:
-            path.unlink()
+    for blob in (layout / "blobs").glob("*/*"):
+        if f"{blob.parent.name}:{blob.name}" not in used:
+            blob.unlink()
 
 
 def _anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo:

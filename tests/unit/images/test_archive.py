@@ -73,3 +73,15 @@ def test_blobs_nobody_refers_to_are_dropped(layout: Path) -> None:
     _put(layout, b"of an earlier build")
     drop_unused(layout)
     assert len(list((layout / "blobs/sha256").iterdir())) == 7
+
+
+def test_an_image_whose_name_another_has_taken_is_dropped(layout: Path) -> None:
+    index = json.loads((layout / "index.json").read_text())
+    del index["manifests"][0]["annotations"]
+    (layout / "index.json").write_text(json.dumps(index))
+    drop_unused(layout)
+    # A configuration, a manifest and two layers are left.
+    assert len(list((layout / "blobs/sha256").iterdir())) == 4
+    assert [entry["digest"] for entry in json.loads((layout / "index.json").read_text())["manifests"]] == [
+        index["manifests"][1]["digest"]
+    ]

@@ -6,6 +6,7 @@ import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hack.images import build as images
 from hack.localkube.cluster import Cluster
@@ -73,7 +74,7 @@ class Installation:
         lease = self.cluster.kubectl.get("lease", RELEASE, "--namespace", NAMESPACE)
         return str(lease["spec"].get("holderIdentity", "")).split("_")[0]
 
-    def pods(self) -> dict[str, dict[str, object]]:
+    def pods(self) -> dict[str, dict[str, Any]]:
         """Return the operator's pods by name."""
         answer = self.cluster.kubectl.get(
             "pods", "--namespace", NAMESPACE, "--selector=app.kubernetes.io/name=slurm-operator"

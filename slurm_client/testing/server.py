@@ -21,7 +21,9 @@ from slurm_client.testing.faults import Faults
 from slurm_client.testing.world import INVALID_JOB, Refusal, World
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
     from types import TracebackType
 
     from slurm_client.testing.faults import Fault
@@ -112,6 +114,10 @@ class FakeSlurmrestd:
         Port to listen on; a free one when 0.
     pretty
         Write JSON with line breaks and blanks as slurmrestd does; slower.
+    unix_socket
+        Path of a socket to listen on as well.
+    ssl_context
+        Speak TLS on the port.
     clock
         Seconds since 1970.
 
@@ -139,6 +145,8 @@ class FakeSlurmrestd:
         key: bytes | None = None,
         port: int = 0,
         pretty: bool = False,
+        unix_socket: str | Path | None = None,
+        ssl_context: ssl.SSLContext | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.world = World(clock=clock, release=release)
@@ -152,6 +160,8 @@ class FakeSlurmrestd:
         self.operators = {"root", "slurm"}
         self.bytes_sent = 0
         self._pretty = pretty
+        self._unix_socket = unix_socket
+        self._ssl_context = ssl_context
         self._clock = clock
         self._port = port
         self._runner: web.AppRunner | None = None
@@ -172,7 +182,7 @@ class FakeSlurmrestd:
     @property
     def url(self) -> str:
         """Base URL."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http{'s' if self._ssl_context else ''}://127.0.0.1:{self._port}"
 
     @property
     def nodes(self) -> dict[str, Any]:
@@ -195,8 +205,10 @@ class FakeSlurmrestd:
         app.router.add_route("*", "/{tail:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self._port, reuse_address=True)
+        site = web.TCPSite(runner, "127.0.0.1", self._port, reuse_address=True, ssl_context=self._ssl_context)
         await site.start()
+        if self._unix_socket is not None:
+            await web.UnixSite(runner, str(self._unix_socket)).start()
         if self._port == 0:
             self._port = int(runner.addresses[0][1])
         self._runner = runner

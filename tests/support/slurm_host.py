@@ -73,6 +73,10 @@ class SlurmHost:
         Lines appended to slurm.conf.
     max_nodes
         ``MaxNodeCount``.
+    slurmrestd_options
+        Options of slurmrestd beside its authentication and its address.
+    jwt_key, rest_port
+        Key of tokens, and port of slurmrestd; fresh ones when absent.
     state
         Folder for configuration, state and logs; a temporary one when absent, removed by :meth:`close`.
     """
@@ -82,6 +86,8 @@ class SlurmHost:
     max_nodes: int = 64
     state: Path | None = None
     slurmrestd_options: Sequence[str] = ("-s", "openapi/slurmctld")
+    jwt_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    rest_port: int = 0
     daemons: dict[str, _Daemon] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,8 +95,8 @@ class SlurmHost:
         self._remove_state = self.state is None
         self.folder = self.state or Path(tempfile.mkdtemp(prefix="slurm-host-"))
         self.folder.chmod(0o755)
-        self.jwt_key = secrets.token_bytes(32)
-        self.slurmctld_port, self.rest_port = free_ports(2)
+        self.slurmctld_port, free = free_ports(2)
+        self.rest_port = self.rest_port or free
         # The tree's own /etc, with our configuration and a hosts file in which this machine is on loopback.
         shutil.copytree(self.root / "etc", self.folder / "etc", symlinks=True, dirs_exist_ok=True)
         (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost {_short_host_name()}\n")

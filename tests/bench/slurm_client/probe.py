@@ -1,0 +1,197 @@
+"""
+One measurement, in a process of its own so that memory and imports are its own. Prints one JSON object.
+
+``python probe.py WHAT URL [ARGUMENT]``; run by test_bench.py, with this project on the path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import resource
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+TOKEN = "token"
+ROUNDS = 3
+
+
+def peak_mib() -> float:
+    """Return the largest resident size of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@contextlib.asynccontextmanager
+async def stalls() -> AsyncIterator[list[float]]:
+    """Collect by how much a task that wants to run every millisecond runs late, in seconds."""
+    late: list[float] = [0.0]
+
+    async def tick() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0.001)
+            now = time.perf_counter()
+            late.append(now - last - 0.001)
+            last = now
+
+    task = asyncio.create_task(tick())
+    await asyncio.sleep(0.01)
+    try:
+        yield late
+    finally:
+        await asyncio.sleep(0.01)
+        task.cancel()
+
+
+async def best_of(measured: Callable[[], Awaitable[int]]) -> dict[str, Any]:
+    """Run a few times; return the fastest, the smallest of the longest stalls, and the peak memory over the start."""
+    before = peak_mib()
+    seconds, stall, objects = [], [], 0
+    for _ in range(ROUNDS):
+        async with stalls() as late:
+            started = time.perf_counter()
+            objects = await measured()
+            seconds.append(time.perf_counter() - started)
+        stall.append(max(late))
+    return {"objects": objects, "seconds": min(seconds), "stall": min(stall), "mib": peak_mib() - before}
+
+
+async def ours(url: str) -> dict[str, Any]:
+    """List all nodes with this library."""
+    from slurm_client import SlurmClient
+
+    async with SlurmClient(url, TOKEN) as slurm:
+        await slurm.connect()
+
+        async def list_nodes() -> int:
+            return len(await slurm.nodes())
+
+        return await best_of(list_nodes)
+
+
+async def body(url: str) -> dict[str, Any]:
+    """Fetch the same bytes with httpx and throw them away."""
+    import httpx
+
+    async with httpx.AsyncClient(trust_env=False, headers={"X-SLURM-USER-TOKEN": TOKEN}, timeout=60) as http:
+
+        async def fetch() -> int:
+            return len((await http.get(f"{url}/slurm/v0.0.45/nodes/")).content)
+
+        return await best_of(fetch)
+
+
+async def loads(url: str) -> dict[str, Any]:
+    """Fetch and parse with json.loads, on the loop."""
+    import httpx
+
+    async with httpx.AsyncClient(trust_env=False, headers={"X-SLURM-USER-TOKEN": TOKEN}, timeout=60) as http:
+
+        async def fetch() -> int:
+            return len(json.loads((await http.get(f"{url}/slurm/v0.0.45/nodes/")).content)["nodes"])
+
+        return await best_of(fetch)
+
+
+async def threaded(url: str) -> dict[str, Any]:
+    """Fetch and parse with json.loads in a thread, which holds the interpreter all the same."""
+    import httpx
+
+    async with httpx.AsyncClient(trust_env=False, headers={"X-SLURM-USER-TOKEN": TOKEN}, timeout=60) as http:
+
+        async def fetch() -> int:
+            content = (await http.get(f"{url}/slurm/v0.0.45/nodes/")).content
+            return len((await asyncio.to_thread(json.loads, content))["nodes"])
+
+        return await best_of(fetch)
+
+
+async def generated(url: str, folder: str) -> dict[str, Any]:
+    """Fetch with the client that openapi-python-client makes with its own templates."""
+    sys.path.insert(0, folder)
+    from stock.api.slurm import get_nodes
+    from stock.client import Client
+
+    client = Client(base_url=f"{url}/slurm/v0.0.45", headers={"X-SLURM-USER-TOKEN": TOKEN}, timeout=60)
+
+    async def fetch() -> int:
+        answer = await get_nodes.asyncio(client=client)
+        return len(answer.nodes)
+
+    return await best_of(fetch)
+
+
+async def idle(url: str, seconds: str) -> dict[str, Any]:
+    """Watch nodes on which nothing happens."""
+    from slurm_client import SlurmClient
+
+    async with SlurmClient(url, TOKEN) as slurm, slurm.watch_nodes() as events:
+        await slurm.node_watch.wait_synced()
+        calls, received, used = slurm.calls, slurm.bytes_received, time.process_time()
+        first = events.pending()
+        await asyncio.sleep(float(seconds))
+        factor = 60 / float(seconds)
+        return {
+            "objects": first,
+            "requests": (slurm.calls - calls) * factor,
+            "bytes": (slurm.bytes_received - received) * factor,
+            "cpu": (time.process_time() - used) * factor,
+            "status": str(slurm.node_watch.status),
+        }
+
+
+async def drain(url: str, how: str) -> dict[str, Any]:
+    """Drain and undrain a thousand nodes, in one call or one by one."""
+    from slurm_client import SlurmClient
+
+    names = [f"node-{number:05d}" for number in range(1000)]
+    async with SlurmClient(url, TOKEN) as slurm:
+        await slurm.connect()
+        calls, started = slurm.calls, time.perf_counter()
+        if how == "bulk":
+            await slurm.drain_nodes(names, "bench")
+        else:
+            await asyncio.gather(*(slurm.drain_nodes([name], "bench") for name in names))
+        seconds = time.perf_counter() - started
+        counted = slurm.calls - calls
+        await slurm.undrain_nodes(names)
+        return {"calls": counted, "seconds": seconds}
+
+
+def importing(module: str) -> dict[str, Any]:
+    """Import a module."""
+    before = peak_mib()
+    wall, cpu = time.perf_counter(), time.process_time()
+    __import__(module)
+    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "mib": peak_mib() - before}
+
+
+def peer(url: str) -> dict[str, Any]:
+    """List all nodes with the PyPI package slurmrestapi, which is synchronous: its stall is its time."""
+    before = peak_mib()
+    import slurmrestapi
+
+    configuration = slurmrestapi.Configuration(host=url, api_key={"token": TOKEN})
+    api = slurmrestapi.SlurmApi(slurmrestapi.ApiClient(configuration, "X-SLURM-USER-TOKEN", TOKEN))
+    seconds, objects = [], 0
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        objects = len(api.slurm_v0044_get_nodes().nodes)
+        seconds.append(time.perf_counter() - started)
+    return {"objects": objects, "seconds": min(seconds), "stall": min(seconds), "mib": peak_mib() - before}
+
+
+def main() -> None:
+    """Run the measurement that is asked for."""
+    what, *arguments = sys.argv[1:]
+    found = globals()[what](*arguments)
+    sys.stdout.write(json.dumps(asyncio.run(found) if asyncio.iscoroutine(found) else found))
+
+
+if __name__ == "__main__":
+    main()

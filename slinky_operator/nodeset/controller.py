@@ -320,7 +320,10 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
         times.append(BLIND)
     elif outcome.acted:
         times.append(AT_ONCE)
-    if outcome.kept or outcome.refusals:
+    if outcome.refusals:
+        # The same would be refused again; a change of what is in the way mostly wakes us.
+        times = [LATER]
+    elif outcome.kept:
         times = [max(one, 1.0) for one in times] or [LATER]
     return min(times, default=None)
 

@@ -1,0 +1,228 @@
+"""The NodeSet controller on a real API server, with a fake slurmrestd and played machines."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slinky_api import labels
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient, Object, Propagation
+from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.events import Recorder
+from slinky_operator.kube.fence import OpenFence
+from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    NAMESPACES,
+    NODESETS,
+    PODS,
+    SERVICEACCOUNTS,
+    Resource,
+)
+from slinky_operator.kube.store import Key
+from slinky_operator.nodeset import controller as nodeset
+from slinky_operator.nodeset.pod import Defaults
+from slinky_operator.runtime.controller import Controller
+from slinky_operator.slurm.clients import ClientMap, Endpoint
+from slurm_client.testing import FakeSlurmrestd
+from slurm_client.tokens import StaticToken
+from tests.integration.nodeset.machines import Machines
+from tests.support.control_plane import ControlPlane
+
+CRDS = Path(__file__).parents[3] / "config" / "crd"
+
+
+@pytest.fixture(scope="session")
+def crds(control_plane: ControlPlane) -> None:
+    control_plane.kubectl("apply", f"--kustomize={CRDS}")
+    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+
+
+@dataclass
+class Site:
+    """A namespace with a Cluster, its Slurm, and the controller over it."""
+
+    kubeconfig: Path
+    kube: KubeClient
+    namespace: str
+    slurm: FakeSlurmrestd
+    cluster: Object
+    requests: list[tuple[str, str, str]] = field(default_factory=list)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _clients: ClientMap | None = None
+
+    async def start(self) -> None:
+        """Start the operator, as after a crash: with nothing in memory."""
+        own = [self.namespace]
+        nodesets = Informer(self.kube, NODESETS, namespaces=own, indexers=nodeset.INDEXES_OF_NODESETS)
+        clusters = Informer(self.kube, CLUSTERS, namespaces=own)
+        self.pods = Informer(
+            self.kube,
+            PODS,
+            namespaces=own,
+            label_selector=nodeset.POD_SELECTOR,
+            indexers=nodeset.INDEXES_OF_PODS,
+        )
+        self._clients = ClientMap(OpenFence())
+        recorder = Recorder(self.kube, component="slurm-operator", instance="test")
+        reconciler = nodeset.NodeSetController(
+            self.kube,
+            nodesets=nodesets.store,
+            clusters=clusters.store,
+            pods=self.pods.store,
+            slurm=self._clients,
+            recorder=recorder,
+            defaults=Defaults("slurmd"),
+        )
+        controller: Controller[Key] = Controller(
+            nodeset.NAME, reconciler.reconcile, gates=[one.synced for one in (nodesets, clusters, self.pods)]
+        )
+        queue = controller.queue
+        self.pods.add_handler(reconciler.expectations.observe)
+        for informer, keys in (
+            (nodesets, reconciler.keys_of_nodeset),
+            (clusters, reconciler.keys_of_cluster),
+            (self.pods, reconciler.keys_of_pod),
+        ):
+            informer.add_handler(lambda old, new, keys=keys: [queue.add(key) for key in keys(old, new)] and None)
+        self._clients.subscribe(
+            lambda uid, event: [queue.add(key) for key in reconciler.keys_of_node(uid, event.old, event.new)] and None
+        )
+        self._clients.subscribe_contact(
+            lambda uid, contact: [queue.add(key) for key in reconciler.keys_of_contact(uid)] and None
+        )
+        runs = (nodesets.run(), clusters.run(), self.pods.run(), recorder.run(), controller.run())
+        self._tasks = [asyncio.create_task(one) for one in runs]
+        metadata = self.cluster["metadata"]
+        await self._clients.put(
+            metadata["uid"],
+            self.namespace,
+            metadata["name"],
+            endpoint=Endpoint(self.slurm.url, timeout=2.0, poll_interval=0.1),
+            token=StaticToken("token"),
+            fingerprint="1",
+        )
+
+    async def crash(self) -> None:
+        """End the operator at whatever it is doing."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._clients is not None:
+            await self._clients.close_all()
+
+    # What users do
+
+    async def apply(self, replicas: int, name: str = "a", **spec: Any) -> Object:
+        body = {
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {"clusterName": "c", "replicas": replicas, **spec},
+        }
+        return await self.kube.apply(NODESETS, body, field_manager="user")
+
+    async def scale(self, replicas: int, name: str = "a") -> None:
+        await self.kube.scale(NODESETS, name, self.namespace, replicas)
+
+    async def delete(self, propagation: Propagation, name: str = "a") -> None:
+        await self.kube.delete(NODESETS, name, self.namespace, uid=None, propagation=propagation)
+
+    # What tests look at
+
+    async def nodeset(self, name: str = "a") -> Object:
+        return await self.kube.get(NODESETS, name, self.namespace)
+
+    async def condition(self, kind: str, name: str = "a") -> Object:
+        found = (await self.nodeset(name)).get("status", {}).get("conditions", [])
+        return next((one for one in found if one["type"] == kind), {})
+
+    async def names(self, resource: Resource = PODS) -> list[str]:
+        return sorted(one["metadata"]["name"] for one in (await self.kube.list(resource, self.namespace)).items)
+
+    async def gone(self, name: str = "a") -> bool:
+        try:
+            await self.nodeset(name)
+        except errors.NotFound:
+            return True
+        return False
+
+    async def ready(self, count: int, name: str = "a") -> bool:
+        status = (await self.nodeset(name)).get("status") or {}
+        return status.get("readyReplicas") == count == status.get("replicas")
+
+    async def until(self, condition: Callable[[], Any], what: str, timeout: float = 25.0) -> None:
+        """Wait until a condition holds; plain or asynchronous."""
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    value = condition()
+                    if asyncio.iscoroutine(value):
+                        value = await value
+                    if value:
+                        return
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            sets = (await self.kube.list(NODESETS, self.namespace)).items
+            told = [(one["metadata"], one.get("status", {}).get("conditions")) for one in sets]
+            nodes = {name: (str(node.state), node.reason) for name, node in self.slurm.nodes.items()}
+            raise AssertionError(f"never: {what}\n{told}\n{await self.names()}\n{nodes}") from None
+
+    async def guards(self) -> list[str]:
+        return [name for name in await self.names(CONFIGMAPS) if name.startswith("nodeset-")]
+
+
+@pytest.fixture
+async def site(control_plane: ControlPlane, crds: None) -> AsyncIterator[Site]:
+    namespace = f"nodeset-{uuid.uuid4().hex[:8]}"
+    requests: list[tuple[str, str, str]] = []
+    async with await Connection.connect(control_plane.kubeconfig) as connection, FakeSlurmrestd() as slurm:
+        kube = KubeClient(
+            connection,
+            fence=OpenFence(),
+            field_manager=labels.FIELD_MANAGER,
+            observer=lambda *about: requests.append(about),
+        )
+        await kube.create(NAMESPACES, {"metadata": {"name": namespace}})
+        await kube.apply(SERVICEACCOUNTS, {"metadata": {"name": "default", "namespace": namespace}})
+        cluster = await kube.create(
+            CLUSTERS,
+            {
+                "apiVersion": CLUSTERS.api_version,
+                "kind": "Cluster",
+                "metadata": {"name": "c", "namespace": namespace},
+                "spec": {
+                    "server": slurm.url,
+                    "token": {"secretRef": "token"},
+                    "controller": {"external": {"host": "slurmctld"}},
+                },
+            },
+        )
+        status = {"isReady": True, "config": {"hash": "1", "appliedHash": "1", "nodeSets": ["a", "a-b"]}}
+        await kube.patch_status(CLUSTERS, "c", status, namespace)
+        site = Site(control_plane.kubeconfig, kube, namespace, slurm, cluster, requests)
+        await site.start()
+        try:
+            yield site
+        finally:
+            await site.crash()
+
+
+@pytest.fixture
+async def machines(site: Site) -> AsyncIterator[Machines]:
+    pods = Informer(site.kube, PODS, namespaces=[site.namespace])
+    played = Machines(site.kube, site.slurm, site.namespace, pods)
+    tasks = [asyncio.create_task(pods.run()), asyncio.create_task(played.run())]
+    yield played
+    for task in tasks:
+        task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    failed = [one for one in results if isinstance(one, Exception)]
+    if failed:
+        raise ExceptionGroup("the machines broke", failed)

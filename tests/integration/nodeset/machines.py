@@ -1,0 +1,118 @@
+"""Scheduler, kubelets and slurmds for a control plane without Nodes: pods come up, register and end.
+
+Slurm is the fake slurmrestd. What a real kubelet and slurmd do is done in the same order: bound, running, registered;
+terminated, gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.resources import PODS, Resource
+from slurm_client.models import NodeState
+from slurm_client.testing import FakeSlurmrestd
+
+
+class Machines:
+    """Plays for all pods of one namespace.
+
+    Parameters
+    ----------
+    starting
+        Whether containers start; off, pods stay as they were bound.
+    """
+
+    def __init__(self, kube: KubeClient, slurm: FakeSlurmrestd, namespace: str, pods: Informer) -> None:
+        self.kube = kube
+        self.slurm = slurm
+        self.namespace = namespace
+        self.pods = pods
+        self.starting = True
+        self.ending = True
+        self._changed = asyncio.Event()
+        pods.add_handler(lambda old, new: self._changed.set())
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            self._changed.clear()
+            for pod in self.pods.store.items(self.namespace):
+                try:
+                    await self._one(pod)
+                except (errors.NotFound, errors.Conflict):
+                    continue
+            try:
+                async with asyncio.timeout(0.2):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _one(self, pod: Object) -> None:
+        if "deletionTimestamp" in pod["metadata"]:
+            if self.ending:
+                await self._end(pod)
+        elif not pod["spec"].get("nodeName"):
+            await self._bind(pod)
+        elif self.starting and (pod.get("status") or {}).get("phase") == "Pending":
+            await self._start(pod)
+
+    async def _bind(self, pod: Object) -> None:
+        name = pod["metadata"]["name"]
+        binding = Resource("", "v1", f"pods/{name}/binding", "Binding")
+        target = {"apiVersion": "v1", "kind": "Node", "name": "machine"}
+        await self.kube.create(
+            binding,
+            {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target},
+            self.namespace,
+        )
+
+    async def _start(self, pod: Object) -> None:
+        now = datetime.now(UTC)
+        running = {"running": {"startedAt": now.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+        await self.report(pod, "Running", running, ready=True)
+        self.register(pod, now)
+
+    def register(self, pod: Object, now: datetime) -> None:
+        """What slurmctld does when the slurmd of a pod registers, as 26.05 does it."""
+        name = pod["metadata"]["name"]
+        known = self.slurm.nodes.get(name)
+        if known is not None:
+            base = "IDLE" if known.state.base == "DOWN" else known.state.base
+            self.slurm.update_node(name, state=NodeState(base, known.state.flags), slurmd_start_time=now)
+            return
+        arguments = pod["spec"]["containers"][0]["args"]
+        extra = arguments[arguments.index("--extra") + 1]
+        self.slurm.add_node(name, instance_id=pod["metadata"]["uid"], extra=extra, slurmd_start_time=now)
+
+    async def _end(self, pod: Object) -> None:
+        name = pod["metadata"]["name"]
+        await self.report(pod, "Running", {"terminated": {"exitCode": 0}}, ready=False)
+        await self.kube.delete(PODS, name, self.namespace, uid=pod["metadata"]["uid"], grace_seconds=0)
+
+    async def report(self, pod: Object, phase: str, state: Object, *, ready: bool) -> None:
+        """What a kubelet writes into a pod's status."""
+        containers: list[Any] = [
+            {
+                "name": "slurmd",
+                "image": "slurmd",
+                "imageID": "",
+                "ready": ready,
+                "restartCount": 0,
+                "state": state,
+            }
+        ]
+        condition = {
+            "type": "Ready",
+            "status": "True" if ready else "False",
+            "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        metadata = {"name": pod["metadata"]["name"], "namespace": self.namespace, "uid": pod["metadata"]["uid"]}
+        status = {"phase": phase, "containerStatuses": containers, "conditions": [condition]}
+        await self.kube.apply(
+            PODS, {"metadata": metadata, "status": status}, subresource="status", field_manager="kubelet"
+        )

@@ -47,7 +47,14 @@ def slurm_key_trouble(snapshot: Snapshot) -> Missing | None:
     key = naming.slurm_key(snapshot.cluster)
     if key is None:
         return None
-    return check(snapshot.sources.get(key.secret), key.secret, key.key, "key of auth/slurm")
+    return _check_key(snapshot, key, "key of auth/slurm")
+
+
+def _check_key(snapshot: Snapshot, key: naming.KeySource, purpose: str) -> Missing | None:
+    source = snapshot.sources.get(key.secret)
+    if key.generated and (source is None or not source.exists):
+        return Missing(Reason.DAEMONS_STARTING, f"{purpose}: being made")
+    return check(source, key.secret, key.key, purpose)
 
 
 def connect(snapshot: Snapshot, pace: Pace) -> Connect | Missing:
@@ -77,7 +84,7 @@ def connect(snapshot: Snapshot, pace: Pace) -> Connect | Missing:
     else:
         ref = naming.jwt_key(cluster)
         assert ref is not None  # noqa: S101 - the API demands one of the two
-        trouble = check(snapshot.sources.get(ref.secret), ref.secret, ref.key, "key of auth/jwt")
+        trouble = _check_key(snapshot, ref, "key of auth/jwt")
         if trouble is not None:
             return trouble
         key = snapshot.sources[ref.secret].data[ref.key]

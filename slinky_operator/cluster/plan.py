@@ -66,7 +66,7 @@ LOOK_AGAIN: Final = 60.0
 
 LOOK_AGAIN_IN_TROUBLE: Final = 3.0
 
-_ON_THE_WAY: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING})
+_ON_THE_WAY: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAEMONS_STARTING})
 
 _RESOURCES: Final[dict[str, Resource]] = {
     resource.kind: resource for resource in (DEPLOYMENTS, STATEFULSETS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
@@ -150,7 +150,8 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions += _count(snapshot, now)
     actions += _tell_refused(snapshot, config)
     waits = f"slurmd pods are left: {_some(snapshot.slurmd_pods)}" if cluster.deleting else ""
-    findings = Findings(config, missing, key, _refused(snapshot, daemons), waits)
+    starting = not config.status.applied_hash and not _daemons_ready(snapshot)
+    findings = Findings(config, missing, key, _refused(snapshot, daemons), waits, starting)
     return _finish(snapshot, actions, findings, config.wake_up, now, wall)
 
 

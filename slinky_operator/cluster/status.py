@@ -42,6 +42,9 @@ class Findings:
     deleting: str = ""
     """What a deletion waits for."""
 
+    starting: bool = False
+    """Whether the daemons have never run, and are not ready yet."""
+
 
 def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterStatus:
     """The whole status, conditions with their times."""
@@ -173,6 +176,8 @@ def _ready(conditions: list[Condition], findings: Findings) -> Condition:
         return _condition(kind, "False", findings.key.reason, findings.key.message)
     if findings.refused:
         return _condition(kind, "False", Reason.CHILD_REFUSED, "; ".join(findings.refused))
+    if findings.starting and findings.missing is None:
+        return _condition(kind, "False", Reason.DAEMONS_STARTING, "the daemons are starting")
     order = (
         ClusterCondition.TOKEN_VALID,
         ClusterCondition.API_REACHABLE,

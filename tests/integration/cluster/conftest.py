@@ -1,0 +1,200 @@
+"""A namespace with the CRDs, and what stands in for kubelet and Slurm."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import pytest
+
+from slinky_api import labels
+from slinky_operator.agent.server import serve
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.fence import OpenFence
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    NAMESPACES,
+    NODESETS,
+    PODS,
+    SERVICEACCOUNTS,
+    STATEFULSETS,
+)
+from slinky_operator.slurm.conf import TextProblem, parse_words
+from slurm_client.testing import FakeSlurmrestd
+from tests.integration.cluster.harness import Running, running
+from tests.support.control_plane import ControlPlane
+
+CRDS = Path(__file__).parents[3] / "config" / "crd"
+FIRST_JWT_KEY = b"k" * 32
+
+
+@pytest.fixture
+async def kube(control_plane: ControlPlane) -> AsyncIterator[KubeClient]:
+    for name in ("clusters", "nodesets"):
+        control_plane.kubectl("apply", "--server-side", "-f", str(CRDS / f"slinky.slurm.net_{name}.yaml"))
+    control_plane.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
+    async with await Connection.connect(control_plane.kubeconfig) as connection:
+        yield KubeClient(connection, fence=OpenFence(), field_manager="test")
+
+
+@pytest.fixture
+async def namespace(kube: KubeClient) -> str:
+    name = f"cluster-{uuid.uuid4().hex[:8]}"
+    await kube.create(NAMESPACES, {"metadata": {"name": name}})
+    # No controller manager runs here, and the API server takes no pod without it.
+    await kube.create(SERVICEACCOUNTS, {"metadata": {"name": "default"}}, name)
+    return name
+
+
+@pytest.fixture
+async def slurm() -> AsyncIterator[FakeSlurmrestd]:
+    async with FakeSlurmrestd() as fake:
+        yield fake
+
+
+class Kubelet:
+    """Runs slurmctld's pod as far as this needs no Node: creates it, mounts its ConfigMap, answers as the agent."""
+
+    def __init__(self, kube: KubeClient, namespace: str, folder: Path, slurm: FakeSlurmrestd) -> None:
+        self.kube = kube
+        self.namespace = namespace
+        self.folder = folder
+        self.slurm = slurm
+        self.stopped = False
+        self.agent_port = 0
+
+    def start_agent(self) -> None:
+        ports: Queue[int] = Queue()
+        arguments = {"host": "127.0.0.1", "ready": ports.put}
+        threading.Thread(target=serve, args=(self.folder, 0), kwargs=arguments, daemon=True).start()
+        self.agent_port = ports.get(timeout=10)
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(0.05)
+            if not self.stopped:
+                await self._once()
+
+    async def _once(self) -> None:
+        for one in (await self.kube.list(STATEFULSETS, self.namespace)).items:
+            name = f"{one['metadata']['name']}-0"
+            template = one["spec"]["template"]
+            try:
+                pod = await self.kube.get(PODS, name, self.namespace)
+            except errors.NotFound:
+                spec = {**template["spec"], "automountServiceAccountToken": False}
+                spec["volumes"] = [*spec["volumes"], {"name": "state", "emptyDir": {}}]
+                metadata = {"name": name, "labels": template["metadata"]["labels"]}
+                pod = await self.kube.create(PODS, {"metadata": metadata, "spec": spec}, self.namespace)
+                await self.kube.patch_status(PODS, name, {"podIP": "127.0.0.1", "phase": "Running"}, self.namespace)
+            if labels.ANNOTATION_CONFIG_TOUCH in (pod["metadata"].get("annotations") or {}):
+                await self._mount(one["metadata"]["name"].removesuffix("-controller"))
+
+    async def _mount(self, cluster: str) -> None:
+        found = await self.kube.get(CONFIGMAPS, f"{cluster}-config", self.namespace)
+        for name, text in found["data"].items():
+            (self.folder / name).write_text(text)
+        wanted: dict[str, str] = {}
+        for line in found["data"]["slurm.conf"].split("\n"):
+            words = parse_words(line)
+            values = {} if isinstance(words, TextProblem) else {word.folded: word.value for word in words}
+            if "partitionname" in values:
+                wanted[values["partitionname"]] = values["nodes"]
+        for name, nodes in wanted.items():
+            if name not in self.slurm.world.partitions:
+                self.slurm.world.add_partition(name, node_sets=nodes)
+        for name in [one for one in self.slurm.world.partitions if one not in wanted]:
+            self.slurm.world.delete_partition(name)
+
+
+@pytest.fixture
+async def kubelet(kube: KubeClient, namespace: str, tmp_path: Path, slurm: FakeSlurmrestd) -> AsyncIterator[Kubelet]:
+    one = Kubelet(kube, namespace, tmp_path, slurm)
+    one.start_agent()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(one.run())
+        yield one
+        task.cancel()
+
+
+async def wait_until(holds: Callable[[], Any]) -> None:
+    """Wait for a condition in this process."""
+    async with asyncio.timeout(30):
+        while not holds():  # noqa: ASYNC110 - what is waited for belongs to others, who set no event
+            await asyncio.sleep(0.01)
+
+
+class Bench:
+    """What a test works with."""
+
+    def __init__(
+        self, kube: KubeClient, namespace: str, slurm: FakeSlurmrestd, kubelet: Kubelet, kubeconfig: Path
+    ) -> None:
+        self.kube = kube
+        self.namespace = namespace
+        self.slurm = slurm
+        self.kubelet = kubelet
+        self.kubeconfig = kubeconfig
+
+    @asynccontextmanager
+    async def operator(self, **options: Any) -> AsyncIterator[Running]:
+        """The controller, with Slurm and the agent where they are here."""
+        async with running(
+            self.kubeconfig,
+            namespace=self.namespace,
+            server=lambda cluster, _: cluster.spec.server or self.slurm.url,
+            agent=lambda _: f"http://127.0.0.1:{self.kubelet.agent_port}/files",
+            **options,
+        ) as one:
+            yield one
+
+    async def create(self, spec: Object | None = None, name: str = "slurm") -> Object:
+        return await self.kube.create(CLUSTERS, {"metadata": {"name": name}, "spec": spec or {}} | KIND, self.namespace)
+
+    async def create_node_set(self, name: str, spec: Object | None = None) -> Object:
+        body = {
+            "apiVersion": "slinky.slurm.net/v1alpha1",
+            "kind": "NodeSet",
+            "metadata": {"name": name},
+            "spec": {"clusterName": "slurm", "replicas": 0, **(spec or {})},
+        }
+        return await self.kube.create(NODESETS, body, self.namespace)
+
+    async def cluster(self, name: str = "slurm") -> Object:
+        return await self.kube.get(CLUSTERS, name, self.namespace)
+
+    async def until(self, holds: Any, name: str = "slurm") -> Object:
+        """Wait for a condition on the Cluster."""
+        while True:
+            found = await self.cluster(name)
+            if holds(found.get("status") or {}):
+                return found
+            await asyncio.sleep(0.02)
+
+    async def gone(self, resource: Any, name: str) -> None:
+        """Wait until an object does not exist."""
+        while True:
+            try:
+                await self.kube.get(resource, name, self.namespace)
+            except errors.NotFound:
+                return
+            await asyncio.sleep(0.02)
+
+
+KIND = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "Cluster"}
+
+
+@pytest.fixture
+def bench(
+    kube: KubeClient, namespace: str, slurm: FakeSlurmrestd, kubelet: Kubelet, control_plane: ControlPlane
+) -> Bench:
+    return Bench(kube, namespace, slurm, kubelet, control_plane.kubeconfig)

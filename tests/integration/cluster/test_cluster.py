@@ -1,0 +1,227 @@
+"""The Cluster controller against a real API server, with a pretended Slurm."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+from slinky_api import labels
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    NODESETS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    SECRETS,
+    SERVICES,
+    STATEFULSETS,
+)
+from tests.integration.cluster.conftest import Bench, wait_until
+
+
+def ready(status: dict[str, Any]) -> bool:
+    return bool(status.get("isReady"))
+
+
+def reason(kind: str, word: str) -> Any:
+    def holds(status: dict[str, Any]) -> bool:
+        return any(one["type"] == kind and one["reason"] == word for one in status.get("conditions", ()))
+
+    return holds
+
+
+def message(status: dict[str, Any], kind: str) -> str:
+    return str(next(one["message"] for one in status["conditions"] if one["type"] == kind))
+
+
+async def test_an_empty_spec_becomes_a_ready_cluster_and_then_rests(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator() as operator:
+        status = (await bench.until(lambda s: ready(s) and s.get("jobs")))["status"]
+        assert status["slurmVersion"] == "26.05.5"
+        assert status["config"]["hash"] == status["config"]["appliedHash"]
+        assert status["observedGeneration"] == 1
+        for resource, name in (
+            (STATEFULSETS, "slurm-controller"),
+            (DEPLOYMENTS, "slurm-restapi"),
+            (SERVICES, "slurm-nodes"),
+            (PODDISRUPTIONBUDGETS, "slurm-jobs"),
+        ):
+            child = await bench.kube.get(resource, name, bench.namespace)
+            assert "ownerReferences" not in child["metadata"]
+        secret = await bench.kube.get(SECRETS, "slurm-auth-jwt", bench.namespace)
+        assert len(base64.b64decode(secret["data"]["jwt.key"])) == 32
+        # Nothing has changed, so passes write nothing.
+        operator.requests.clear()
+        for _ in range(5):
+            operator.controller.queue.add((bench.namespace, "slurm"))
+            await wait_until(lambda: not len(operator.controller.queue) and not operator.controller.queue.processing)
+        assert operator.writes == []
+
+
+async def test_another_operator_writes_nothing_to_a_cluster_that_is_as_it_should_be(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        before = await bench.until(ready)
+    keys = await bench.kube.get(SECRETS, "slurm-auth-slurm", bench.namespace)
+    async with bench.operator() as operator:
+        await wait_until(lambda: operator.clients.get(before["metadata"]["uid"]))
+        await bench.until(ready)
+        assert {one[1] for one in operator.writes} <= {"clusters.slinky.slurm.net", "events"}
+    assert await bench.kube.get(SECRETS, "slurm-auth-slurm", bench.namespace) == keys
+    assert bench.slurm.world.reconfigured == 1
+
+
+async def test_a_node_set_is_listed_and_leaves_again(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        await bench.create_node_set("compute")
+        await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
+        found = await bench.kube.get(NODESETS, "compute", bench.namespace)
+        assert found["metadata"]["finalizers"] == [labels.FINALIZER_NODESET_CONFIG]
+        assert "compute" in bench.slurm.world.partitions
+        await bench.kube.delete(NODESETS, "compute", bench.namespace, uid=found["metadata"]["uid"])
+        await bench.gone(NODESETS, "compute")
+        assert "compute" not in bench.slurm.world.partitions
+        status = (await bench.cluster())["status"]
+        assert status["config"]["nodeSets"] == []
+
+
+async def test_a_node_set_stays_out_while_nothing_is_mounted(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        bench.kubelet.stopped = True
+        await bench.create_node_set("compute")
+        status = (await bench.until(lambda s: "mounted" in message(s, "ConfigApplied")))["status"]
+        assert status["config"]["nodeSets"] == []
+        assert bench.slurm.world.reconfigured == 1
+        bench.kubelet.stopped = False
+        await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
+
+
+async def test_what_slurmctld_refuses_is_told_in_its_words(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        words = {
+            "errors": [{"error_number": -1, "error": "Unspecified error", "description": "slurm_reconfigure() failed"}]
+        }
+        bench.slurm.faults.add("reconfigure", times=None, status=500, body=words)
+        await bench.create_node_set("compute")
+        status = (await bench.until(reason("ConfigApplied", "ConfigRefused")))["status"]
+        assert "slurm_reconfigure() failed" in message(status, "ConfigApplied")
+        assert status["config"]["nodeSets"] == []
+        bench.slurm.faults.clear()
+        await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
+
+
+async def test_lost_contact_is_told_and_found_again(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        await bench.slurm.stop()
+        status = (await bench.until(reason("Ready", "SlurmUnreachable")))["status"]
+        assert status["isReady"] is False
+        assert status["lastContact"]
+        await bench.slurm.start()
+        await bench.until(ready)
+
+
+async def test_objects_of_others_are_named_and_left_alone(bench: Bench) -> None:
+    theirs = {"metadata": {"name": "slurm-restapi"}, "spec": {"ports": [{"port": 1}], "selector": {"a": "b"}}}
+    made = await bench.kube.create(SERVICES, {"apiVersion": "v1", "kind": "Service", **theirs}, bench.namespace)
+    await bench.create()
+    async with bench.operator():
+        status = (await bench.until(reason("Ready", "ChildRefused")))["status"]
+        assert "Service slurm-restapi" in message(status, "Ready")
+        assert await bench.kube.get(SERVICES, "slurm-restapi", bench.namespace) == made
+
+
+async def test_what_the_api_server_refuses_is_told(bench: Bench) -> None:
+    template = {"spec": {"containers": [{"name": "slurmrestd", "ports": [{"containerPort": 99999}]}]}}
+    await bench.create({"restapi": {"template": template}})
+    async with bench.operator():
+        status = (await bench.until(reason("Ready", "ChildRefused")))["status"]
+        assert "Deployment slurm-restapi" in message(status, "Ready")
+        assert "99999" in message(status, "Ready")
+        await bench.kube.merge_patch(CLUSTERS, "slurm", {"spec": {"restapi": None}}, bench.namespace)
+        await bench.until(ready)
+
+
+async def test_deletion_waits_for_slurmd_pods_and_takes_everything_along(bench: Bench) -> None:
+    made = await bench.create()
+    uid = made["metadata"]["uid"]
+    async with bench.operator() as operator:
+        await bench.until(ready)
+        await bench.create_node_set("compute")
+        await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": "compute-0",
+                "labels": {labels.LABEL_CLUSTER_UID: uid, labels.LABEL_CLUSTER_NAME: "slurm"},
+            },
+            "spec": {"containers": [{"name": "slurmd", "image": "x"}], "automountServiceAccountToken": False},
+        }
+        found = await bench.kube.create(PODS, pod, bench.namespace)
+        await bench.kube.delete(CLUSTERS, "slurm", bench.namespace, uid=uid)
+        status = (await bench.until(reason("Deleting", "Deleting")))["status"]
+        assert "compute-0" in message(status, "Deleting")
+        assert await bench.kube.get(STATEFULSETS, "slurm-controller", bench.namespace)
+        await bench.kube.delete(PODS, "compute-0", bench.namespace, uid=found["metadata"]["uid"], grace_seconds=0)
+        await bench.gone(CLUSTERS, "slurm")
+        for resource, name in (
+            (STATEFULSETS, "slurm-controller"),
+            (DEPLOYMENTS, "slurm-restapi"),
+            (CONFIGMAPS, "slurm-config"),
+            (SECRETS, "slurm-auth-slurm"),
+            (SECRETS, "slurm-auth-jwt"),
+        ):
+            await bench.gone(resource, name)
+        node_set = await bench.kube.get(NODESETS, "compute", bench.namespace)
+        assert "finalizers" not in node_set["metadata"]
+        assert operator.clients.get(uid) is None
+
+
+async def test_a_namesake_starts_clean(bench: Bench) -> None:
+    first = await bench.create()
+    async with bench.operator() as operator:
+        await bench.until(ready)
+        await bench.kube.delete(CLUSTERS, "slurm", bench.namespace, uid=first["metadata"]["uid"])
+        await bench.gone(CLUSTERS, "slurm")
+        second = await bench.create()
+        await bench.until(ready)
+        assert operator.clients.get(first["metadata"]["uid"]) is None
+        assert operator.clients.get(second["metadata"]["uid"]) is not None
+
+
+async def test_a_cluster_elsewhere_follows_its_token(bench: Bench) -> None:
+    await bench.create({"server": bench.slurm.url, "token": {"secretRef": "mine"}})
+    async with bench.operator():
+        await bench.until(reason("TokenValid", "SecretNotFound"))
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine"}, "stringData": {"token": "abc"}}
+        made = await bench.kube.create(SECRETS, body, bench.namespace)
+        await bench.until(reason("TokenValid", "SecretKeyNotFound"))
+        await bench.kube.merge_patch(SECRETS, "mine", {"stringData": {"auth-token": "abc"}}, bench.namespace)
+        assert made
+        await bench.until(ready)
+
+
+async def test_events_tell_a_node_set_why_it_is_left_out(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        await bench.create_node_set("bad", {"partition": {"config": "MaxTime 60"}})
+        while True:
+            found = (await bench.kube.list(EVENTS, bench.namespace)).items
+            words = [one["message"] for one in found if one["involvedObject"]["name"] == "bad"]
+            if words:
+                break
+            await asyncio.sleep(0.02)
+        assert words[0].startswith("spec.partition.config: ")

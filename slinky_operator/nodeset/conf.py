@@ -38,7 +38,7 @@ _SUFFIXES: Final[Mapping[str, Decimal]] = {
     "Pi": Decimal(1024) ** 5,
     "Ei": Decimal(1024) ** 6,
 }
-_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkMGTPE]?i?)")
+_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkKMGTPE]?i?)")
 _PAIR: Final = re.compile(r'([^\s=]+)=("[^"]*"|\S*)')
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,20 +85,17 @@ class Site:
         controller: Controller[Key] = Controller(
             nodeset.NAME, reconciler.reconcile, gates=[one.synced for one in (nodesets, clusters, self.pods)]
         )
-        queue = controller.queue
         self.pods.add_handler(reconciler.expectations.observe)
-        for informer, keys in (
-            (nodesets, reconciler.keys_of_nodeset),
-            (clusters, reconciler.keys_of_cluster),
-            (self.pods, reconciler.keys_of_pod),
-        ):
-            informer.add_handler(lambda old, new, keys=keys: [queue.add(key) for key in keys(old, new)] and None)
-        self._clients.subscribe(
-            lambda uid, event: [queue.add(key) for key in reconciler.keys_of_node(uid, event.old, event.new)] and None
-        )
-        self._clients.subscribe_contact(
-            lambda uid, contact: [queue.add(key) for key in reconciler.keys_of_contact(uid)] and None
-        )
+
+        def wake(keys: Iterable[Key]) -> None:
+            for key in keys:
+                controller.queue.add(key)
+
+        nodesets.add_handler(lambda old, new: wake(reconciler.keys_of_nodeset(old, new)))
+        clusters.add_handler(lambda old, new: wake(reconciler.keys_of_cluster(old, new)))
+        self.pods.add_handler(lambda old, new: wake(reconciler.keys_of_pod(old, new)))
+        self._clients.subscribe(lambda uid, event: wake(reconciler.keys_of_node(uid, event.old, event.new)))
+        self._clients.subscribe_contact(lambda uid, _: wake(reconciler.keys_of_contact(uid)))
         runs = (nodesets.run(), clusters.run(), self.pods.run(), recorder.run(), controller.run())
         self._tasks = [asyncio.create_task(one) for one in runs]
         metadata = self.cluster["metadata"]
@@ -157,10 +154,10 @@ class Site:
         status = (await self.nodeset(name)).get("status") or {}
         return status.get("readyReplicas") == count == status.get("replicas")
 
-    async def until(self, condition: Callable[[], Any], what: str, timeout: float = 25.0) -> None:
+    async def until(self, condition: Callable[[], Any], what: str, seconds: float = 25.0) -> None:
         """Wait until a condition holds; plain or asynchronous."""
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 while True:
                     value = condition()
                     if asyncio.iscoroutine(value):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from slinky_api import labels
@@ -194,7 +192,7 @@ async def test_killed_at_any_point_it_ends_the_same(site: Site, machines: Machin
         await site.crash()
         await site.start()
         # Somewhere within the first passes.
-        await site.until(lambda: site.pods.synced.is_set(), "the caches have listed")
+        await site.until(site.pods.synced.is_set, "the caches have listed")
         assert "a-2" in await site.names()
     site.slurm.finish_job(job.id)
     await site.until(lambda: _are(site, []), "all are gone")
@@ -214,7 +212,7 @@ async def test_a_lost_pod_is_replaced_after_its_ghost_job_was_cleared(site: Site
 async def _replaced(site: Site, uid: str) -> bool:
     if not await site.ready(1):
         return False
-    return (await site.kube.get(PODS, "a-0", site.namespace))["metadata"]["uid"] != uid
+    return bool((await site.kube.get(PODS, "a-0", site.namespace))["metadata"]["uid"] != uid)
 
 
 async def test_an_update_replaces_one_after_the_other_and_waits_for_jobs(site: Site, machines: Machines) -> None:
@@ -233,7 +231,7 @@ async def test_an_update_replaces_one_after_the_other_and_waits_for_jobs(site: S
 
 
 async def _updated(site: Site, count: int) -> bool:
-    return (await site.nodeset())["status"]["updatedReplicas"] == count
+    return bool((await site.nodeset())["status"]["updatedReplicas"] == count)
 
 
 async def test_a_neighbour_whose_name_begins_the_same_is_left_alone(site: Site, machines: Machines) -> None:
@@ -252,7 +250,7 @@ async def test_a_node_of_that_name_is_a_conflict(site: Site, machines: Machines)
     await site.until(lambda: _conflict(site), "the condition says so")
     assert await site.names() in ([], ["a-1"])
     site.slurm.remove_node("a-0")
-    await site.until(lambda: site.ready(2), "with it gone, both are ready", timeout=45)
+    await site.until(lambda: site.ready(2), "with it gone, both are ready", seconds=45)
 
 
 async def _conflict(site: Site) -> bool:
@@ -294,4 +292,3 @@ async def test_many_go_in_few_calls(site: Site, machines: Machines) -> None:
     await site.until(lambda: _are(site, []), "all are gone")
     posts = [call for call in site.slurm.requests if call.method == "POST"]
     assert len(posts) <= 2
-    await asyncio.sleep(0)

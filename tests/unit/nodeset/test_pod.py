@@ -1,0 +1,199 @@
+"""The slurmd pod: what is generated, what a user's template changes, and what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset import conf, pod, revision
+from slinky_operator.nodeset.merge import merge
+
+DEFAULTS = pod.Defaults("slurmd:26.05", "Never")
+SAMPLES = Path(__file__).parents[3] / "config" / "samples"
+
+
+def cluster(**spec: Any) -> Cluster:
+    return Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cu"}, "spec": spec})
+
+
+def nodeset(**spec: Any) -> NodeSet:
+    metadata = {"name": "a", "namespace": "ns", "uid": "12345678-9"}
+    return NodeSet.parse({"metadata": metadata, "spec": {"clusterName": "c", "replicas": 1, **spec}})
+
+
+def build(spec: dict[str, Any] | None = None, *, of: Cluster | None = None) -> dict[str, Any]:
+    return pod.build(
+        nodeset(**(spec or {})), of or cluster(), ordinal=3, revision="r1", guard_uid="gu", defaults=DEFAULTS
+    )
+
+
+def argument(made: dict[str, Any], flag: str) -> str:
+    arguments: list[str] = made["spec"]["containers"][0]["args"]
+    assert arguments.count(flag) == 1
+    return arguments[arguments.index(flag) + 1]
+
+
+def test_a_pod_registers_as_itself() -> None:
+    made = build({"features": ["gpu"], "weight": 7, "gres": "gpu:2"})
+
+    assert made["metadata"]["name"] == made["spec"]["hostname"] == "a-3"
+    assert made["spec"]["containers"][0]["command"] == ["slurmd"]
+    assert argument(made, "-N") == "$(POD_NAME)"
+    assert argument(made, "--instance-id") == "$(POD_UID)"
+    assert argument(made, "--extra") == "ns/a"
+    assert argument(made, "--conf-server") == "c-controller-0.c-controller.ns.svc:6817"
+    assert argument(made, "--conf") == "Features=a,gpu CPUs=1 RealMemory=512 Weight=7 Gres=gpu:2"
+
+
+def test_a_pod_has_few_rights_and_one_key() -> None:
+    made = build()
+
+    context = made["spec"]["containers"][0]["securityContext"]
+    assert context["allowPrivilegeEscalation"] is False
+    assert context["capabilities"]["drop"] == ["ALL"]
+    assert set(context["capabilities"]["add"]) == {"CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER", "KILL"}
+    secrets = [volume["secret"] for volume in made["spec"]["volumes"] if "secret" in volume]
+    assert [(one["secretName"], one["defaultMode"], one["items"]) for one in secrets] == [
+        ("c-auth-slurm", 0o400, [{"key": "slurm.key", "path": "slurm.key"}])
+    ]
+    assert made["spec"]["automountServiceAccountToken"] is False
+
+
+def test_a_pod_has_two_owners_and_is_found_by_uid() -> None:
+    made = build()
+
+    owners = made["metadata"]["ownerReferences"]
+    assert [(one["kind"], one["uid"], one.get("controller", False)) for one in owners] == [
+        ("NodeSet", "12345678-9", True),
+        ("ConfigMap", "gu", False),
+    ]
+    assert made["metadata"]["labels"][labels.LABEL_NODESET_UID] == "12345678-9"
+    assert made["metadata"]["labels"][labels.LABEL_REVISION] == "r1"
+    assert made["spec"]["topologySpreadConstraints"][0]["whenUnsatisfiable"] == "ScheduleAnyway"
+
+
+def test_resources_decide_what_the_node_offers() -> None:
+    made = build({"resources": {"requests": {"cpu": "250m"}, "limits": {"cpu": "3500m", "memory": "2Gi"}}})
+
+    assert argument(made, "--conf") == "Features=a CPUs=3 RealMemory=2048"
+
+
+def test_a_fragment_is_merged_by_container() -> None:
+    made = build(
+        {
+            "template": {
+                "metadata": {"labels": {"team": "x"}, "annotations": {"note": "y"}},
+                "spec": {
+                    "containers": [
+                        {"name": "slurmd", "image": "mine", "env": [{"name": "A", "value": "1"}]},
+                        {"name": "exporter", "image": "other"},
+                    ],
+                    "tolerations": [{"operator": "Exists"}],
+                },
+            }
+        }
+    )
+
+    first, second = made["spec"]["containers"]
+    assert (first["image"], second["name"]) == ("mine", "exporter")
+    assert [variable["name"] for variable in first["env"]] == ["POD_NAME", "POD_UID", "A"]
+    assert made["metadata"]["labels"]["team"] == "x"
+    assert made["metadata"]["annotations"]["note"] == "y"
+    assert argument(made, "--extra") == "ns/a"
+
+
+def test_a_whole_template_keeps_its_arguments_and_gets_an_identity() -> None:
+    documents = list(yaml.safe_load_all((SAMPLES / "slinky" / "0.1.yaml").read_text()))
+    legacy = next(one for one in documents if one["kind"] == "Cluster")
+    owner = next(one for one in documents if one["kind"] == "NodeSet")
+    for one in (legacy, owner):
+        one["metadata"] |= {"namespace": "ns", "uid": "u-12345678"}
+
+    made = pod.build(
+        NodeSet.parse(owner), Cluster.parse(legacy), ordinal=0, revision="r", guard_uid="g", defaults=DEFAULTS
+    )
+
+    container = made["spec"]["containers"][0]
+    assert "command" not in container
+    assert container["args"][:3] == ["-Z", "--conf-server", "legacy-controller:6817"]
+    assert argument(made, "-N") == "$(POD_NAME)"
+    assert argument(made, "--conf") == "Features=legacy-compute,compute CPUs=1 RealMemory=1024 Weight=1"
+    assert container["securityContext"]["privileged"] is True
+    assert made["metadata"]["labels"]["app.kubernetes.io/instance"] == "legacy"
+
+
+@pytest.mark.parametrize(
+    ("template", "field"),
+    [
+        ({"spec": {"containers": [{"name": "slurmd", "args": ["-Nother"]}]}}, "spec.containers[0].args[0]"),
+        ({"spec": {"containers": [{"name": "slurmd", "args": ["-Z", "--extra=x"]}]}}, "spec.containers[0].args[1]"),
+        (
+            {"spec": {"containers": [{"name": "slurmd", "env": [{"name": "POD_UID", "value": "x"}]}]}},
+            "spec.containers[0].env[0]",
+        ),
+        ({"spec": {"containers": [{"name": "other"}]}}, "spec.containers[0].image"),
+        ({"spec": {"subdomain": "x"}}, "spec.subdomain"),
+        ({"spec": {"restartPolicy": "Never"}}, "spec.restartPolicy"),
+        ({"metadata": {"labels": {labels.LABEL_NODESET_UID: "x"}}}, f"metadata.labels[{labels.LABEL_NODESET_UID}]"),
+    ],
+)
+def test_what_breaks_identity_is_refused_by_field(template: dict[str, Any], field: str) -> None:
+    with pytest.raises(pod.RefusedTemplate) as caught:
+        build({"template": template})
+
+    assert [problem.field for problem in caught.value.problems] == [f"spec.template.{field}"]
+
+
+def test_a_cluster_elsewhere_must_say_where_its_slurmctld_is() -> None:
+    elsewhere = cluster(server="http://rest:6820", token={"secretRef": "t"})
+
+    with pytest.raises(pod.RefusedTemplate):
+        build(of=elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("500m", 1), ("1", 1), ("2500m", 2), ("2e3m", 2), (4, 4), ("0.5", 1), ("64", 64)]
+)
+def test_cpus_are_whole(text: object, number: int) -> None:
+    assert conf.cpus({"limits": {"cpu": text}}) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("1Gi", 1024), ("1000M", 953), ("512Mi", 512), ("1024Ki", 1), (1048576, 1), ("1G", 953)]
+)
+def test_memory_is_in_mib(text: object, number: int) -> None:
+    assert conf.memory_mib({"requests": {"memory": text}}) == number
+
+
+@pytest.mark.parametrize("text", ["", "x", "1 Gi", "1i", "--1"])
+def test_what_is_no_quantity_is_refused(text: str) -> None:
+    with pytest.raises(conf.InvalidQuantity):
+        conf.quantity(text)
+
+
+def test_extra_conf_wins_and_adds_features() -> None:
+    owner = nodeset(extraConf="cpus=2 MemSpecLimit=64 Features=big")
+
+    assert conf.node_line(owner, {}) == "Features=a,big CPUs=2 RealMemory=512 MemSpecLimit=64"
+
+
+def test_merging_changes_neither_side() -> None:
+    base = {"env": [{"name": "A", "valueFrom": {"x": 1}}], "keep": [1], "gone": 1}
+    over = {"env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}], "keep": [2], "gone": None}
+
+    assert merge(base, over) == {"env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}], "keep": [2]}
+    assert base["gone"] == 1
+
+
+def test_the_revision_is_about_what_the_user_wrote() -> None:
+    first = revision.of(nodeset(image="x"))
+
+    assert first == revision.of(nodeset(image="x", replicas=9, minReadySeconds=3))
+    assert first != revision.of(nodeset(image="y"))
+    assert first != revision.of(nodeset(image="x", features=["f"]))

@@ -150,7 +150,9 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions += _count(snapshot, now)
     actions += _tell_refused(snapshot, config)
     waits = f"slurmd pods are left: {_some(snapshot.slurmd_pods)}" if cluster.deleting else ""
-    starting = not config.status.applied_hash and not _daemons_ready(snapshot)
+    slurm = snapshot.slurm
+    answers = slurm is not None and slurm.contact.state is ContactState.READY
+    starting = not config.status.applied_hash and not answers
     findings = Findings(config, missing, key, _refused(snapshot, daemons), waits, starting)
     return _finish(snapshot, actions, findings, config.wake_up, now, wall)
 

@@ -43,7 +43,7 @@ class Findings:
     """What a deletion waits for."""
 
     starting: bool = False
-    """Whether the daemons have never run, and are not ready yet."""
+    """Whether the daemons have never answered yet."""
 
 
 def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterStatus:
@@ -176,8 +176,6 @@ def _ready(conditions: list[Condition], findings: Findings) -> Condition:
         return _condition(kind, "False", findings.key.reason, findings.key.message)
     if findings.refused:
         return _condition(kind, "False", Reason.CHILD_REFUSED, "; ".join(findings.refused))
-    if findings.starting and findings.missing is None:
-        return _condition(kind, "False", Reason.DAEMONS_STARTING, "the daemons are starting")
     order = (
         ClusterCondition.TOKEN_VALID,
         ClusterCondition.API_REACHABLE,
@@ -189,6 +187,9 @@ def _ready(conditions: list[Condition], findings: Findings) -> Condition:
     # What is known to be wrong explains what cannot be known.
     for status in ("False", "Unknown"):
         for one in found:
+            if one.status == status and findings.starting and findings.missing is None:
+                words = f"the daemons are starting; {one.type}: {one.message}"
+                return _condition(kind, "False", Reason.DAEMONS_STARTING, words)
             if one.status == status:
                 return _condition(kind, "False", Reason(one.reason), f"{one.type}: {one.message}")
     return _condition(kind, "True", Reason.AS_EXPECTED)

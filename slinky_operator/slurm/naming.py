@@ -50,6 +50,12 @@ RUN_FOLDER: Final = "/run"
 STATE_FOLDER: Final = "/var/spool/slurmctld"
 """`StateSaveLocation`."""
 
+SLURMCTLD_PID: Final = "/run/slurmctld.pid"
+"""`SlurmctldPidFile`."""
+
+SLURMCTLD_LOG: Final = "/proc/1/fd/2"
+"""`SlurmctldLogFile`: the container's output, where a daemon, which has given its own away, still finds it."""
+
 SPOOL_FOLDER: Final = "/var/spool/slurmd"
 """`SlurmdSpoolDir`."""
 

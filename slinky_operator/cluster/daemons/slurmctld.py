@@ -26,6 +26,23 @@ CONFIG: Final = "config"
 KEYS: Final = "keys"
 RUN: Final = "run"
 
+# In the foreground slurmctld replaces itself when it reconfigures, and a file it refuses is its end, while slurmrestd
+# answers that all is well. As a daemon it starts a successor and goes on if that fails; slurmrestd says so (both seen
+# with Slurm 24.11 and 26.05). So it runs as one, below a first process that follows its pid file, passes SIGTERM on,
+# and reaps: `wait` takes whatever child has ended.
+_FIRST_PROCESS: Final = f"""\
+slurmctld || exit
+send() {{ kill "-$1" "$(cat {naming.SLURMCTLD_PID} 2>/dev/null)" 2>/dev/null; }}
+trap 'ending=1; send TERM' TERM INT
+missing=0
+while [ "$missing" -lt 5 ]; do
+  if send 0; then missing=0; elif [ -n "$ending" ]; then exit 0; else missing=$((missing + 1)); fi
+  sleep "${{ending:+0.}}1" & wait $!
+done
+echo "slurmctld has ended" >&2
+exit 1
+"""
+
 _PING: Final = {"exec": {"command": ["scontrol", "ping"]}, "timeoutSeconds": 5}
 
 
@@ -111,7 +128,7 @@ def _slurmctld(cluster: Cluster, images: Images) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": naming.CONTROLLER_CONTAINER,
         **image_of(controller.image, images.slurmctld, images.pull_policy),
-        "command": ["slurmctld", "-D"],
+        "command": ["/bin/sh", "-c", _FIRST_PROCESS],
         "env": [{"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"}],
         "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
         "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": 300},

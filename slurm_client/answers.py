@@ -226,12 +226,24 @@ _BY_STATUS: dict[int, type[errors.SlurmError]] = {
     401: errors.Unauthorized,
     511: errors.Unauthorized,
     403: errors.PermissionDenied,
-    404: errors.NotFound,
     409: errors.Conflict,
     502: errors.ControllerDown,
     503: errors.ControllerDown,
     504: errors.ControllerDown,
 }
+
+
+def _kind_of_status(status: int) -> type[errors.SlurmError]:
+    """
+    Return what a status says by itself.
+
+    A bare 404 is not NotFound: any proxy gives it for a server that is not there, and whoever asks for a node must not
+    take that for the absence of the node.
+    """
+    if status == 404:
+        return errors.ServerError
+    kind = errors.InvalidRequest if 400 <= status < 500 else errors.ServerError
+    return _BY_STATUS.get(status, kind)
 
 
 def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | None:
@@ -251,9 +263,9 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
     if kind is None and answer.status in {401, 511}:
         kind = errors.Unauthorized
     if kind is None:
-        kind = _BY_STATUS.get(answer.status)
-    if kind is None:
-        kind = errors.InvalidRequest if 400 <= answer.status < 500 else errors.ServerError
+        kind = _kind_of_status(answer.status)
+        if answer.status == 404 and reports:
+            kind = errors.NotFound
     message = "; ".join(str(report) for report in reports) or f"the server answered {answer.status}"
     if kind is errors.NotSupported:
         return errors.NotSupported(message, request=request, status=answer.status)
@@ -263,9 +275,7 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
 def error_from_text(body: bytes, status: int, request: errors.Request) -> errors.SlurmError:
     """Return the error a body in plain text is, such as slurmrestd's own 401 and 404 and those of proxies."""
     words = body.decode("utf-8", "replace").strip()
-    kind = _BY_STATUS.get(status)
-    if kind is None:
-        kind = errors.InvalidRequest if 400 <= status < 500 else errors.ServerError
+    kind = _kind_of_status(status)
     first_line = words.splitlines()[0][:200] if words else f"the server answered {status}"
     return kind(first_line, request=request, status=status, body=words[:_EXCERPT])
 

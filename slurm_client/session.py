@@ -388,6 +388,10 @@ class Session:
                 await self._with_retries(wire.PING, version, None, None, None, None, lambda _: True)
             except _UnknownUrl:
                 return False
+            except errors.ServerError as error:
+                if error.status == 404:  # in words that are not slurmrestd's
+                    return False
+                raise
             except _Refused as refused:
                 if renewed:
                     raise refused.error from None

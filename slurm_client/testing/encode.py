@@ -284,9 +284,10 @@ def reservation(value: Reservation) -> dict[str, Any]:
     }
 
 
-def license_(value: License) -> dict[str, Any]:
+def license_(value: License, version: str) -> dict[str, Any]:
     """Write an entry of ``licenses``."""
-    return {
+    record = {
+        "Nodes": value.nodes,
         "LicenseName": value.name,
         "Total": value.total,
         "Used": value.used,
@@ -297,6 +298,7 @@ def license_(value: License) -> dict[str, Any]:
         "LastDeficit": value.last_deficit,
         "LastUpdate": int(value.last_update.timestamp()) if value.last_update else 0,
     }
+    return _kept(record, version, "License")
 
 
 def layout(value: Node) -> dict[str, Any]:

@@ -420,7 +420,10 @@ class FakeSlurmrestd:
             if known is None or known[0] is not value:
                 known = self._written[name] = (value, self._dump(write(value, call.version)))
             parts.append(known[1])
-        rest = self._written_reply(call, Reply({"last_update": encode.moment(self.world.now)}))[1].decode()
+        times = {"last_update": encode.moment(self.world.now)}
+        if key == "jobs":
+            times["last_backfill"] = encode.moment(None)
+        rest = self._written_reply(call, Reply(dict(times)))[1].decode()
         return f'{{"{key}":[{",".join(parts)}],{rest.lstrip()[1:]}'.encode()
 
     def _unchanged_since(self, call: Call, changed: float) -> bool:
@@ -589,8 +592,8 @@ class FakeSlurmrestd:
         self.world.unreserve(call.parameters["reservation_name"])
         return Reply()
 
-    async def _get_licenses(self, _: Call) -> Reply:
-        found = [encode.license_(each) for each in self.world.licenses.values()]
+    async def _get_licenses(self, call: Call) -> Reply:
+        found = [encode.license_(each, call.version) for each in self.world.licenses.values()]
         return Reply({"licenses": found, "last_update": encode.moment(self.world.now)})
 
     async def _get_shares(self, _: Call) -> Reply:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import resource
 import sys
 import time
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ ROUNDS = 3
 
 
 def peak_mib() -> float:
-    """Return the largest resident size of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Return the largest resident size of this program so far; getrusage would tell that of its parent as well."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmHWM"].split()[0]) / 1024
 
 
 @contextlib.asynccontextmanager
@@ -114,10 +116,8 @@ async def threaded(url: str) -> dict[str, Any]:
 async def generated(url: str, folder: str) -> dict[str, Any]:
     """Fetch with the client that openapi-python-client makes with its own templates."""
     sys.path.insert(0, folder)
-    from stock.api.slurm import get_nodes
-    from stock.client import Client
-
-    client = Client(base_url=f"{url}/slurm/v0.0.45", headers={"X-SLURM-USER-TOKEN": TOKEN}, timeout=60)
+    get_nodes, client_class = import_module("stock.api.slurm.get_nodes"), import_module("stock.client").Client
+    client = client_class(base_url=f"{url}/slurm/v0.0.45", headers={"X-SLURM-USER-TOKEN": TOKEN}, timeout=60)
 
     async def fetch() -> int:
         answer = await get_nodes.asyncio(client=client)
@@ -163,19 +163,10 @@ async def drain(url: str, how: str) -> dict[str, Any]:
         return {"calls": counted, "seconds": seconds}
 
 
-def importing(module: str) -> dict[str, Any]:
-    """Import a module."""
-    before = peak_mib()
-    wall, cpu = time.perf_counter(), time.process_time()
-    __import__(module)
-    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "mib": peak_mib() - before}
-
-
 def peer(url: str) -> dict[str, Any]:
     """List all nodes with the PyPI package slurmrestapi, which is synchronous: its stall is its time."""
     before = peak_mib()
-    import slurmrestapi
-
+    slurmrestapi = import_module("slurmrestapi")
     configuration = slurmrestapi.Configuration(host=url, api_key={"token": TOKEN})
     api = slurmrestapi.SlurmApi(slurmrestapi.ApiClient(configuration, "X-SLURM-USER-TOKEN", TOKEN))
     seconds, objects = [], 0

@@ -75,6 +75,24 @@ def probe(*arguments: str, python: str = sys.executable) -> dict[str, Any]:
     return found
 
 
+IMPORT = """
+import sys, time
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1024
+before, wall, cpu = peak(), time.perf_counter(), time.process_time()
+__import__(sys.argv[1])
+print(time.perf_counter() - wall, time.process_time() - cpu, peak() - before)
+"""
+
+
+def imported(module: str, python: str) -> dict[str, float]:
+    """Import a module in a fresh process that has imported nothing else."""
+    shown = subprocess.run(
+        [python, "-W", "ignore", "-c", IMPORT, module], cwd=PROJECT, stdout=subprocess.PIPE, check=True, text=True
+    ).stdout
+    return dict(zip(("wall", "cpu", "mib"), (float(word) for word in shown.split()), strict=True))
+
+
 def table(title: str, rows: list[tuple[str, ...]]) -> None:
     """Print rows below their first one."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -116,7 +134,7 @@ def test_listing_many_nodes(url: str, stock: Path, peer_python: str) -> None:
 
 def test_an_idle_watch(url: str) -> None:
     run = probe("idle", url, "20")
-    rows = [
+    rows: list[tuple[str, ...]] = [
         ("", "a minute"),
         ("requests", f"{run['requests']:.0f}"),
         ("bytes of bodies", f"{run['bytes']:.0f}"),
@@ -139,7 +157,7 @@ def test_draining_a_thousand_nodes(url: str) -> None:
 
 def test_imports(peer_python: str, stock: Path) -> None:
     def median(module: str, python: str = sys.executable) -> dict[str, float]:
-        runs = [probe("importing", module, python=python) for _ in range(5)]
+        runs = [imported(module, python) for _ in range(5)]
         return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
 
     runs = {

@@ -111,6 +111,7 @@ def error_of(status: int, *reports: dict[str, Any]) -> errors.SlurmError | None:
         (500, 0, errors.ServerError),
         (200, 0, errors.ServerError),
         (400, 0, errors.InvalidRequest),
+        (404, 0, errors.NotFound),
         (418, 0, errors.InvalidRequest),
         (302, 0, errors.ServerError),
     ],

@@ -383,6 +383,27 @@ async def test_a_good_answer_without_the_list_is_no_empty_cluster(fake: FakeSlur
             await slurm.nodes()
 
 
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        ("default backend - 404", "text/plain"),
+        ("<html><title>404 Not Found</title></html>", "text/html"),
+        ("", "text/plain"),
+        ('{"kind": "Status", "reason": "NotFound", "code": 404}', "application/json"),
+        ('{"errors": []}', "application/json"),
+    ],
+)
+async def test_a_404_of_a_proxy_is_not_the_absence_of_a_node(
+    fake: FakeSlurmrestd, body: str, content_type: str
+) -> None:
+    async with client(fake) as slurm:
+        await slurm.connect()
+        fake.faults.add("/(node|job|partition)/", status=404, body=body, content_type=content_type, times=None)
+        for call in (slurm.node("w-0"), slurm.job(1), slurm.partition("all"), slurm.delete_node("w-0")):
+            with pytest.raises(errors.ServerError):
+                await call
+
+
 async def test_an_error_with_status_200_is_an_error(fake: FakeSlurmrestd) -> None:
     fake.faults.add("/nodes/", body={"nodes": [], "errors": [{"error_number": 1800, "description": "away"}]})
     async with client(fake) as slurm:

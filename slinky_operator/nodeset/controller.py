@@ -309,6 +309,7 @@ class NodeSetController:
 
     def _forget(self, uid: str) -> None:
         self.expectations.forget(uid)
+        self._observer.forget(uid)
         self._guards.pop(uid, None)
         self._memory.pop(uid, None)
 

@@ -53,6 +53,8 @@ class Observer:
         self._slurm = slurm
         self._clock = clock
         self._max_startup = max_startup
+        self._read: dict[str, dict[str, facts.Pod]] = {}
+        """Pods as they were read last, by uids of NodeSet and pod: few of them change between two passes."""
 
     def cluster(self, nodeset: NodeSet) -> Cluster | None:
         """The Cluster a NodeSet names, or None if there is none that can be read."""
@@ -89,7 +91,7 @@ class Observer:
         """
         cluster = self.cluster(nodeset)
         problems = tuple(map(str, pod.check(nodeset, cluster))) if cluster is not None else ()
-        own = tuple(facts.read(obj, nodeset.name) for obj in self._pods.find(POD_INDEX, nodeset.uid))
+        own = self._own_pods(nodeset)
         slurm = self._slurm_facts(nodeset, cluster, own)
         return Snapshot(
             nodeset=nodeset,
@@ -102,6 +104,22 @@ class Observer:
             guarded=guarded,
             max_startup=self._max_startup,
         )
+
+    def forget(self, uid: str) -> None:
+        """Drop what is kept of a NodeSet that is gone."""
+        self._read.pop(uid, None)
+
+    def _own_pods(self, nodeset: NodeSet) -> tuple[facts.Pod, ...]:
+        before, now = self._read.get(nodeset.uid, {}), {}
+        name = nodeset.name
+        for obj in self._pods.find(POD_INDEX, nodeset.uid):
+            metadata = obj["metadata"]
+            known = before.get(metadata["uid"])
+            if known is None or known.resource_version != metadata.get("resourceVersion"):
+                known = facts.read(obj, name)
+            now[known.uid] = known
+        self._read[nodeset.uid] = now
+        return tuple(now.values())
 
     def _slurm_facts(self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[facts.Pod, ...]) -> SlurmFacts:
         slurm = self.slurm(cluster)
@@ -130,9 +148,8 @@ class Observer:
         padding = nodeset.spec.ordinal_padding
         possible = {ordinals.name(nodeset.name, number, padding) for number in range(wanted + len(own))}
         possible.update(slurm.nodes)
-        return frozenset(
-            name for name in possible if name not in names and self._pods.get(nodeset.namespace, name) is not None
-        )
+        namespace = nodeset.namespace
+        return frozenset(name for name in possible - names if self._pods.get(namespace, name) is not None)
 
 
 def with_jobs(snapshot: Snapshot, jobs: Mapping[str, tuple[Job, ...]]) -> Snapshot:

@@ -149,7 +149,7 @@ class Actor:
             case Undrain():
                 await self._undrain(action.nodes)
             case Drain():
-                await self._drain(action.nodes, action.reason)
+                await self._drain(action)
             case MarkDown():
                 await self._mark_down(action.nodes)
             case DeleteIdlePods():
@@ -171,13 +171,15 @@ class Actor:
             raise slurm_errors.Unreachable("there is no client for this Cluster")
         return self.slurm
 
-    async def _drain(self, names: Sequence[str], reason: str) -> None:
-        slurm = self._reach()
+    async def _drain(self, action: Drain) -> None:
+        slurm, names, reason = self._reach(), action.nodes, action.reason
         wanted = drain.to_drain(names, await asking.nodes(slurm, names), self.owner)
         if wanted:
             self.unseen = True
             await slurm.client.drain_nodes(wanted, reason)
-            self.recorder.normal(self.obj, "Draining", f"drained in Slurm: {_listed(wanted)} ({reason})")
+            notes = dict(zip(action.nodes, action.notes, strict=False))
+            told = _listed([notes.get(name, name) for name in wanted])
+            self.recorder.normal(self.obj, "Draining", f"{told}; reason: {reason}")
         self.outcome.acted = True
         await self._read_back(slurm, names)
 

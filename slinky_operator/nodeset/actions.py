@@ -37,6 +37,8 @@ class Drain:
 
     nodes: tuple[str, ...]
     reason: str
+    notes: tuple[str, ...] = ()
+    """What each node costs, for the Event: its name, and the jobs on it."""
 
 
 @dataclass(frozen=True, slots=True)

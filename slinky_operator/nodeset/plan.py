@@ -37,7 +37,7 @@ from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.identity import Bond
 from slinky_operator.nodeset.podstate import State
 from slinky_operator.nodeset.snapshot import Snapshot
-from slurm_client.models import Node
+from slurm_client.models import Job, Node
 
 SOON: Final = 2.0
 """Seconds until the next look where an end is expected that no node event tells of, such as a suspended job's."""
@@ -293,12 +293,21 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
     if undrain:
         actions.append(Undrain(tuple(undrain)))
     actions += [
-        Drain(tuple(names), drain.reason(why, snapshot.owner))
+        Drain(tuple(names), drain.reason(why, snapshot.owner), tuple(_note(name, jobs, now) for name in names))
         for why, names in sorted(wanted.items(), key=lambda item: sorted(item[0]))
     ]
     if delete:
         actions.append(DeletePods(tuple(delete)))
     return actions
+
+
+def _note(name: str, jobs: Mapping[str, tuple[Job, ...]], now: datetime) -> str:
+    """A node with what it holds, for an Event."""
+    held = jobs.get(name, ())
+    if not held:
+        return name
+    numbers = ", ".join(str(job.id) for job in held)
+    return f"{name} (jobs {numbers}, {victims.seconds_lost(held, now):.0f} s on it)"
 
 
 def _may_create(snapshot: Snapshot) -> bool:

@@ -545,8 +545,12 @@ class World:
         if record is None:
             raise slurm_errors.NotFound(name)
         self.protect(name, "deleted")
-        if self.jobs_on(name):
+        states = {job.state for job in self.jobs_on(name)}
+        if states & {"RUNNING", "COMPLETING"}:
             raise slurm_errors.Conflict("Requested nodes are busy")
+        if states:
+            # Slurm does it all the same, and the job stays SUSPENDED on a node that is not there (measured).
+            self.violations.append(f"the record of {name} was deleted under a job that is {states}")
         if record.slurmd in self.running:
             self.violations.append(f"the record of {name} was deleted under a living slurmd")
         del self.records[name]

@@ -230,8 +230,9 @@ async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: 
         try:
             await tools.kube.delete(resource, name, cluster.namespace, uid=uid)
         except (errors.NotFound, errors.Conflict):
-            # Gone already, or another one by now, which is not ours.
-            continue
+            logger.info("%s %s/%s has gone already", resource.kind, cluster.namespace, name)
+        if resource is SECRETS:
+            tools.sources.forget(cluster.namespace, name)
     for obj in (await tools.kube.list(NODESETS, cluster.namespace)).items:
         held = labels.FINALIZER_NODESET_CONFIG in (obj["metadata"].get("finalizers") or ())
         if held and (obj.get("spec") or {}).get("clusterName") == cluster.name:

@@ -40,6 +40,9 @@ ASK_EVERY: Final = 0.25
 ASK_EVERY_IN_VAIN: Final = 1.0
 """The same while it does not answer."""
 
+WORDS: Final = 4
+"""Lines of what slurmctld has said before it gave up that are shown."""
+
 RETRY_RELOAD: Final = 5.0
 """Seconds until a configuration that slurmctld did not take is tried again."""
 
@@ -151,7 +154,7 @@ def _make_live(snapshot: Snapshot, draft: _Draft, now: float) -> Rollout:
     if mounting is not None:
         return mounting
     if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY:
-        return draft.waiting("the files are mounted; waiting for Slurm to answer")
+        return draft.waiting(f"the files are mounted; waiting for Slurm to answer{_last_words(pod)}")
     uid, loaded = pod["metadata"]["uid"], snapshot.memory.loaded
     if loaded is not None and loaded.pod_uid == uid and loaded.hash == rendered.hash:
         if loaded.proven:
@@ -159,6 +162,18 @@ def _make_live(snapshot: Snapshot, draft: _Draft, now: float) -> Rollout:
         if now - loaded.at < RETRY_RELOAD:
             return draft.refused(loaded.why, wake_up=RETRY_RELOAD)
     return draft.waiting("reconfiguring", Reload(uid, rendered.hash, rendered.partitions))
+
+
+def _last_words(pod: Object) -> str:
+    """What slurmctld has said before it gave up, if it keeps doing so."""
+    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        if one.get("name") == naming.CONTROLLER_CONTAINER and not one.get("ready"):
+            states = ((one.get("state") or {}).get("terminated"), (one.get("lastState") or {}).get("terminated"))
+            said = next((state.get("message") for state in states if state and state.get("message")), "")
+            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            fatal = [line for line in lines if "fatal" in line or "error" in line]
+            return f"; slurmctld has ended: {' / '.join((fatal or lines)[-WORDS:])}" if lines else ""
+    return ""
 
 
 def _mount(snapshot: Snapshot, pod: Object, draft: _Draft, now: float) -> Rollout | None:

@@ -133,6 +133,8 @@ def _slurmctld(cluster: Cluster, images: Images) -> dict[str, Any]:
         "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
         "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": 300},
         "readinessProbe": {**_PING, "periodSeconds": 10, "failureThreshold": 3},
+        # What slurmctld says before it gives up is shown in the Cluster's condition.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": locked_down(),
         "volumeMounts": [
             {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},

@@ -195,6 +195,21 @@ def test_an_agent_that_does_not_answer_is_told() -> None:
     assert made.wake_up <= 1
 
 
+def test_what_slurmctld_says_before_it_gives_up_is_told() -> None:
+    world = World()
+    while world.controller_pod is None or world.slurm is None:
+        world.step()
+    world.trouble(Trouble.NO_ANSWER)
+    ended = {"terminated": {"exitCode": 1, "message": "Parsing error at unrecognized key: Bogus\nfatal: Unable\n"}}
+    world.controller_pod["status"]["containerStatuses"] = [
+        {"name": "slurmctld", "ready": False, "state": {"waiting": {}}, "lastState": ended}
+    ]
+    for _ in range(6):
+        world.step()
+    assert "fatal: Unable" in world.condition("ConfigApplied")["message"]
+    assert world.condition("Ready")["reason"] == "DaemonsStarting"
+
+
 def test_the_agent_of_another_pod_proves_nothing() -> None:
     world = settled(World())
     assert world.controller_pod is not None

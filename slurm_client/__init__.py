@@ -7,18 +7,26 @@ An asynchronous client for slurmrestd, useful without anything else of this proj
         for node in await slurm.nodes():
             print(node.name, node.state)
 
+For programs that are not asynchronous there is :mod:`slurm_client.sync`, for a look around ``python -m slurm_client``.
 Models are in :mod:`slurm_client.models`, errors in :mod:`slurm_client.errors`, tokens in :mod:`slurm_client.tokens`, a
 server for tests in :mod:`slurm_client.testing`.
 """
 
 from slurm_client.client import SlurmClient
 from slurm_client.errors import SlurmError
+from slurm_client.operations.base import Listing
+from slurm_client.session import RetryPolicy
 from slurm_client.tokens import CallableToken, FileToken, MintedToken, StaticToken, TokenProvider
+from slurm_client.watch import Event, Pace
 
 __all__ = [
     "CallableToken",
+    "Event",
     "FileToken",
+    "Listing",
     "MintedToken",
+    "Pace",
+    "RetryPolicy",
     "SlurmClient",
     "SlurmError",
     "StaticToken",

@@ -14,6 +14,7 @@ from slurm_client.tokens import StaticToken
 from slurm_client.watch import Pace, Reader, Watch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -36,7 +37,8 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
     Parameters
     ----------
     base_url
-        ``http://host:port`` or ``https://…``; with ``unix_socket`` any host name will do.
+        ``http://host:port`` or ``https://…``; with ``unix_socket`` any host name will do. Of several slurmrestds for
+        the same cluster, the next one is taken when one cannot be reached.
     token
         A provider, or a token as text.
     api_version
@@ -73,7 +75,7 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str | Sequence[str],
         token: TokenProvider | str,
         *,
         api_version: str | None = None,
@@ -124,7 +126,7 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
 
     @property
     def base_url(self) -> str:
-        """Where slurmrestd is."""
+        """Where the next call goes."""
         return self._session.base_url
 
     @property

@@ -82,7 +82,7 @@ class Session:
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str | Sequence[str],
         token: TokenProvider,
         *,
         api_version: str | None = None,
@@ -99,7 +99,8 @@ class Session:
     ) -> None:
         if api_version is not None and api_version not in wire.PARSERS:
             raise ValueError(f"unknown data parser {api_version}; this library speaks {', '.join(wire.PARSERS)}")
-        self.base_url = base_url.rstrip("/")
+        self._base_urls = [url.rstrip("/") for url in ([base_url] if isinstance(base_url, str) else base_url)]
+        self._chosen = 0
         self._token = token
         self._pinned = api_version
         self._timeout = timeout
@@ -115,9 +116,14 @@ class Session:
         self.calls = 0
         self.bytes_received = 0
         self._http = _http_client(
-            self.base_url, transport, ca_bundle, client_certificate, unix_socket, max_concurrency, timeout
+            self._base_urls, transport, ca_bundle, client_certificate, unix_socket, max_concurrency, timeout
         )
         self._closed = False
+
+    @property
+    def base_url(self) -> str:
+        """Where the next call goes: the first server, or another one after that could not be reached."""
+        return self._base_urls[self._chosen]
 
     async def close(self) -> None:
         """Close all connections; calls under way end with Unreachable."""
@@ -233,6 +239,8 @@ class Session:
                 return await self._once(endpoint, version, path, query, body, wanted, tolerate)
             except errors.Unreachable as error:
                 failed += 1
+                if not isinstance(error, errors.CircuitOpen):
+                    self._chosen = (self._chosen + 1) % len(self._base_urls)
                 repeatable = not error.sent or endpoint.is_safe
                 if not repeatable or failed >= self._retry.attempts or isinstance(error, errors.CircuitOpen):
                     raise
@@ -435,7 +443,7 @@ def _words(error: Exception) -> str:
 
 
 def _http_client(
-    base_url: str,
+    base_urls: Sequence[str],
     transport: httpx.AsyncBaseTransport | None,
     ca_bundle: str | Path | None,
     client_certificate: tuple[str | Path, str | Path] | None,
@@ -446,11 +454,14 @@ def _http_client(
     """Build the one HTTP client of a session: no proxies, no redirects, nothing from the environment."""
     import httpx
 
-    url = httpx.URL(base_url)
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise ValueError(f"not an http or https URL: {base_url!r}")
+    if not base_urls:
+        raise ValueError("there must be a URL")
+    urls = [httpx.URL(base_url) for base_url in base_urls]
+    for url in urls:
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise ValueError(f"not an http or https URL: {str(url)!r}")
     verify: ssl.SSLContext | bool = False
-    if url.scheme == "https":
+    if any(url.scheme == "https" for url in urls):
         verify = ssl.create_default_context(cafile=str(ca_bundle) if ca_bundle else None)
         if client_certificate is not None:
             certificate, key = client_certificate
@@ -464,8 +475,3 @@ def _http_client(
         )
     # The session's own time limit is over everything; this one only notices a dead connection inside a longer limit.
     return httpx.AsyncClient(transport=transport, timeout=httpx.Timeout(max(timeout, 60.0)), trust_env=False)
-
-
-def joined(values: Sequence[str]) -> str | None:
-    """Return words as slurmrestd takes them in a query; ``None`` for none."""
-    return ",".join(values) or None

@@ -34,6 +34,9 @@ __all__ = ["Event", "JobEvent", "NodeEvent", "Pace", "PartitionEvent", "Reader",
 
 T = TypeVar("T")
 
+_TRIES = 3
+"""How often an object is asked for singly when a list overtakes the answer."""
+
 _log = logging.getLogger("slurm_client")
 
 
@@ -337,9 +340,9 @@ class Watch(Generic[T]):
         self._publish(events)
 
     async def _refresh_one(self, key: str) -> tuple[str, T | None]:
-        while True:
+        value: T | None = None
+        for _ in range(_TRIES):
             number = next(self._numbers)
-            value: T | None
             try:
                 value = await self._fetch_one(key)
             except errors.NotFound:
@@ -350,7 +353,11 @@ class Watch(Generic[T]):
             if number >= self._single_applied.get(key, 0):
                 self._single_applied[key] = number
                 self._apply_one(key, value)
-            return key, value
+            break
+        else:
+            # Lists come faster than single answers: they tell all there is.
+            self.poke()
+        return key, value
 
     def _apply_one(self, key: str, value: T | None) -> None:
         if not self._synced.is_set():

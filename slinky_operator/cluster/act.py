@@ -23,6 +23,7 @@ from slinky_operator.cluster.actions import (
     Hurry,
     MakeKey,
     Reload,
+    ReplacePod,
     SetFinalizer,
     TearDown,
     Tell,
@@ -113,6 +114,9 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
                 client.hurry()
         case TouchPod():
             await _touch(action, tools)
+        case ReplacePod():
+            await _replace(action, tools)
+            memory.replaced |= {(action.component, action.hash)}
         case AskAgent():
             memory.mounted = await _ask_agent(action, tools)
             return memory.mounted.files is not None
@@ -219,6 +223,14 @@ async def _touch(action: TouchPod, tools: Tools) -> None:
         logger.info("slurmctld's pod %s/%s has been replaced", metadata["namespace"], metadata["name"])
 
 
+async def _replace(action: ReplacePod, tools: Tools) -> None:
+    metadata = action.pod["metadata"]
+    try:
+        await tools.kube.delete(PODS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+    except (errors.NotFound, errors.Conflict):
+        logger.info("pod %s/%s has been replaced already", metadata["namespace"], metadata["name"])
+
+
 async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: Tools) -> None:
     """Delete everything, then let the Cluster go. A cache may be late: the API server is asked for pods once more."""
     pods = await tools.kube.list(PODS, cluster.namespace, label_selector=f"{labels.LABEL_CLUSTER_UID}={cluster.uid}")
@@ -267,8 +279,8 @@ async def _ask_agent(action: AskAgent, tools: Tools) -> Mounted:
 async def _reload(action: Reload, cluster: Cluster, tools: Tools) -> Loaded:
     """Reconfigure, then look whether the partitions are there: an answer alone proves nothing."""
 
-    def ended(why: str) -> Loaded:
-        return Loaded(action.pod_uid, action.hash, tools.clock(), proven=not why, why=why)
+    def ended(why: str, *, lost: bool = False) -> Loaded:
+        return Loaded(action.pod_uid, action.hash, tools.clock(), proven=not why, why=why, lost=lost)
 
     client = tools.clients.get(cluster.uid)
     if client is None:
@@ -276,6 +288,8 @@ async def _reload(action: Reload, cluster: Cluster, tools: Tools) -> Loaded:
     try:
         await client.client.reconfigure(timeout=RELOAD_TIMEOUT)
         shown = {one.name: one.node_sets for one in await client.client.partitions(timeout=RELOAD_TIMEOUT)}
+    except slurm_errors.Unreachable as error:
+        return ended(str(error), lost=True)
     except slurm_errors.SlurmError as error:
         return ended(str(error))
     missing = sorted(name for name in action.partitions if name not in shown)

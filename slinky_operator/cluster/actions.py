@@ -79,6 +79,16 @@ class TouchPod:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacePod:
+    """Delete a daemon's pod that waits in ever longer pauses, since what it failed on has been mended."""
+
+    pod: Object
+    component: str
+    hash: str
+    """Of the configuration it finds now."""
+
+
+@dataclass(frozen=True, slots=True)
 class AskAgent:
     """Ask which files slurmctld's pod has mounted."""
 
@@ -126,6 +136,7 @@ Action: TypeAlias = (
     | Disconnect
     | Hurry
     | TouchPod
+    | ReplacePod
     | AskAgent
     | Reload
     | CountJobs

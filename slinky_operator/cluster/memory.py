@@ -46,6 +46,9 @@ class Loaded:
     why: str = ""
     """What is missing; Slurm's own words where it has refused."""
 
+    lost: bool = False
+    """Whether nobody could be asked, so that nothing is said about the configuration."""
+
 
 @dataclass(frozen=True, slots=True)
 class Denied:
@@ -81,6 +84,9 @@ class Memory:
 
     jobs: Jobs | None = None
     counts_written_at: float = float("-inf")
+    replaced: frozenset[tuple[str, str]] = frozenset()
+    """Components whose pods were deleted to end their waiting, each with the configuration they were to find."""
+
     told: frozenset[tuple[str, str]] = frozenset()
     """Refused NodeSets and reasons that an Event has told of."""
 

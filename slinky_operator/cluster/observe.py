@@ -99,6 +99,7 @@ class Snapshot:
     """Names of the pods with this Cluster's uid."""
 
     controller_pod: Object | None
+    restapi_pods: tuple[Object, ...]
     sources: Mapping[str, Source]
     slurm: SlurmView | None
     memory: Memory
@@ -160,6 +161,13 @@ def observe(
             )
         ),
         controller_pod=pod if _is_controller(pod, cluster) else None,
+        restapi_pods=tuple(
+            one
+            for one in caches.pods.items(cluster.namespace)
+            if naming.selector_labels(cluster, naming.COMPONENT_RESTAPI).items()
+            <= (one["metadata"].get("labels") or {}).items()
+            and not one["metadata"].get("deletionTimestamp")
+        ),
         sources=sources,
         slurm=None if client is None else _view(client),
         memory=memory.frozen(),

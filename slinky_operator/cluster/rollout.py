@@ -23,7 +23,7 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster import ConfigStatus
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.agent.files import expected
-from slinky_operator.cluster.actions import Action, AskAgent, Reload, SetFinalizer, TouchPod, Write
+from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, SetFinalizer, TouchPod, Write
 from slinky_operator.cluster.children import Child, is_current
 from slinky_operator.cluster.daemons import shared
 from slinky_operator.cluster.observe import Snapshot
@@ -42,6 +42,9 @@ ASK_EVERY_IN_VAIN: Final = 1.0
 
 WORDS: Final = 4
 """Lines of what slurmctld has said before it gave up that are shown."""
+
+RETRY_LOST: Final = 1.0
+"""The same where nobody could be asked."""
 
 RETRY_RELOAD: Final = 5.0
 """Seconds until a configuration that slurmctld did not take is tried again."""
@@ -154,14 +157,46 @@ def _make_live(snapshot: Snapshot, draft: _Draft, now: float) -> Rollout:
     if mounting is not None:
         return mounting
     if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY:
-        return draft.waiting(f"the files are mounted; waiting for Slurm to answer{_last_words(pod)}")
+        words = f"the files are mounted; waiting for Slurm to answer{_last_words(pod)}"
+        return draft.waiting(words, *_replacements(snapshot, pod, rendered.hash))
+    return _load(snapshot, pod, draft, now)
+
+
+def _load(snapshot: Snapshot, pod: Object, draft: _Draft, now: float) -> Rollout:
+    """Steps 4 and 5, for files that are mounted."""
+    rendered = draft.rendered
     uid, loaded = pod["metadata"]["uid"], snapshot.memory.loaded
     if loaded is not None and loaded.pod_uid == uid and loaded.hash == rendered.hash:
         if loaded.proven:
             return draft.applied()
-        if now - loaded.at < RETRY_RELOAD:
+        if loaded.lost and now - loaded.at < RETRY_LOST:
+            return draft.waiting(f"reconfiguring: {loaded.why}", wake_up=RETRY_LOST)
+        if not loaded.lost and now - loaded.at < RETRY_RELOAD:
             return draft.refused(loaded.why, wake_up=RETRY_RELOAD)
     return draft.waiting("reconfiguring", Reload(uid, rendered.hash, rendered.partitions))
+
+
+def _replacements(snapshot: Snapshot, controller: Object, digest: str) -> list[ReplacePod]:
+    """Pods whose next attempt may be minutes away, though what they failed on has been mended.
+
+    Once for each configuration: what fails with this one too is left to the kubelet's pauses.
+    """
+    return [
+        ReplacePod(pod, component, digest)
+        for component, pods in (
+            (naming.COMPONENT_CONTROLLER, (controller,)),
+            (naming.COMPONENT_RESTAPI, snapshot.restapi_pods),
+        )
+        for pod in pods
+        if _waits_to_restart(pod) and (component, digest) not in snapshot.memory.replaced
+    ]
+
+
+def _waits_to_restart(pod: Object) -> bool:
+    return any(
+        ((one.get("state") or {}).get("waiting") or {}).get("reason") == "CrashLoopBackOff"
+        for one in (pod.get("status") or {}).get("containerStatuses") or ()
+    )
 
 
 def _last_words(pod: Object) -> str:

@@ -18,6 +18,7 @@ from slinky_operator.cluster.actions import (
     CountJobs,
     MakeKey,
     Reload,
+    ReplacePod,
     SetFinalizer,
     TearDown,
     Tell,
@@ -208,6 +209,35 @@ def test_what_slurmctld_says_before_it_gives_up_is_told() -> None:
         world.step()
     assert "fatal: Unable" in world.condition("ConfigApplied")["message"]
     assert world.condition("Ready")["reason"] == "DaemonsStarting"
+
+
+def test_a_pod_that_waits_to_restart_is_replaced_once_for_each_configuration() -> None:
+    world = World()
+    while world.controller_pod is None or world.slurm is None:
+        world.step()
+    world.trouble(Trouble.NO_ANSWER)
+    waiting = {"name": "slurmctld", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    world.controller_pod["status"]["containerStatuses"] = [waiting]
+    for spec in ({}, {"extraConf": "KillWait=7"}):
+        world.raw["spec"] = spec
+        world.log = []
+        for _ in range(10):
+            world.step()
+        assert sum(isinstance(one, ReplacePod) for one in world.log) == 1
+
+
+def test_a_reconfigure_that_reaches_nobody_says_nothing_about_the_configuration() -> None:
+    world = settled(World())
+    world.add(node_set_object("compute"))
+    while not any(isinstance(one, Reload) for one in world.plan().actions):
+        world.step()
+    wanted = world.plan().actions[-1]
+    assert isinstance(wanted, Reload)
+    world.memory.loaded = Loaded("pod-uid", wanted.hash, world.now, proven=False, why="no answer", lost=True)
+    world.step()
+    assert world.condition("ConfigApplied")["reason"] == "ConfigPending"
+    world.now += 1
+    assert any(isinstance(one, Reload) for one in world.plan().actions)
 
 
 def test_the_agent_of_another_pod_proves_nothing() -> None:

@@ -20,6 +20,7 @@ from slinky_operator.cluster.actions import (
     Disconnect,
     MakeKey,
     Reload,
+    ReplacePod,
     SetFinalizer,
     TearDown,
     Tell,
@@ -84,6 +85,7 @@ class World:
             children=dict(self.children),
             slurmd_pods=tuple(self.pods),
             controller_pod=self.controller_pod,
+            restapi_pods=(),
             sources={
                 name: Source(name, self.now, exists=name in self.secrets, data=self.secrets.get(name, {}))
                 for name in names
@@ -138,6 +140,8 @@ class World:
             case TouchPod():
                 annotations = action.pod["metadata"].setdefault("annotations", {})
                 annotations[labels.ANNOTATION_CONFIG_TOUCH] = action.value
+            case ReplacePod():
+                self.memory.replaced |= {(action.component, action.hash)}
             case AskAgent():
                 files = expected(self.children["ConfigMap", "slurm-config"]["data"])
                 self.memory.mounted = Mounted(action.pod["metadata"]["uid"], self.now, files)

@@ -158,6 +158,8 @@ class Connection:
         """
         configuration = self._configuration
         authorization = await configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        # "Bearer x" from a kubeconfig, "bearer x" from a service account; kopf writes the first word itself.
+        token = authorization.split(" ", 1)[-1] if authorization else None
         found = {
             "server": self._base,
             "insecure": not configuration.verify_ssl,
@@ -167,7 +169,7 @@ class Connection:
             "private_key_path": configuration.key_file,
             "username": configuration.username,
             "password": configuration.password,
-            "token": authorization.removeprefix("Bearer ") if authorization else None,
+            "token": token,
             "proxy_url": configuration.proxy,
         }
         return {name: value for name, value in found.items() if value}

@@ -54,3 +54,9 @@ async def test_in_a_pod_the_service_account_is_used(tmp_path: Path, monkeypatch:
     async with await Connection.connect() as connection:
         assert connection.host == "https://[fd00::1]:443"
         assert (await connection._headers(None))["Authorization"] == "bearer of the pod"
+        assert (await connection.credentials())["token"] == "of the pod"
+
+
+async def test_the_other_client_gets_the_token_of_a_kubeconfig_without_its_scheme(tmp_path: Path) -> None:
+    async with running() as fake, await Connection.connect(kubeconfig(tmp_path, fake)) as connection:
+        assert (await connection.credentials())["token"] == "first"

@@ -13,6 +13,9 @@ from hack.localkube.kubectl import Kubectl, wait_for
 SLURM_CONF = "/run/slurm/conf/slurm.conf"
 """Where slurmd keeps the configuration it was sent."""
 
+RELEASED = "/tmp/released-"
+"""Path of the file in a node's pod that a held job waits for, but for the job's id."""
+
 
 @dataclass(frozen=True, slots=True)
 class SlurmInKubernetes:
@@ -113,6 +116,10 @@ class SlurmInKubernetes:
         lines = self.control("sinfo", "--noheader", "--Node", "--format=%N %T").splitlines()
         return dict(line.split() for line in lines)
 
+    def drained_nodes(self) -> set[str]:
+        """Return the nodes that are drained or draining, whoever asked for it."""
+        return {name for name, state in self.states().items() if state.startswith("drain")}
+
     def reason(self, node: str) -> str:
         """Return the reason of a drain."""
         return self.control("sinfo", "--noheader", f"--nodes={node}", "--format=%E").strip().splitlines()[0]
@@ -121,6 +128,23 @@ class SlurmInKubernetes:
         """Submit a batch job that sleeps and return its id."""
         wrap = f"--wrap=sleep {seconds}"
         return self.run("sbatch", "--parsable", "--output=/tmp/%j.out", *options, wrap, pod=pod).strip()
+
+    def hold(self, node: str) -> str:
+        """Start a batch job on a node that runs until it is released, and return its id.
+
+        The node is named after its NodeSet, whose partition is used.
+        """
+        script = f"--wrap=until [ -e {RELEASED}$SLURM_JOB_ID ]; do sleep 0.1; done"
+        partition = node.rpartition("-")[0]
+        job = self.run(
+            "sbatch", "--parsable", "--output=/dev/null", "-p", partition, "-w", node, script, pod=node
+        ).strip()
+        self.wait_job(job, "RUNNING")
+        return job
+
+    def release(self, job: str, node: str) -> None:
+        """Let such a job end."""
+        self.kube("exec", node, "--container=slurmd", "--", "touch", f"{RELEASED}{job}")
 
     def job(self, job: str) -> dict[str, str]:
         """Return the fields of a job."""
@@ -148,6 +172,15 @@ class SlurmInKubernetes:
     def wait_idle(self, names: Iterable[str], timeout: float = 120.0) -> None:
         """Wait until Slurm shows exactly these nodes, all idle."""
         self.wait_states(dict.fromkeys(names, "idle"), timeout)
+
+    def wait_idle_nodes(self, *names: str, timeout: float = 120.0) -> None:
+        """Wait until these nodes are idle, whatever others are."""
+
+        def idle() -> bool:
+            states = self.states()
+            return all(states.get(name) == "idle" for name in names)
+
+        wait_for(f"{', '.join(names)} idle", idle, timeout)
 
     def wait_job(self, job: str, state: str, timeout: float = 90.0) -> None:
         """Wait for a state of a job."""

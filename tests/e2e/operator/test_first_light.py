@@ -1,0 +1,108 @@
+"""From manifests to jobs, in both versions of Slurm."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.operator_install import Installation
+from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+
+@pytest.fixture(scope="module", params=["26.05", "24.11"])
+def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+    """A Cluster with nothing said but the images, and two nodes."""
+    instance = SlurmInKubernetes(kubectl, fresh_namespace(f"light-{request.param.replace('.', '-')}"), request.param)
+    instance.create()
+    instance.nodeset("compute", 2, partition={"config": "Default=YES"})
+    try:
+        instance.wait_ready()
+        instance.wait_idle(["compute-0", "compute-1"])
+        yield instance
+    except BaseException:
+        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
+        raise
+    finally:
+        instance.delete()
+
+
+def identities(pods: dict[str, dict[str, Any]]) -> dict[str, tuple[str, int]]:
+    """Uid and restarts of pods: what changes if one is replaced or restarted."""
+    return {
+        name: (pod["metadata"]["uid"], sum(one["restartCount"] for one in pod["status"]["containerStatuses"]))
+        for name, pod in pods.items()
+    }
+
+
+def test_kubectl_get_shows_that_it_is_ready(slurm: SlurmInKubernetes) -> None:
+    header, row = slurm.kube("get", "clusters.slinky.slurm.net").splitlines()
+    assert header.split() == ["NAME", "READY", "VERSION", "NODES", "JOBS", "AGE"]
+    assert row.split()[1] == "true"
+    assert row.split()[2].startswith(slurm.slurm)
+    wait_for("two nodes in the column", lambda: slurm.kube("get", "clusters").splitlines()[1].split()[3] == "2", 30)
+
+
+def test_the_nodes_are_ours_by_instance_id_and_extra(slurm: SlurmInKubernetes) -> None:
+    uid = slurm.slurmd_pods()["compute-0"]["metadata"]["uid"]
+    shown = slurm.control("scontrol", "show", "node", "compute-0")
+    assert f"Extra={slurm.namespace}/compute" in shown
+    assert f"InstanceId={uid}" in shown
+
+
+def test_srun_runs_on_both_nodes(slurm: SlurmInKubernetes) -> None:
+    assert sorted(slurm.run("srun", "-N2", "hostname").split()) == ["compute-0", "compute-1"]
+
+
+def test_a_batch_job_completes(slurm: SlurmInKubernetes) -> None:
+    slurm.wait_job(slurm.submit(seconds=1), "COMPLETED")
+
+
+def test_a_nodeset_added_later_works_and_no_pod_is_restarted(slurm: SlurmInKubernetes) -> None:
+    before = identities({pod["metadata"]["name"]: pod for pod in slurm.get("pods")["items"]})
+    job = slurm.submit(seconds=15)
+    slurm.nodeset("burst", 1)
+    slurm.wait_idle_nodes("burst-0")
+    assert slurm.run("srun", "-p", "burst", "hostname", pod="burst-0").strip() == "burst-0"
+    after = identities({pod["metadata"]["name"]: pod for pod in slurm.get("pods")["items"]})
+    assert {name: after[name] for name in before} == before
+    slurm.wait_job(job, "COMPLETED")
+    assert slurm.get("cluster", slurm.name)["status"]["config"]["nodeSets"] == ["burst", "compute"]
+
+
+def test_a_pod_deleted_by_hand_comes_back_with_a_new_identity(slurm: SlurmInKubernetes) -> None:
+    before = slurm.slurmd_pods()["compute-1"]["metadata"]["uid"]
+    slurm.kube("delete", "pod", "compute-1", "--wait")
+
+    def replaced() -> bool:
+        pod = slurm.slurmd_pods().get("compute-1")
+        return pod is not None and f"InstanceId={pod['metadata']['uid']}" in slurm.control(
+            "scontrol", "show", "node", "compute-1"
+        )
+
+    wait_for("the record of the new pod", replaced, timeout=120)
+    assert slurm.slurmd_pods()["compute-1"]["metadata"]["uid"] != before
+    slurm.wait_idle_nodes("compute-1")
+
+
+def test_the_daemons_run_without_privileges(slurm: SlurmInKubernetes) -> None:
+    for pod in slurm.get("pods")["items"]:
+        for container in pod["spec"]["containers"]:
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"]["drop"] == ["ALL"]
+            if not pod["metadata"]["name"].startswith(("compute-", "burst-")):
+                assert context.get("readOnlyRootFilesystem") is True
+                assert "add" not in context["capabilities"]
+
+
+def test_the_operator_was_forbidden_nothing(slurm: SlurmInKubernetes, operator: Installation) -> None:
+    logs = operator.logs()
+    assert "became leader" in logs
+    for word in ("Forbidden", "Traceback", "CRITICAL"):
+        assert word not in logs

@@ -12,8 +12,8 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-u
 ##@ The two commands
 
 .PHONY: demo
-demo: venv ## Local Kubernetes, images, Slurm in it, a job: each step shown
-	$(RUN) hack.demo
+demo: venv ## Local Kubernetes, images, the operator, Slurm, jobs, scaling: each step shown
+	$(RUN) hack.demo $(if $(PLAIN),--plain)
 
 .PHONY: test
 test: venv ## Everything CI runs: lint, unit, integration, end-to-end

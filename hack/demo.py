@@ -1,26 +1,36 @@
-"""``make demo``: from a bare machine to a real job on real Slurm in a real Kubernetes, each step shown.
+"""``make demo``: from a bare machine to Slurm in a real Kubernetes, run by the operator, each step shown.
 
-Idempotent: a second run finds the cluster, the images and Slurm there and goes straight to the jobs.
+Idempotent: a second run finds the cluster, the images and Slurm there and goes straight to the jobs. ``--plain`` runs
+Slurm from plain manifests instead, without the operator, which tells a broken ground from a broken operator.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
+from collections.abc import Callable, Sequence
 
 from hack.images import build as images
 from hack.images.errors import ImagesError
 from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
-from hack.localkube.kubectl import wait_for
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.paths import PROJECT
 from hack.localkube.progress import say, step
+from hack.operator_install import Installation
 from hack.plain.deploy import NODES, PlainSlurm
 
 SLURM = "26.05"
+NAMESPACE = "slurm"
+SAMPLES = PROJECT / "config" / "samples"
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; return 0, or 1 after saying what went wrong."""
+    parser = argparse.ArgumentParser(prog="demo", description="Slurm in a real Kubernetes on this machine.")
+    parser.add_argument("--plain", action="store_true", help="plain manifests, without the operator")
+    options = parser.parse_args(arguments)
     start = time.monotonic()
     try:
         cluster = Cluster("local")
@@ -30,18 +40,17 @@ def main() -> int:
         archives = images.ensure([f"slurm-{SLURM}"], say)[f"slurm-{SLURM}"]
         with step("load them into both Nodes"):
             cluster.load_images(archives)
-        say("3. slurmctld, slurmrestd and three slurmd pods")
-        slurm = PlainSlurm(cluster.kubectl, SLURM)
-        with step("apply the manifests"):
-            slurm.apply()
-        with step(f"wait until {', '.join(NODES)} are idle"):
-            slurm.wait()
-        say("4. Jobs")
-        _show_jobs(slurm)
+        if options.plain:
+            _plain(cluster)
+        else:
+            _operated(cluster)
         say(f"Done after {time.monotonic() - start:.0f} s. To go on:")
         say('  eval "$(.venv/bin/python -m hack.localkube env)"   # kubectl for this cluster')
-        say(f"  kubectl get pods -n {slurm.namespace} -o wide")
-        say(f"  kubectl exec -n {slurm.namespace} slurmctld-0 -- sinfo")
+        if not options.plain:
+            say(f"  kubectl get clusters.slinky.slurm.net,nodesets,pods -n {NAMESPACE}")
+            say(f"  kubectl exec -n {NAMESPACE} compute-0 -- env SLURM_CONF=/run/slurm/conf/slurm.conf srun hostname")
+            say(f"  kubectl scale -n {NAMESPACE} nodeset/compute --replicas=3")
+            say(f"  kubectl describe -n {NAMESPACE} nodeset/compute       # why a pod waits")
         say("  make status; make demo-down")
     except (LocalKubeError, ImagesError) as error:
         say(f"demo: {error}")
@@ -49,7 +58,104 @@ def main() -> int:
     return 0
 
 
-def _show_jobs(slurm: PlainSlurm) -> None:
+class Shown:
+    """kubectl in the demo's namespace, with every command printed before it runs."""
+
+    def __init__(self, kubectl: Kubectl) -> None:
+        self._kubectl = kubectl
+
+    def __call__(self, *arguments: str) -> str:
+        """Show a command and what it prints."""
+        say(f"$ kubectl {' '.join(arguments)}")
+        output = self.quietly(*arguments)
+        for line in output.rstrip().splitlines():
+            say(f"  {line}")
+        return output
+
+    def quietly(self, *arguments: str) -> str:
+        """Run a command without showing it."""
+        return self._kubectl("--namespace", NAMESPACE, *arguments)
+
+    def slurm(self, *arguments: str) -> str:
+        """Show a Slurm command, run in the pod of the first node, and what it prints."""
+        say(f"$ {' '.join(arguments)}")
+        output = self.in_slurm(*arguments)
+        for line in output.rstrip().splitlines():
+            say(f"  {line}")
+        return output
+
+    def in_slurm(self, *arguments: str) -> str:
+        """Run a Slurm command without showing it."""
+        return self.quietly("exec", "compute-0", "--", "env", "SLURM_CONF=/run/slurm/conf/slurm.conf", *arguments)
+
+    def wait(self, what: str, ready: Callable[[], bool], timeout: float = 180.0) -> None:
+        """Wait, with the step shown."""
+        with step(f"wait: {what}"):
+            wait_for(what, ready, timeout)
+
+    def idle(self) -> set[str]:
+        """Return the nodes that Slurm calls idle."""
+        lines = self.in_slurm("sinfo", "--noheader", "--Node", "--format=%N %T").splitlines()
+        return {name for name, state in (line.split() for line in lines) if state == "idle"}
+
+    def job(self, job: str) -> str:
+        """Return what Slurm shows of a job."""
+        return self.in_slurm("scontrol", "--oneliner", "show", "job", job)
+
+
+def _operated(cluster: Cluster) -> None:
+    say("3. The operator, by its chart")
+    with step("build and load its image, helm install slurm-operator"):
+        Installation(cluster).install()
+    kubectl = cluster.kubectl
+    kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
+    shown = Shown(kubectl)
+    say("4. A Cluster and a NodeSet of two nodes")
+    shown("apply", "-f", str(SAMPLES / "cluster.yaml"), "-f", str(SAMPLES / "nodeset-compute.yaml"))
+    shown.quietly("scale", "nodeset/compute", "--replicas=2")
+    shown.wait("compute-0 and compute-1 are idle", lambda: shown.idle() >= {"compute-0", "compute-1"})
+    shown("get", "clusters.slinky.slurm.net,nodesets")
+    shown.slurm("sinfo")
+    say("5. Jobs")
+    shown.slurm("srun", "-N2", "hostname")
+    job = _submit(shown, "sleep 1; hostname")
+    shown.wait(f"job {job} is COMPLETED", lambda: "JobState=COMPLETED" in shown.job(job))
+    say("6. A second NodeSet; nothing is restarted for it")
+    shown("apply", "-f", str(SAMPLES / "nodeset-burst.yaml"))
+    shown.wait("burst-0 is idle", lambda: "burst-0" in shown.idle())
+    say("7. Two nodes more")
+    shown("scale", "nodeset/compute", "--replicas=4")
+    shown.wait("four nodes are idle", lambda: shown.idle() >= {f"compute-{n}" for n in range(4)})
+    say("8. Down to one node, while a job runs on the last")
+    job = _submit(shown, "sleep 15", "-w", "compute-3")
+    shown.wait(f"job {job} runs", lambda: "JobState=RUNNING" in shown.job(job))
+    shown("scale", "nodeset/compute", "--replicas=1")
+    shown.wait("the idle ones are gone", lambda: not {"compute-1", "compute-2"} & set(_pods(shown)))
+    say("   compute-3 waits, and says why:")
+    condition = "jsonpath={.status.conditions[?(@.type=='Draining')].message}"
+    shown("get", "nodeset/compute", "-o", condition)
+    shown.slurm("sinfo", "--list-reasons")
+    shown.wait(f"job {job} is COMPLETED", lambda: "JobState=COMPLETED" in shown.job(job))
+    shown.wait("compute-3 is gone", lambda: "compute-3" not in _pods(shown))
+    shown("get", "nodesets,pods")
+
+
+def _submit(shown: Shown, wrap: str, *options: str) -> str:
+    return shown.slurm("sbatch", "--parsable", "--output=/tmp/%j.out", *options, f"--wrap={wrap}").strip()
+
+
+def _pods(shown: Shown) -> list[str]:
+    return shown.quietly("get", "pods", "-o", "name").replace("pod/", "").split()
+
+
+def _plain(cluster: Cluster) -> None:
+    say("3. slurmctld, slurmrestd and three slurmd pods")
+    slurm = PlainSlurm(cluster.kubectl, SLURM)
+    with step("apply the manifests"):
+        slurm.apply()
+    with step(f"wait until {', '.join(NODES)} are idle"):
+        slurm.wait()
+    say("4. Jobs")
     say(f"$ srun -N{len(NODES)} hostname")
     say(slurm.run("srun", f"-N{len(NODES)}", "hostname").rstrip())
     say("$ sbatch --wrap='sleep 2; hostname'")

@@ -12,12 +12,18 @@ Models are in :mod:`slurm_client.models`, errors in :mod:`slurm_client.errors`, 
 server for tests in :mod:`slurm_client.testing`.
 """
 
-from slurm_client.client import SlurmClient
-from slurm_client.errors import SlurmError
-from slurm_client.operations.base import Listing
-from slurm_client.session import RetryPolicy
-from slurm_client.tokens import CallableToken, FileToken, MintedToken, StaticToken, TokenProvider
-from slurm_client.watch import Event, Pace
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slurm_client.client import SlurmClient
+    from slurm_client.errors import SlurmError
+    from slurm_client.operations.base import Listing
+    from slurm_client.session import RetryPolicy
+    from slurm_client.tokens import CallableToken, FileToken, MintedToken, StaticToken, TokenProvider
+    from slurm_client.watch import Event, Pace
 
 __all__ = [
     "CallableToken",
@@ -32,3 +38,28 @@ __all__ = [
     "StaticToken",
     "TokenProvider",
 ]
+
+# Imported when they are first asked for: who needs a model or an error does not pay for the client.
+_HOMES = {
+    "CallableToken": "tokens",
+    "Event": "watch",
+    "FileToken": "tokens",
+    "Listing": "operations.base",
+    "MintedToken": "tokens",
+    "Pace": "watch",
+    "RetryPolicy": "session",
+    "SlurmClient": "client",
+    "SlurmError": "errors",
+    "StaticToken": "tokens",
+    "TokenProvider": "tokens",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what the package offers from where it lives."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

@@ -163,10 +163,12 @@ def test_imports(peer_python: str, stock: Path) -> None:
     runs = {
         "asyncio alone": median("asyncio"),
         "slurm_client": median("slurm_client"),
+        "slurm_client.models": median("slurm_client.models"),
+        "slurm_client.client (all of it)": median("slurm_client.client"),
         "slurm_client.testing": median("slurm_client.testing"),
         "slurmrestapi": median("slurmrestapi", peer_python),
     }
-    ours = runs["slurm_client"]
+    ours = runs["slurm_client.client (all of it)"]
     rows: list[tuple[str, ...]] = [("", "seconds", "CPU seconds", "CPU to ours", "MiB")]
     rows += [
         (name, f"{run['wall']:.3f}", f"{run['cpu']:.3f}", f"{run['cpu'] / ours['cpu']:.1f}x", f"{run['mib']:.0f}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typing_extensions import override
 
+import slurm_client
 from hack.generate_slurm_client.__main__ import main
 from slurm_client import encode, errors, wire
 from slurm_client.decode import objects, resources, service
@@ -196,9 +197,15 @@ def test_every_wish_about_a_reservation_is_written_as_the_parser_wants_it(versio
     assert not complaints_about_request(version, "post_reservation", encode.reservation(spec))
 
 
+def test_everything_the_package_offers_is_there() -> None:
+    assert all(getattr(slurm_client, name) is not None for name in slurm_client.__all__)
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = slurm_client.nonsense
+
+
 def test_importing_the_library_loads_nothing_heavy() -> None:
     code = (
-        "import sys, slurm_client; "
+        "import sys, slurm_client; slurm_client.SlurmClient, slurm_client.MintedToken; "
         "print(sorted({'httpx', 'jwt', 'aiohttp', 'pydantic', 'cryptography', 'attrs'} & set(sys.modules)), "
         "[name for name in sys.modules if name.startswith('slurm_client.wire.v')])"
     )

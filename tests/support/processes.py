@@ -4,33 +4,39 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
-def of_pod(pod: str, command: str) -> list[int]:
-    """Return the processes whose host name is the pod's and whose command line holds `command`.
+def of_pod(pod: Mapping[str, Any], command: str) -> list[int]:
+    """Return the processes of a pod whose command line holds `command`.
+
+    They are known by the pod's uid in the name of their cgroup: a name may be borne by a pod of another cluster on
+    the same machine, too.
 
     Raises
     ------
     AssertionError
         There is none: a test that kills nothing shows nothing.
     """
+    mark = f"pod{pod['metadata']['uid']}"
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            environment = (entry / "environ").read_bytes().split(b"\0")
+            groups = (entry / "cgroup").read_text()
             argv = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # it ended while we looked, or is none of ours
-        if f"HOSTNAME={pod}".encode() in environment and command in argv:
+        if mark in groups and command in argv:
             found.append(int(entry.name))
-    assert found, f"no process {command!r} in pod {pod}"
+    assert found, f"no process {command!r} in pod {pod['metadata']['name']}"
     return found
 
 
-def send(pod: str, command: str, number: signal.Signals) -> None:
+def send(pod: Mapping[str, Any], command: str, number: signal.Signals) -> None:
     """Send a signal to these processes."""
     for pid in of_pod(pod, command):
         os.kill(pid, number)

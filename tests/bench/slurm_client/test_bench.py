@@ -115,13 +115,14 @@ def test_listing_many_nodes(url: str, stock: Path, peer_python: str) -> None:
         "slurmrestapi 25.11 (PyPI)": probe("peer", url, python=peer_python),
     }
     ours = runs["slurm_client"]
-    rows: list[tuple[str, ...]] = [("", "seconds", "to ours", "longest stall ms", "peak MiB")]
+    rows: list[tuple[str, ...]] = [("", "seconds", "to ours", "longest stall ms", "of it own CPU ms", "peak MiB")]
     rows += [
         (
             name,
             f"{run['seconds']:.3f}",
             f"{run['seconds'] / ours['seconds']:.2f}x",
             f"{run['stall'] * 1000:.1f}",
+            f"{run['own'] * 1000:.1f}",
             f"{run['mib']:.0f}",
         )
         for name, run in runs.items()

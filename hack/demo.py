@@ -126,12 +126,15 @@ def _operated(cluster: Cluster) -> None:
     say("7. Two nodes more")
     shown("scale", "nodeset/compute", "--replicas=4")
     shown.wait("four nodes are idle", lambda: shown.idle() >= {f"compute-{n}" for n in range(4)})
-    say("8. Down to one node, while a job runs on the last")
-    job = _submit(shown, "sleep 15", "-w", "compute-3")
+    say(
+        "8. Down to one node, while jobs run on the first and the last: the idle ones go, then the one with less to lose"
+    )
+    _submit(shown, "sleep 40", "-w", "compute-0")
+    job = _submit(shown, "sleep 20", "-w", "compute-3")
     shown.wait(f"job {job} runs", lambda: "JobState=RUNNING" in shown.job(job))
     shown("scale", "nodeset/compute", "--replicas=1")
-    shown.wait("the idle ones are gone", lambda: not {"compute-1", "compute-2"} & set(_pods(shown)))
-    say("   compute-3 waits, and says why:")
+    shown.wait("compute-1 and compute-2 are gone", lambda: not {"compute-1", "compute-2"} & set(_pods(shown)))
+    say("   compute-3 waits for its job, and says so:")
     condition = "jsonpath={.status.conditions[?(@.type=='Draining')].message}"
     shown("get", "nodeset/compute", "-o", condition)
     shown.slurm("sinfo", "--list-reasons")

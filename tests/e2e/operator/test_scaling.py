@@ -58,22 +58,21 @@ def test_busy_nodes_keep_a_running_and_a_suspended_job_until_they_end(four_nodes
     slurm.wait_job(suspended, "RUNNING")
     slurm.control("scontrol", "suspend", suspended)
     slurm.wait_job(suspended, "SUSPENDED")
-    slurm.scale("compute", 1)
-    wait_for("the idle node's end", lambda: "compute-1" not in slurm.states(), 60)
+    slurm.scale("compute", 0)
+    wait_for("the idle nodes' end", lambda: set(slurm.states()) == {"compute-2", "compute-3"}, 90)
     wait_for("the drains", lambda: {"compute-2", "compute-3"} <= slurm.drained_nodes(), 60)
-    assert set(slurm.slurmd_pods()) == {"compute-0", "compute-2", "compute-3"}
+    assert set(slurm.slurmd_pods()) == {"compute-2", "compute-3"}
     assert slurm.reason("compute-3").startswith("slurm-operator: ")
     assert slurm.job_state(running) == "RUNNING"
     wait_for("a condition that says why it waits", lambda: says_why(slurm, running), 30)
     slurm.wait_job(running, "COMPLETED")
-    wait_for("compute-3 gone", lambda: set(slurm.states()) == {"compute-0", "compute-2"}, 60)
+    wait_for("compute-3 gone", lambda: set(slurm.states()) == {"compute-2"}, 60)
     # A suspended job leaves its node IDLE, and is a job all the same.
     assert slurm.job_state(suspended) == "SUSPENDED"
     assert "compute-2" in slurm.slurmd_pods()
     slurm.control("scontrol", "resume", suspended)
     slurm.wait_job(suspended, "COMPLETED")
-    slurm.wait_idle(["compute-0"])
-    wait_for("the pod gone", lambda: set(slurm.slurmd_pods()) == {"compute-0"}, 60)
+    wait_for("nothing left", lambda: slurm.states() == {} and slurm.slurmd_pods() == {}, 60)
 
 
 def says_why(slurm: SlurmInKubernetes, job: str) -> bool:
@@ -86,7 +85,7 @@ def test_raising_replicas_in_the_middle_of_a_drain_undrains(four_nodes: SlurmInK
     before = slurm.slurmd_pods()["compute-3"]["metadata"]["uid"]
     job = slurm.submit("-w", "compute-3", seconds=20)
     slurm.wait_job(job, "RUNNING")
-    slurm.scale("compute", 3)
+    slurm.scale("compute", 0)
     wait_for("the drain", lambda: "compute-3" in slurm.drained_nodes(), 60)
     slurm.scale("compute", 4)
     wait_for("the undrain", lambda: "compute-3" not in slurm.drained_nodes(), 30)
@@ -107,23 +106,43 @@ def test_an_administrators_drain_stays_with_its_reason(four_nodes: SlurmInKubern
     slurm.scale("compute", 5)
     slurm.wait_idle_nodes("compute-4")
     assert mine()
+    # A node that somebody has taken out of service is the first to lose its pod, and keeps its record.
     slurm.scale("compute", 4)
-    wait_for("four nodes", lambda: set(slurm.slurmd_pods()) == set(FOUR), 60)
+    wait_for(
+        "the drained node's pod gone", lambda: set(slurm.slurmd_pods()) == {*FOUR, "compute-4"} - {"compute-1"}, 60
+    )
+    assert mine()
+    slurm.scale("compute", 5)
+    wait_registered(slurm, "compute-1", None)
     assert mine()
     before = slurm.slurmd_pods()["compute-1"]["metadata"]["uid"]
     slurm.kube("delete", "pod", "compute-1", "--wait")
-    wait_for(
-        "its replacement, registered",
-        lambda: (
-            slurm.slurmd_pods().get("compute-1", {}).get("metadata", {}).get("uid") not in {None, before}
-            and "compute-1" in slurm.states()
-            and not slurm.states()["compute-1"].endswith("*")
-        ),
-        120,
-    )
+    wait_registered(slurm, "compute-1", before)
     assert mine()
     slurm.control("scontrol", "update", "nodename=compute-1", "state=undrain")
-    slurm.wait_idle(FOUR)
+    slurm.wait_idle([*FOUR, "compute-4"])
+
+
+def wait_registered(slurm: SlurmInKubernetes, node: str, predecessor: str | None) -> None:
+    """Wait until a pod other than its predecessor is Ready, which is when its slurmd has registered."""
+
+    def registered() -> bool:
+        pod = slurm.slurmd_pods().get(node)
+        if pod is None or pod["metadata"]["uid"] == predecessor:
+            return False
+        return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+
+    wait_for(f"{node} registered", registered, 120)
+
+
+def test_idle_nodes_go_before_busy_ones_whatever_their_ordinals(four_nodes: SlurmInKubernetes) -> None:
+    slurm = four_nodes
+    job = slurm.submit("-w", "compute-3", seconds=8)
+    slurm.wait_job(job, "RUNNING")
+    slurm.scale("compute", 1)
+    wait_for("the idle nodes' end", lambda: set(slurm.states()) == {"compute-3"}, 90)
+    assert "compute-3" not in slurm.drained_nodes()
+    slurm.wait_job(job, "COMPLETED")
 
 
 def test_nobody_was_killed(slurm: SlurmInKubernetes) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from slurm_client import SlurmClient, StaticToken, errors, wire
+from slurm_client import MintedToken, SlurmClient, StaticToken, errors, wire
 from slurm_client.models import INFINITE, JobSpec, ReservationSpec
 from tests.integration.slurm_client.targets import until
 
@@ -484,3 +484,10 @@ async def test_a_watch_tells_old_and_new_of_every_flip(target: Target, version: 
             assert event.new is not None
             if number:
                 assert event.old.comment == f"flip {number - 1} of {version}"
+
+
+async def test_slurm_user_acts_for_another_user(target: Target, version: str) -> None:
+    token = MintedToken(target.key, "slurm")
+    async with SlurmClient(target.url, token, api_version=version, user_name="nobody") as slurm:
+        with pytest.raises(errors.PermissionDenied):
+            await slurm.delete_node("w-0")

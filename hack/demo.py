@@ -126,9 +126,7 @@ def _operated(cluster: Cluster) -> None:
     say("7. Two nodes more")
     shown("scale", "nodeset/compute", "--replicas=4")
     shown.wait("four nodes are idle", lambda: shown.idle() >= {f"compute-{n}" for n in range(4)})
-    say(
-        "8. Down to one node, while jobs run on the first and the last: the idle ones go, then the one with less to lose"
-    )
+    say("8. Down to one node, while jobs run on the first and the last: idle ones go, then the one with less to lose")
     _submit(shown, "sleep 40", "-w", "compute-0")
     job = _submit(shown, "sleep 20", "-w", "compute-3")
     shown.wait(f"job {job} runs", lambda: "JobState=RUNNING" in shown.job(job))

@@ -56,14 +56,6 @@ class NoSpace(LocalKubeError):
         self.folder = folder
 
 
-class PortTaken(LocalKubeError):
-    """A port that a server needs is in use."""
-
-    def __init__(self, address: str, port: int) -> None:
-        super().__init__(f"{address}:{port} is taken by another program")
-        self.port = port
-
-
 class ServiceFailed(LocalKubeError):
     """A server ended or never became ready."""
 

@@ -160,8 +160,8 @@ def test_a_frozen_leader_writes_nothing_once_another_has_taken_over(
     new = lease["holderIdentity"].split("_")[0]
     all_writes = list(audit.writes(cluster.paths.audit_log))
     assert any(one.pod == name and one.at < acquired_at for one in all_writes), "the old leader never wrote"
-    assert any(one.pod == new and one.at > acquired_at and one.resource == "pods" for one in all_writes)
     assert [one for one in all_writes if one.pod == name and one.at > acquired_at] == []
+    assert any(one.pod == new and one.at > acquired_at and one.resource == "pods" for one in all_writes)
 
 
 def restarts(operator: Installation, pod: str) -> int:

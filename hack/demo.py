@@ -17,9 +17,9 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
-from hack.localkube.progress import say, step
 from hack.operator_install import Installation
 from hack.plain.deploy import NODES, PlainSlurm
+from hack.progress import say, step
 
 SLURM = "26.05"
 NAMESPACE = "slurm"

@@ -18,7 +18,8 @@ from hack.images.buildah import Buildah, opened
 from hack.images.cache import Cache, cache_root, fingerprint
 from hack.images.names import SETS, ImageSet, image_set, slurm_set
 from hack.images.recipe import Built, Recipe
-from hack.images.run import Runner, step
+from hack.images.run import Runner
+from hack.progress import step
 
 Progress = Callable[[str], None]
 

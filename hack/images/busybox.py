@@ -16,7 +16,8 @@ from hack.images.cache import fingerprint, fingerprint_files, remove_tree
 from hack.images.errors import HostToolMissing, StepFailed
 from hack.images.names import REGISTRY, ImageSet
 from hack.images.recipe import Built
-from hack.images.run import Runner, step
+from hack.images.run import Runner
+from hack.progress import step
 
 IMAGE = f"{REGISTRY}/busybox:1"
 

@@ -14,7 +14,7 @@ from hack.images.buildah import Buildah
 from hack.images.cache import fingerprint_files
 from hack.images.names import REGISTRY, ImageSet
 from hack.images.recipe import Built
-from hack.images.run import step
+from hack.progress import step
 
 IMAGE = f"{REGISTRY}/slurm-operator:dev"
 

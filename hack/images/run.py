@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hack.images.errors import classify
 
-HEARTBEAT_SECONDS = 15.0
 _TAIL_BYTES = 20_000
-
-
-@contextmanager
-def step(title: str, progress: Callable[[str], None]) -> Iterator[None]:
-    """Say how long a step took, and every 15 s that it is still going on."""
-    start = time.monotonic()
-    done = threading.Event()
-
-    def heartbeat() -> None:
-        while not done.wait(HEARTBEAT_SECONDS):
-            progress(f"  ...  {title} ({time.monotonic() - start:.0f} s so far)")
-
-    thread = threading.Thread(target=heartbeat, daemon=True)
-    thread.start()
-    try:
-        yield
-    except BaseException:
-        progress(f"  FAIL {title} after {time.monotonic() - start:.1f} s")
-        raise
-    else:
-        progress(f"  ok   {title} ({time.monotonic() - start:.1f} s)")
-    finally:
-        done.set()
-        thread.join()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hack.images.cache import fingerprint, fingerprint_files
 from hack.images.errors import ImagesError
 from hack.images.names import REGISTRY, SLURM_IMAGES, ImageSet, moved_notice, parse_version, slurm_tags
 from hack.images.recipe import Built
-from hack.images.run import step
+from hack.progress import step
 
 #: debootstrap does not look at the date either, and a local mirror of unstable is soon past its own.
 _APT_OPTIONS = "-o Acquire::Check-Valid-Until=false"

@@ -23,7 +23,7 @@ from hack.localkube.machine import Look, Machine
 from hack.localkube.node import CONTAINERD_SOCKET, Node
 from hack.localkube.paths import ClusterPaths
 from hack.localkube.programs import build, debian
-from hack.localkube.progress import say, step
+from hack.progress import say, step
 
 CONTROL_PLANE = "control-plane"
 NEEDS_MIB = 2000

@@ -21,8 +21,8 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import conf, guard, identity, ordinals
 from slinky_operator.nodeset.facts import SLURMD
-from slinky_operator.nodeset.merge import merge
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.templates import merge
 
 CAPABILITIES: Final = ("CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER", "KILL")
 """What slurmd needs to start steps as their users; with these it runs jobs (measured)."""

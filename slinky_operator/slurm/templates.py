@@ -1,60 +1,63 @@
-"""A user's pod template fragment over a generated pod template, by the rules of strategic merge.
+"""A user's pod template, or a fragment of one, over the generated one, by the rules of a strategic merge.
 
-Maps are merged; lists whose items have a name (containers, volumes, environment, ports, mounts) are merged item by
-item; other lists and plain values are replaced by the user's; `null` takes a field away.
+Mappings are merged, `null` removes, lists with a merge key are merged item by item, all other lists are replaced. The
+keys are those of the pod's schema; `$patch` directives are not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Final
 
-_MERGE_KEYS: Final[Mapping[str, str]] = {
+MERGE_KEYS: Final[Mapping[str, str]] = {
     "containers": "name",
     "initContainers": "name",
     "ephemeralContainers": "name",
     "volumes": "name",
     "env": "name",
-    "imagePullSecrets": "name",
-    "ports": "containerPort",
     "volumeMounts": "mountPath",
     "volumeDevices": "devicePath",
+    "ports": "containerPort",
+    "imagePullSecrets": "name",
     "hostAliases": "ip",
     "topologySpreadConstraints": "topologyKey",
+    "resourceClaims": "name",
 }
 
 
-def merge_template(generated: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the fragment over the generated template; neither is changed.
-
-    Parameters
-    ----------
-    generated
-        A whole pod template.
-    fragment
-        `metadata` and `spec`, as far as the user says anything.
-    """
-    merged: dict[str, Any] = dict(generated)
-    for key, value in fragment.items():
-        present = merged.get(key)
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one object over another; neither is changed, and the result shares nothing with them."""
+    result: dict[str, Any] = {key: deepcopy(value) for key, value in base.items()}
+    for key, value in over.items():
         if value is None:
-            merged.pop(key, None)
-        elif isinstance(value, Mapping) and isinstance(present, Mapping):
-            merged[key] = merge_template(present, value)
-        elif key in _MERGE_KEYS and isinstance(value, list) and isinstance(present, list):
-            merged[key] = _merge_list(present, value, _MERGE_KEYS[key])
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            below = result.get(key)
+            result[key] = merge(below if isinstance(below, Mapping) else {}, value)
+        elif isinstance(value, list) and key in MERGE_KEYS:
+            below = result.get(key)
+            result[key] = _merge_items(below if isinstance(below, list) else [], value, MERGE_KEYS[key])
         else:
-            merged[key] = value
-    return merged
+            result[key] = deepcopy(value)
+    return result
 
 
-def _merge_list(generated: list[Any], fragment: list[Any], key: str) -> list[Any]:
-    merged = list(generated)
-    places = {item.get(key): index for index, item in enumerate(merged) if isinstance(item, Mapping)}
-    for item in fragment:
-        index = places.get(item.get(key)) if isinstance(item, Mapping) else None
-        if index is None:
-            merged.append(item)
+def _merge_items(base: Sequence[Any], over: Sequence[Any], key: str) -> list[Any]:
+    """Items of the base in their order, merged with those of the same key; then the new ones."""
+    items = [deepcopy(item) for item in base]
+    places = {item[key]: place for place, item in enumerate(items) if isinstance(item, Mapping) and key in item}
+    for item in over:
+        if not isinstance(item, Mapping):
+            items.append(deepcopy(item))
+            continue
+        place = places.get(item.get(key))
+        if place is None:
+            places[item.get(key)] = len(items)
+            items.append(merge({}, item))
+        elif key == "name" and ("valueFrom" in item or "value" in item):
+            # The two exclude each other: merged they would be refused.
+            items[place] = merge({}, item)
         else:
-            merged[index] = merge_template(merged[index], item)
-    return merged
+            items[place] = merge(items[place], item)
+    return items

@@ -14,7 +14,7 @@ import pytest
 from hack.images import build as images
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl
-from hack.localkube.progress import say
+from hack.progress import say
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

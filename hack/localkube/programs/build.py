@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hack.localkube.errors import BuildFailed, MissingProgram, NoSpace
 from hack.localkube.paths import cache_root
-from hack.localkube.progress import step
+from hack.progress import step
 
 KUBERNETES_VERSION = "v1.34.4"
 MULTICALL_NAMES = (

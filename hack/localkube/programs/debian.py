@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hack.localkube.errors import MissingProgram
-from hack.localkube.progress import step
+from hack.progress import step
 
 NODE_PACKAGES: Mapping[str, str] = {
     "containerd": "containerd",

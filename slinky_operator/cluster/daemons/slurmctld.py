@@ -16,7 +16,7 @@ from slinky_operator.cluster.daemons import Images, image_of, locked_down, metad
 from slinky_operator.kube.client import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.inputs import MAX_NODE_COUNT
-from slinky_operator.slurm.templates import merge_template
+from slinky_operator.slurm.templates import merge
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
 """On the pod template: values of keys that slurmctld reads only when it starts."""
@@ -117,7 +117,7 @@ def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
             "volumes": _volumes(cluster),
         },
     }
-    return merge_template(generated, spec.controller.template or {})
+    return merge(generated, spec.controller.template or {})
 
 
 def _slurmctld(cluster: Cluster, images: Images) -> dict[str, Any]:

@@ -16,8 +16,8 @@ import pytest
 from hack.images import build as images
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import wait_for
-from hack.localkube.progress import say
 from hack.operator_install import NAMESPACE, Installation
+from hack.progress import say
 from tests.support import processes
 from tests.support.port_forward import port_forward
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace

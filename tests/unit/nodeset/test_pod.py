@@ -12,7 +12,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import conf, pod, revision
-from slinky_operator.nodeset.merge import merge
+from slinky_operator.slurm.templates import merge
 
 DEFAULTS = pod.Defaults("slurmd:26.05", "Never")
 SAMPLES = Path(__file__).parents[3] / "config" / "samples"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 HEARTBEAT_SECONDS = 15.0
@@ -17,7 +17,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def step(title: str) -> Iterator[None]:
+def step(title: str, progress: Callable[[str], None] = say) -> Iterator[None]:
     """Announce a step, repeat the elapsed time while it lasts, and say when it is done.
 
     A step of under a second is one line; a longer one shows a line every 15 s, so that nobody wonders whether it hangs.
@@ -27,17 +27,17 @@ def step(title: str) -> Iterator[None]:
 
     def heartbeat() -> None:
         while not done.wait(HEARTBEAT_SECONDS):
-            say(f"  ...  {title} ({time.monotonic() - start:.0f} s so far)")
+            progress(f"  ...  {title} ({time.monotonic() - start:.0f} s so far)")
 
     thread = threading.Thread(target=heartbeat, daemon=True)
     thread.start()
     try:
         yield
     except BaseException:
-        say(f"  FAIL {title} after {time.monotonic() - start:.1f} s")
+        progress(f"  FAIL {title} after {time.monotonic() - start:.1f} s")
         raise
     else:
-        say(f"  ok   {title} ({time.monotonic() - start:.1f} s)")
+        progress(f"  ok   {title} ({time.monotonic() - start:.1f} s)")
     finally:
         done.set()
         thread.join()

@@ -30,6 +30,9 @@ NODESET = {
     "spec": {"clusterName": "slurm", "replicas": 1},
 }
 
+CLASHING = {**NODESET, "metadata": {"name": "compute-0"}}
+"""Named like the first node of the other: refused with an Event, whether a Slurm runs or not."""
+
 
 def fetch(url: str) -> str:
     """The body, whatever the status; empty while nobody listens."""
@@ -110,8 +113,14 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
             ),
             timeout=60,
         )
+        kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump(CLASHING))
         wait_for("Events", lambda: bool(kubectl.get("events", f"--namespace={served}")["items"]), timeout=60)
-        for kind, obj in (("nodesets.slinky.slurm.net", "compute"), ("clusters.slinky.slurm.net", "slurm")):
+        everything = (
+            ("nodesets.slinky.slurm.net", "compute-0"),
+            ("nodesets.slinky.slurm.net", "compute"),
+            ("clusters.slinky.slurm.net", "slurm"),
+        )
+        for kind, obj in everything:
             kubectl("delete", kind, obj, f"--namespace={served}", "--wait=false")
         wait_for(
             "the end of both",

@@ -104,5 +104,6 @@ def test_the_daemons_run_without_privileges(slurm: SlurmInKubernetes) -> None:
 def test_the_operator_was_forbidden_nothing(slurm: SlurmInKubernetes, operator: Installation) -> None:
     logs = operator.logs()
     assert "became leader" in logs
-    for word in ("Forbidden", "Traceback", "CRITICAL"):
-        assert word not in logs
+    assert "Traceback" not in logs
+    # Not any "forbidden": a namespace that is being deleted says that of new objects, too.
+    assert 'forbidden: User "system:serviceaccount' not in logs

@@ -284,7 +284,7 @@ class Watch(Generic[T]):
                     async with asyncio.timeout(self._interval):
                         await self._poked.wait()
                 except TimeoutError:
-                    continue
+                    continue  # nobody poked: the interval is over and the next poll is due
         except Exception as error:
             # A mistake of ours must not look like a cluster in which nothing happens.
             _log.exception("the watch of %s broke", self._what)

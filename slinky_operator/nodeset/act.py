@@ -421,7 +421,7 @@ class Actor:
             if (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == self.nodeset.uid:
                 await self.kube.delete(CONFIGMAPS, name, namespace, uid=obj["metadata"]["uid"])
         except kube_errors.NotFound:
-            pass
+            pass  # gone already: this was begun before, by a pass or a process that did not live to finish it
         self.guards.pop(self.nodeset.uid, None)
 
 

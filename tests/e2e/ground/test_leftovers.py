@@ -29,7 +29,7 @@ def traces() -> dict[str, set[str]]:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             namespace = str((entry / "ns/pid").readlink())
         except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
+            continue  # it ended while we looked, or is none of ours
         if NAME in command and "pytest" not in command:
             processes.add(command)
         # Containers do not name the cluster, but live in its pid namespaces.

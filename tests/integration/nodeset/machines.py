@@ -45,12 +45,12 @@ class Machines:
                 try:
                     await self._one(pod)
                 except (errors.NotFound, errors.Conflict):
-                    continue
+                    continue  # the pod has changed or gone meanwhile: the next round sees it as it is
             try:
                 async with asyncio.timeout(0.2):
                     await self._changed.wait()
             except TimeoutError:
-                continue
+                continue  # a kubelet looks again even if nothing has told it to
 
     async def _one(self, pod: Object) -> None:
         if "deletionTimestamp" in pod["metadata"]:

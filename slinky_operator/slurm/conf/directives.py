@@ -25,6 +25,7 @@ _WORD: Final = re.compile(
 _BLANK: Final = re.compile(r"[ \t]*\Z")
 _CONTROL: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]")
 _COMMENT: Final = re.compile(r"(?<!\\)#.*")
+_CONTINUED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]*\Z")
 _SHOWN: Final = 60
 
 
@@ -102,15 +103,32 @@ def parse_lines(text: str) -> tuple[Directive, ...] | TextProblem:
         In order; a key may stand there several times.
     """
     words: list[Directive] = []
-    for number, line in _joined(text):
-        bare = _COMMENT.sub("", line)
-        if not bare.strip():
-            continue
-        found = _words(bare)
+    for number, line in logical_lines(text):
+        found = _words(line)
         if isinstance(found, TextProblem):
             return TextProblem(f"line {number}: {found.reason}")
         words.extend(found)
     return tuple(words)
+
+
+def logical_lines(text: str) -> tuple[tuple[int, str], ...]:
+    """Lines that say something, with the numbers of their beginnings.
+
+    As Slurm does it: first comments are cut off, then a line that ends in a backslash is joined with the next.
+    """
+    lines: list[tuple[int, str]] = []
+    carried, first = "", 0
+    physical = text.split("\n")
+    for number, one in enumerate(physical, start=1):
+        bare = _COMMENT.sub("", one)
+        carried, first = carried + bare, first or number
+        if _CONTINUED.search(bare) is not None and number < len(physical):
+            carried = _CONTINUED.sub("", carried)
+            continue
+        if carried.strip():
+            lines.append((first, carried))
+        carried, first = "", 0
+    return tuple(lines)
 
 
 def _words(text: str) -> list[Directive] | TextProblem:
@@ -127,19 +145,10 @@ def _words(text: str) -> list[Directive] | TextProblem:
         if match is None:
             rest = text[at:].strip()
             return TextProblem(f"must be words Key=Value, but has {rest[:_SHOWN]!r}")
-        quoted = match["quoted"]
-        words.append(Directive(match["key"], match["plain"] if quoted is None else quoted, match["operator"]))
+        value = match["plain"] if match["quoted"] is None else match["quoted"]
+        if value.endswith("\\"):
+            # Whoever writes the word again, without quotes or last in its line, would join two lines by it.
+            return TextProblem(f"{match['key']} must not end in a backslash, which could join two lines")
+        words.append(Directive(match["key"], value, match["operator"]))
         at = match.end()
     return words
-
-
-def _joined(text: str) -> list[tuple[int, str]]:
-    """Lines with their numbers, those that end in a backslash joined with the next."""
-    lines: list[tuple[int, str]] = []
-    open_line = False
-    for number, line in enumerate(text.split("\n"), start=1):
-        carried = f"{lines[-1][1]}{line}" if open_line else line
-        first = lines.pop()[0] if open_line else number
-        open_line = carried.endswith("\\") and number <= text.count("\n")
-        lines.append((first, carried.removesuffix("\\") if open_line else carried))
-    return lines

@@ -76,6 +76,16 @@ class ConfInputs:
     files: Mapping[str, str] = field(default_factory=dict)
     """The user's own files by name."""
 
+    kept_partitions: tuple[str, ...] = ()
+    """Lines `PartitionName=` of the running configuration that nobody wants any more, but that are in use: they stay
+    without taking new jobs, since removing a partition ends its jobs."""
+
+    kept_node_sets: tuple[str, ...] = ()
+    """Names of NodeSets that stay declared, because kept partitions name them or their nodes still have jobs."""
+
+    kept_nodes: tuple[str, ...] = ()
+    """Lines `NodeName=` of the running configuration that stay for the same reasons."""
+
     @classmethod
     def of(cls, cluster: Cluster, node_sets: Iterable[NodeSetConf]) -> Self:
         """Take what matters from a Cluster; NodeSets are given by whoever decides which take part."""

@@ -6,6 +6,8 @@ Decisions this module makes, beside those of `merge`:
   name over exactly its nodes.
 - There is always a partition `all` over all nodes, so that a job without a partition has somewhere to go. It is the
   default unless another partition says `Default=YES`; it stays when one does, for removing a partition ends its jobs.
+- A partition that is no longer wanted but in use can be kept: it is then `State=INACTIVE`, which lets jobs run on and
+  takes none, and not the default. What is wanted wins over what is kept under the same name.
 - A NodeSet that a partition of the Cluster names but that does not exist yet is declared all the same: Slurm takes
   a NodeSet without nodes, and a partition must not lose its nodes because of the order of two manifests.
 """
@@ -26,11 +28,15 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, is_node_of
 from slinky_operator.slurm.conf.merge import check_extra, merge
+from slinky_operator.slurm.conf.parsed import Line, parse
 
 SLURM_CONF: Final = "slurm.conf"
 CGROUP_CONF: Final = "cgroup.conf"
 
 ALL_PARTITION: Final = "all"
+
+INACTIVE: Final = "INACTIVE"
+"""State of a partition that takes no job, not even into its queue, while those in it run on."""
 
 LARGEST: Final = 900_000
 """Bytes of all files together: a ConfigMap holds a mebibyte, keys and bookkeeping included."""
@@ -109,18 +115,22 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
             shown[one.name] = one.name
     known = {one.name for one in node_sets}
     undefined = sorted({name for one in inputs.partitions for name in one.node_sets if name not in known | {"ALL"}})
-    lines += [f"NodeSet={name} Feature={name}" for name in undefined]
+    declared = {*undefined, *inputs.kept_node_sets} - known
+    lines += [f"NodeSet={name} Feature={name}" for name in sorted(declared)]
     nodes = _static_nodes(inputs, problems)
     main, rest = _keys(inputs, problems, node_sets)
     default = any(_is_default(line) for line in lines) or defaults
     everything = f"PartitionName={ALL_PARTITION} Nodes=ALL Default={'NO' if default else 'YES'} State=UP"
     shown |= {ALL_PARTITION: "ALL"} | {name: where for name, where, _ in partitions}
+    kept = _kept_partitions(inputs, shown)
+    shown |= {name: line.get("Nodes") for name, line in kept.items()}
     sections = [
         _Section("The cluster", tuple(map(str, main))),
         _Section("From extraConf", tuple(map(str, rest))),
         _Section("Nodes outside Kubernetes", tuple(nodes)),
         _Section("NodeSets and their partitions", tuple(lines)),
         _Section("Partitions", (everything, *(line for _, _, line in partitions))),
+        _Section("No longer wanted, but in use", tuple(map(str, kept.values()))),
     ]
     files = {
         **inputs.files,
@@ -148,9 +158,12 @@ def hash_of(files: Mapping[str, str]) -> str:
 
 def lines_of(node_set: str, running: str) -> tuple[str, ...] | None:
     """A NodeSet's lines in a slurm.conf we have rendered, or `None` if it is not in there."""
-    wanted = (f"NodeSet={node_set} ", f"PartitionName={node_set} Nodes={node_set} ")
-    lines = tuple(line for line in running.split("\n") if f"{line} ".startswith(wanted))
-    return lines if any(line.startswith("NodeSet=") for line in lines) else None
+    found = parse(running)
+    declared, partition = found.node_sets.get(node_set), found.partitions.get(node_set)
+    if declared is None:
+        return None
+    own = partition is not None and partition.get("Nodes") == node_set
+    return (str(declared), str(partition)) if own else (str(declared),)
 
 
 # NodeSets
@@ -231,13 +244,7 @@ def _is_default(line: str) -> bool:
 
 def _partitions_in(lines: Iterable[str]) -> dict[str, str]:
     """Partitions of rendered lines, with their nodes."""
-    found: dict[str, str] = {}
-    for line in lines:
-        words = parse_words(line)
-        values = {} if isinstance(words, TextProblem) else {word.folded: word.value for word in words}
-        if "partitionname" in values:
-            found[values["partitionname"]] = values.get("nodes", "")
-    return found
+    return {name: line.get("Nodes") for name, line in parse("\n".join(lines)).partitions.items()}
 
 
 def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> str:
@@ -279,15 +286,27 @@ def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[li
     return found, default is not None
 
 
+def _kept_partitions(inputs: ConfInputs, wanted: Iterable[str]) -> dict[str, Line]:
+    taken = {name.lower() for name in wanted}
+    found = parse("\n".join(inputs.kept_partitions)).partitions
+    return {
+        name: line.replaced(State=INACTIVE, Default="NO")
+        for name, line in sorted(found.items())
+        if name.lower() not in taken
+    }
+
+
 def _static_nodes(inputs: ConfInputs, problems: list[Problem]) -> list[str]:
     lines = []
+    wanted = {one.name for one in inputs.nodes}
+    kept = sorted(parse("\n".join(inputs.kept_nodes)).nodes.items())
     for index, one in sorted(enumerate(inputs.nodes), key=lambda pair: pair[1].name):
         words = parse_words(one.config, forbidden=("NodeName", "NodeSet", "PartitionName", "Include"))
         if isinstance(words, TextProblem):
             problems.append(Problem(f"spec.nodes[{index}].config", words.reason))
             continue
         lines.append(" ".join(map(str, (Directive("NodeName", one.name), *words))))
-    return lines
+    return [*lines, *(str(line) for name, line in kept if name not in wanted)]
 
 
 def _keys(

@@ -16,6 +16,7 @@ from slinky_operator.slurm.conf import (
     PartitionConf,
     StaticNodeConf,
     TextProblem,
+    parse,
     parse_lines,
     parse_words,
     render,
@@ -124,6 +125,16 @@ def test_a_continued_line_is_one_line() -> None:
     assert parse_lines("Prolog=/a\\\n/b\nKillWait=1") == (Directive("Prolog", "/a/b"), Directive("KillWait", "1"))
 
 
+def test_a_comment_goes_no_further_than_its_line() -> None:
+    assert parse_lines("# why \\\nKillWait=1 \\ \n X=2") == (Directive("KillWait", "1"), Directive("X", "2"))
+
+
+@pytest.mark.parametrize("text", ['Z="a\\"', "Y=a\\ Z=b", 'Y="a b\\" Z=1'])
+def test_no_value_joins_two_lines_when_it_is_written_again(text: str) -> None:
+    (problem,) = render(replace(BASE, extra_conf=text)).problems
+    assert "backslash" in problem.reason
+
+
 @pytest.mark.parametrize(
     ("config", "field"),
     [
@@ -181,6 +192,71 @@ def test_problems_of_the_cluster_name_their_field(inputs: ConfInputs, field: str
     assert [one.field for one in render(inputs).problems] == [field]
 
 
+def test_a_partition_that_is_kept_lets_jobs_run_on_and_takes_none() -> None:
+    before = parse(
+        conf(
+            replace(
+                BASE,
+                node_sets=(NodeSetConf("a", "Default=YES MaxTime=60"), NodeSetConf("b")),
+                partitions=(PartitionConf("p", ("a", "b"), ("n[1,3]",), "State=DRAIN"),),
+                nodes=(StaticNodeConf("n[1,3]", "CPUs=2"), StaticNodeConf("m")),
+            )
+        )
+    )
+    kept = replace(
+        BASE,
+        node_sets=(NodeSetConf("b"),),
+        kept_partitions=tuple(str(before.partitions[name]) for name in ("a", "p")),
+        kept_node_sets=before.node_sets_of(before.partitions.values()),
+        kept_nodes=tuple(str(line) for line in before.nodes.values()),
+    )
+    rendered = render(kept)
+    text = rendered.files["slurm.conf"]
+    assert "NodeSet=b Feature=b\nNodeSet=a Feature=a\n" in text
+    assert "PartitionName=a Nodes=a Default=NO MaxTime=60 State=INACTIVE\n" in text
+    assert "PartitionName=p Nodes=a,b,n[1,3] State=INACTIVE Default=NO\n" in text
+    assert "NodeName=m\nNodeName=n[1,3] CPUs=2\n" in text
+    assert "PartitionName=all Nodes=ALL Default=YES" in text
+    assert rendered.partitions == {"all": "ALL", "a": "a", "p": "a,b,n[1,3]"}
+    assert rendered.node_sets == ("b",)
+
+
+def test_what_is_wanted_wins_over_what_is_kept() -> None:
+    wanted = replace(
+        BASE,
+        node_sets=(NodeSetConf("a", ""),),
+        partitions=(PartitionConf("p"),),
+        nodes=(StaticNodeConf("n"),),
+    )
+    kept = replace(
+        wanted,
+        kept_partitions=("PartitionName=P Nodes=a", "PartitionName=a Nodes=a", "PartitionName=all Nodes=ALL"),
+        kept_node_sets=("a",),
+        kept_nodes=("NodeName=n CPUs=7",),
+    )
+    assert render(kept).files == render(wanted).files
+
+
+def test_a_rendered_file_is_read_again() -> None:
+    text = conf(
+        replace(
+            BASE,
+            node_sets=(NodeSetConf("a", 'Default=YES AllowGroups="x y"', gres="gpu:a100:4,shard:8"), NodeSetConf("b")),
+            partitions=(PartitionConf("p", ("later",)),),
+            nodes=(StaticNodeConf("n[1-2]", "CPUs=2"),),
+            extra_conf="Prolog=/one Prolog=/two",
+        )
+    )
+    found = parse(text)
+    assert list(found.partitions) == ["a", "all", "p"]
+    assert found.partitions["a"].get("allowgroups") == "x y"
+    assert list(found.node_sets) == ["a", "b", "later"]
+    assert list(found.nodes) == ["n[1-2]"]
+    assert found.value("GresTypes") == "gpu,shard"
+    assert found.keys["prolog"] == ("/one", "/two")
+    assert all(f"{line}\n" in text for line in (*found.partitions.values(), *found.nodes.values()))
+
+
 # Slurm's own reading of a file, written down a second time and differently: lines are joined, cut and searched.
 _SLURM = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*(?:"[^"]*"|\S+)(?=\s|$)')
 
@@ -221,6 +297,8 @@ def test_no_text_makes_more_words_than_it_was_read_as(partition: str, extra: str
         words += 0 if isinstance(found, TextProblem) else len(found)
     # Beside the words: a NodeSet line of two, and for each of the two partitions its name, nodes and state.
     assert len(keys) <= len(plain) + words + 2 + 3 + 3
+    # No line has swallowed another.
+    assert keys.count("partitionname") >= plain.count("partitionname")
     for key, most in (("nodename", 0), ("include", 0), ("partitionname", 4), ("nodeset", 2), ("slurmctldhost", 1)):
         assert keys.count(key) <= most
 

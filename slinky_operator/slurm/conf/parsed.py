@@ -1,0 +1,101 @@
+"""A slurm.conf that the operator has rendered, read again: which partitions, NodeSets, nodes and keys it has.
+
+What runs is known by its file alone, whoever asks: the rules about what a change would end, the lines a refused NodeSet
+keeps, and the look at which keys need a restart all start from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from typing_extensions import override
+
+from slinky_operator.slurm.conf.directives import Directive, TextProblem, logical_lines, parse_lines
+
+_PARTITION: Final = "partitionname"
+_NODE_SET: Final = "nodeset"
+_NODE: Final = "nodename"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of words."""
+
+    words: tuple[Directive, ...]
+
+    def get(self, key: str, default: str = "") -> str:
+        """Value of a key, compared as Slurm does; the last one where there are several."""
+        found = [word.value for word in self.words if word.folded == key.lower()]
+        return found[-1] if found else default
+
+    def replaced(self, **values: str) -> Line:
+        """The same line with other values; keys it does not have come last."""
+        wanted = {key.lower(): Directive(key, value) for key, value in values.items()}
+        words = [wanted.pop(word.folded, word) for word in self.words]
+        return Line((*words, *wanted.values()))
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Items of `Nodes=`: names of NodeSets, hostlists, `ALL`."""
+        return split_nodes(self.get("Nodes"))
+
+    @override
+    def __str__(self) -> str:
+        return " ".join(map(str, self.words))
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a slurm.conf says."""
+
+    partitions: Mapping[str, Line] = field(default_factory=dict)
+    """By name, in the order of the file."""
+
+    node_sets: Mapping[str, Line] = field(default_factory=dict)
+    nodes: Mapping[str, Line] = field(default_factory=dict)
+    """Lines `NodeName=`, by name or hostlist as written."""
+
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Values of all other keys, in lower case: several where a key stands there several times."""
+
+    def value(self, key: str, default: str = "") -> str:
+        """Value of a key of the whole cluster; the last one where there are several."""
+        return (self.keys.get(key.lower()) or (default,))[-1]
+
+    def node_sets_of(self, lines: Iterable[Line]) -> tuple[str, ...]:
+        """NodeSets of this file that partitions name, in order of name."""
+        return tuple(sorted({one for line in lines for one in line.nodes if one in self.node_sets}))
+
+
+def parse(text: str) -> Parsed:
+    """Read a slurm.conf; a line that is none of Slurm's is passed over, since the operator writes no such line."""
+    found: dict[str, dict[str, Line]] = {_PARTITION: {}, _NODE_SET: {}, _NODE: {}}
+    keys: dict[str, tuple[str, ...]] = {}
+    for _, joined in logical_lines(text):
+        words = parse_lines(joined)
+        if isinstance(words, TextProblem) or not words:
+            continue
+        first = words[0]
+        if first.folded in found:
+            found[first.folded][first.value] = Line(words)
+            continue
+        for word in words:
+            keys[word.folded] = (*keys.get(word.folded, ()), word.value)
+    return Parsed(found[_PARTITION], found[_NODE_SET], found[_NODE], keys)
+
+
+def split_nodes(text: str) -> tuple[str, ...]:
+    """Items of a list of nodes, at the commas that are in no bracket."""
+    items: list[str] = []
+    depth = 0
+    item = ""
+    for character in text:
+        if character == "," and not depth:
+            items.append(item)
+            item = ""
+            continue
+        depth += (character == "[") - (character == "]")
+        item += character
+    return tuple(one for one in (*items, item) if one)

@@ -20,7 +20,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
-from slinky_operator.nodeset import asking, drain, facts, guard, ordinals, podstate, records
+from slinky_operator.nodeset import asking, drain, facts, guard, places, podstate, records
 from slinky_operator.nodeset import pod as pods
 from slinky_operator.nodeset.actions import (
     Action,
@@ -37,6 +37,7 @@ from slinky_operator.nodeset.actions import (
     Undrain,
 )
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm
 from slurm_client import errors as slurm_errors
 
@@ -162,7 +163,7 @@ class Actor:
             case DeleteRecords():
                 await self._delete_records(action.nodes)
             case CreatePods():
-                await self._create(action.ordinals)
+                await self._create(action.places)
 
     # Slurm
 
@@ -245,11 +246,12 @@ class Actor:
         slurm = self._reach()
         for start in range(0, len(wanted), DELETE_BATCH):
             batch = wanted[start : start + DELETE_BATCH]
-            answer = await asking.everything(slurm, [pod.name for pod in batch])
+            answer = await asking.everything(slurm, [pod.node_name for pod in batch])
             going: list[tuple[Pod, str | None]] = []
             for pod in batch:
-                node = answer.nodes.get(pod.name)
-                why = podstate.why_kept(pod, node, answer.jobs.get(pod.name, ()), self.owner, self.now())
+                node = answer.nodes.get(pod.node_name)
+                jobs = answer.jobs.get(pod.node_name, ())
+                why = podstate.why_kept(pod, node, jobs, self.owner, self.now())
                 if why is not None:
                     self.outcome.kept.append(why)
                 else:
@@ -281,18 +283,18 @@ class Actor:
     async def _delete_one(self, pod: Pod, version: str | None) -> None:
         await self.kube.delete(PODS, pod.name, self.nodeset.namespace, uid=pod.uid, resource_version=version)
 
-    async def _create(self, numbers: Sequence[int]) -> None:
+    async def _create(self, wanted: Sequence[Place]) -> None:
         guard_uid = self.guards[self.nodeset.uid]
         position, size = 0, FIRST_BATCH
         created: list[str] = []
-        while position < len(numbers):
-            batch = numbers[position : position + size]
+        while position < len(wanted):
+            batch = wanted[position : position + size]
             position += len(batch)
             size *= 2
-            names = [ordinals.name(self.nodeset.name, one, self.nodeset.spec.ordinal_padding) for one in batch]
+            names = [place.pod for place in batch]
             self.outcome.acted = True
             self.expectations.expect_creations(self.nodeset.uid, self.nodeset.namespace, names)
-            results = await _side_by_side(self._create_one(number, guard_uid) for number in batch)
+            results = await _side_by_side(self._create_one(place, guard_uid) for place in batch)
             if not self._created(names, results, created):
                 break
         if created:
@@ -321,14 +323,14 @@ class Actor:
                 raise result
         return go_on
 
-    async def _create_one(self, number: int, guard_uid: str) -> Object | str | None:
+    async def _create_one(self, place: Place, guard_uid: str) -> Object | str | None:
         """Create a pod: gives it, or why its name is taken, or None if it is there already and ours."""
         if self.cluster is None:
             raise ValueError("a pod cannot be made without a Cluster")
         body = pods.build(
             self.nodeset,
             self.cluster,
-            ordinal=number,
+            place=place,
             revision=self.revision,
             guard_uid=guard_uid,
             defaults=self.defaults,
@@ -358,7 +360,7 @@ class Actor:
             "type": PodCondition.REGISTERED.value,
             "status": "True",
             "reason": "NodeSeen",
-            "message": f"Slurm knows node {pod.name} as this pod's",
+            "message": f"Slurm knows node {pod.node_name} as this pod's",
             "lastTransitionTime": self.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         metadata = {"name": pod.name, "namespace": self.nodeset.namespace, "uid": pod.uid}
@@ -366,12 +368,13 @@ class Actor:
         self.expectations.expect_version(self.nodeset.uid, answer)
 
     async def _standing(self, names: Sequence[str]) -> frozenset[str]:
-        """Names under which the API server itself has a pod that may be alive."""
+        """Of these nodes, those for which the API server itself has a pod that may be alive."""
         namespace = self.nodeset.namespace
         if len(names) > SINGLY:
             found = (await self.kube.list(PODS, namespace)).items
         else:
-            results = await _side_by_side(self.kube.get(PODS, name, namespace) for name in names)
+            pods_of = [places.pod_name(self.nodeset, name) for name in names]
+            results = await _side_by_side(self.kube.get(PODS, name, namespace) for name in pods_of)
             found = []
             for result in results:
                 if not isinstance(result, BaseException):
@@ -379,7 +382,7 @@ class Actor:
                 elif not isinstance(result, kube_errors.NotFound):
                     raise result
         alive = [obj for obj in found if facts.read(obj, self.nodeset.name).slurmd is not facts.Slurmd.ENDED]
-        return frozenset(obj["metadata"]["name"] for obj in alive)
+        return frozenset(map(facts.node_name, alive))
 
     # The NodeSet itself, and the guard
 

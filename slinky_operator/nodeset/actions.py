@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.places import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,9 @@ class DeleteRecords:
 
 @dataclass(frozen=True, slots=True)
 class CreatePods:
-    """Create the pods of these ordinals."""
+    """Create pods in these places."""
 
-    ordinals: tuple[int, ...]
+    places: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,9 +155,9 @@ class NodeSetController:
             return
         memory = self._memory.setdefault(uid, _Memory())
         if new is None and facts.has_ended(obj.get("status") or {}, deleting=True):
-            memory.ended.add(obj["metadata"]["name"])
+            memory.ended.add(facts.node_name(obj))
         elif new is not None:
-            memory.ended.discard(obj["metadata"]["name"])
+            memory.ended.discard(facts.node_name(obj))
         yield obj["metadata"].get("namespace") or "", name
 
     def keys_of_node(self, cluster_uid: str, old: Node | None, new: Node | None) -> Iterable[Key]:

@@ -50,12 +50,14 @@ class Pod:
     """One pod of a NodeSet."""
 
     name: str
+    node_name: str
+    """Name of its node in Slurm, which is its host name."""
     uid: str
     resource_version: str = ""
     ordinal: int | None = None
     revision: str = ""
     deleting: bool = False
-    node: str = ""
+    host: str = ""
     """Kubernetes Node it is bound to; empty before."""
     phase: str = "Pending"
     slurmd: Slurmd = Slurmd.NEVER
@@ -74,7 +76,7 @@ class Pod:
     @property
     def bound(self) -> bool:
         """Whether a kubelet may be working on it."""
-        return bool(self.node)
+        return bool(self.host)
 
 
 def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
@@ -98,12 +100,13 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
     registered = conditions.get(PodCondition.REGISTERED.value) or {}
     return Pod(
         name=metadata["name"],
+        node_name=node_name(obj),
         uid=metadata["uid"],
         resource_version=metadata.get("resourceVersion") or "",
         ordinal=ordinals.ordinal(nodeset, metadata["name"]),
         revision=own.get(labels.LABEL_REVISION) or "",
         deleting=deleting,
-        node=spec.get("nodeName") or "",
+        host=spec.get("nodeName") or "",
         phase=status.get("phase") or "Pending",
         slurmd=slurmd,
         slurmd_started_at=started,
@@ -114,6 +117,11 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         deletion_cost=_integer(labels.read(metadata.get("annotations"), labels.ANNOTATION_POD_DELETION_COST)),
         created_at=_time(metadata.get("creationTimestamp")),
     )
+
+
+def node_name(obj: Mapping[str, Any]) -> str:
+    """Name of a pod's node in Slurm: its host name, which is the pod's own name unless the spec says otherwise."""
+    return str((obj.get("spec") or {}).get("hostname") or obj["metadata"]["name"])
 
 
 def has_ended(status: Mapping[str, Any], *, deleting: bool) -> bool:

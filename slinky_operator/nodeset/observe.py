@@ -11,7 +11,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.store import Store
-from slinky_operator.nodeset import facts, identity, ordinals, pod, revision
+from slinky_operator.nodeset import facts, identity, ordinals, places, pod, revision
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slinky_operator.slurm.clients import ContactState, Trouble
@@ -133,7 +133,7 @@ class Observer:
             return _blind(_REASONS.get(contact.trouble, unready), contact.why)
         if slurm.nodes_at is None or self._clock() - slurm.nodes_at > OLDEST_PICTURE:
             return _blind(Reason.SLURM_UNREACHABLE, "there is no recent picture of the nodes")
-        names = {item.name for item in own}
+        names = {item.node_name for item in own}
         owner = identity.tag(nodeset.namespace, nodeset.name)
         nodes: dict[str, Node] = {
             name: node
@@ -145,9 +145,8 @@ class Observer:
     def _strangers(self, nodeset: NodeSet, own: tuple[facts.Pod, ...], slurm: SlurmFacts) -> frozenset[str]:
         names = {item.name for item in own}
         wanted = nodeset.spec.replicas or 0
-        padding = nodeset.spec.ordinal_padding
-        possible = {ordinals.name(nodeset.name, number, padding) for number in range(wanted + len(own))}
-        possible.update(slurm.nodes)
+        possible = {places.of_ordinal(nodeset, number).pod for number in range(wanted + len(own))}
+        possible.update(places.pod_name(nodeset, node) for node in slurm.nodes)
         namespace = nodeset.namespace
         return frozenset(name for name in possible - names if self._pods.get(namespace, name) is not None)
 

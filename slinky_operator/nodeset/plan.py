@@ -17,7 +17,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import ScalingMode
-from slinky_operator.nodeset import drain, identity, ordinals, podstate, records, rollout, victims
+from slinky_operator.nodeset import drain, identity, ordinals, places, podstate, records, rollout, victims
 from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
@@ -35,6 +35,7 @@ from slinky_operator.nodeset.actions import (
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.identity import Bond
+from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.podstate import State
 from slinky_operator.nodeset.snapshot import Snapshot
 from slurm_client.models import Job, Node
@@ -59,7 +60,7 @@ class Assessment:
     victims: tuple[str, ...] = ()
     """Pods that are too many, in the order in which they were chosen."""
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """Names of pods that cannot be created yet, and why."""
+    """Names of nodes whose pods cannot be created yet, and why."""
     waiting_for_slurm: tuple[str, ...] = ()
     """Nodes without a pod that Slurm itself must give up first."""
     skip_drain: bool = False
@@ -143,16 +144,18 @@ def _desired(snapshot: Snapshot) -> int | None:
 
 def _orphans(snapshot: Snapshot) -> list[Node]:
     """Records of this NodeSet under whose names no pod is alive."""
-    standing = {pod.name for pod in snapshot.pods if pod.slurmd is not Slurmd.ENDED} | snapshot.strangers
+    standing = {pod.node_name for pod in snapshot.pods if pod.slurmd is not Slurmd.ENDED}
     return [
         node
         for node in snapshot.slurm.nodes.values()
-        if node.name not in standing and identity.is_tagged(node, snapshot.owner)
+        if node.name not in standing
+        and places.pod_name(snapshot.nodeset, node.name) not in snapshot.strangers
+        and identity.is_tagged(node, snapshot.owner)
     ]
 
 
 def _ended(snapshot: Snapshot) -> frozenset[str]:
-    return snapshot.ended | {pod.name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
+    return snapshot.ended | {pod.node_name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
 
 
 def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, orphans: Sequence[Node]) -> bool:  # noqa: PLR0911 - one for each
@@ -166,7 +169,7 @@ def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, or
         # One of their names may be used again; a suspended job on it does not show in the node's state.
         return True
     for pod in live:
-        node = snapshot.slurm.nodes.get(pod.name)
+        node = snapshot.slurm.nodes.get(pod.node_name)
         if (node is not None and drain.is_ours(node)) or pod.cordoned:
             return True
         if rollout.is_outdated(pod, snapshot.revision.hash, snapshot.nodeset):
@@ -209,7 +212,9 @@ def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: date
     if not outdated:
         return frozenset()
     nodes = snapshot.slurm.nodes
-    begun = {pod.name for pod in outdated if pod.name in nodes and Cause.UPDATE in drain.causes_in(nodes[pod.name])}
+    begun = {
+        pod.name for pod in outdated if pod.node_name in nodes and Cause.UPDATE in drain.causes_in(nodes[pod.node_name])
+    }
     serving = sum(1 for pod in staying if pod.name not in begun and serves(pod, snapshot, now))
     return rollout.choose(
         outdated,
@@ -223,7 +228,7 @@ def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: date
 
 def serves(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
     """Whether a pod is available: registered, responding, Ready for long enough, and not drained by us."""
-    node = snapshot.slurm.nodes.get(pod.name)
+    node = snapshot.slurm.nodes.get(pod.node_name)
     if not is_ready(pod, snapshot) or node is None or drain.is_ours(node):
         return False
     if pod.ready_since is None:
@@ -233,7 +238,7 @@ def serves(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
 
 def is_ready(pod: Pod, snapshot: Snapshot) -> bool:
     """Whether a pod is Ready: to Kubernetes, and to Slurm."""
-    node = snapshot.slurm.nodes.get(pod.name)
+    node = snapshot.slurm.nodes.get(pod.node_name)
     if pod.deleting or pod.ready_since is None or not pod.registered or node is None:
         return False
     if podstate.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
@@ -272,7 +277,7 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
     delete: list[Pod] = []
     jobs = snapshot.slurm.jobs or {}
     for pod in live:
-        node = snapshot.slurm.nodes.get(pod.name)
+        node = snapshot.slurm.nodes.get(pod.node_name)
         bond = podstate.bond_of(pod, node, snapshot.owner) if node is not None else None
         why = causes.get(pod.name, frozenset())
         if bond is Bond.OURS and not pod.registered:
@@ -280,11 +285,11 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
         if bond is Bond.FOREIGN:
             continue
         if node is not None and not why and drain.is_ours(node):
-            undrain.append(pod.name)
+            undrain.append(pod.node_name)
         if node is not None and why and not node.is_drain:
-            wanted.setdefault(why, []).append(pod.name)
+            wanted.setdefault(why, []).append(pod.node_name)
         elif why & drain.REMOVAL and pod.bound:
-            held = jobs.get(pod.name, ())
+            held = jobs.get(pod.node_name, ())
             if podstate.why_kept(pod, node, held, snapshot.owner, now) is None:
                 delete.append(pod)
     actions: list[Action] = []
@@ -322,28 +327,28 @@ def _may_create(snapshot: Snapshot) -> bool:
     )
 
 
-def _creations(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> tuple[tuple[int, ...], dict[str, str]]:
-    """The ordinals to be created now, and the names that must wait, with reasons."""
+def _creations(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> tuple[tuple[Place, ...], dict[str, str]]:
+    """The places to be filled now, and the names of nodes that must wait, with reasons."""
     nodeset = snapshot.nodeset
     held = {pod.ordinal for pod in live if pod.ordinal is not None}
     standing = {pod.name for pod in snapshot.pods}
     starting = sum(1 for pod in live if not pod.registered)
     room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
-    create: list[int] = []
+    create: list[Place] = []
     blocked: dict[str, str] = {}
     for ordinal in ordinals.lowest_free(held, desired - len(live)):
-        name = ordinals.name(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
+        place = places.of_ordinal(nodeset, ordinal)
         why: str | None
-        if name in snapshot.strangers:
-            why = f"there is a pod {name} that is not ours"
-        elif name in standing:
-            why = f"pod {name} is still ending"
+        if place.pod in snapshot.strangers:
+            why = f"there is a pod {place.pod} that is not ours"
+        elif place.pod in standing:
+            why = f"pod {place.pod} is still ending"
         else:
-            why = records.why_blocked(snapshot.slurm.nodes.get(name), snapshot.slurm.jobs, snapshot.owner)
+            why = records.why_blocked(snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner)
         if why is not None:
-            blocked[name] = why
+            blocked[place.node] = why
         elif len(create) < room:
-            create.append(ordinal)
+            create.append(place)
     return tuple(create), blocked
 
 
@@ -355,9 +360,9 @@ def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], no
         times.append(SOON)
     if assessment.blocked or any(isinstance(state, podstate.Unknown | podstate.Starting) for state in states):
         times.append(LATER)
-    for name, state in assessment.states.items():
-        if isinstance(state, podstate.Draining | podstate.Drained):
-            node = snapshot.slurm.nodes.get(name)
+    for pod in snapshot.pods:
+        if isinstance(assessment.states.get(pod.name), podstate.Draining | podstate.Drained):
+            node = snapshot.slurm.nodes.get(pod.node_name)
             # A job that does not show in the node's state ends without a node event.
             times.append(SOON if node is not None and node.is_drain and not drain.is_busy(node) else LATER)
     for pod in live:

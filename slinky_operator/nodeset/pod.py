@@ -19,8 +19,9 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import conf, guard, identity, ordinals
+from slinky_operator.nodeset import conf, guard, identity
 from slinky_operator.nodeset.facts import SLURMD
+from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.templates import merge
 
@@ -73,16 +74,16 @@ class Defaults:
 
 
 def build(
-    nodeset: NodeSet, cluster: Cluster, *, ordinal: int, revision: str, guard_uid: str, defaults: Defaults
+    nodeset: NodeSet, cluster: Cluster, *, place: Place, revision: str, guard_uid: str, defaults: Defaults
 ) -> dict[str, Any]:
-    """Make the pod of an ordinal.
+    """Make the pod for a place.
 
     Parameters
     ----------
     nodeset, cluster
         What it belongs to.
-    ordinal
-        Its number.
+    place
+        What the pod and its node are called.
     revision
         Hash of the spec, for its label.
     guard_uid
@@ -98,15 +99,14 @@ def build(
     problems = list(check(nodeset, cluster))
     if problems:
         raise RefusedTemplate(nodeset, problems)
-    name = ordinals.name(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
     template = nodeset.spec.template or {}
     fragment: dict[str, Any] = {key: value for key, value in (template.get("spec") or {}).items() if key != "hostname"}
-    pod_spec = merge(_spec(nodeset, cluster, name, defaults), fragment)
-    pod_spec["hostname"] = name
+    pod_spec = merge(_spec(nodeset, cluster, place, defaults), fragment)
+    pod_spec["hostname"] = place.node
     pod_spec["subdomain"] = naming.node_service(cluster.name)
     container = next(item for item in pod_spec["containers"] if item["name"] == SLURMD)
     own: Mapping[str, Any] = next((item for item in fragment.get("containers") or () if item.get("name") == SLURMD), {})
-    container["args"] = _arguments(nodeset, cluster, own, container)
+    container["args"] = _arguments(nodeset, cluster, place, own, container)
     if "command" not in own and "args" not in own:
         container["command"] = ["slurmd"]
     metadata = template.get("metadata") or {}
@@ -114,9 +114,9 @@ def build(
         "apiVersion": PODS.api_version,
         "kind": PODS.kind,
         "metadata": {
-            "name": name,
+            "name": place.pod,
             "namespace": nodeset.namespace,
-            "labels": {**(metadata.get("labels") or {}), **_labels(nodeset, cluster, name, ordinal, revision)},
+            "labels": {**(metadata.get("labels") or {}), **_labels(nodeset, cluster, place, revision)},
             "annotations": {
                 "kubectl.kubernetes.io/default-container": SLURMD,
                 **(metadata.get("annotations") or {}),
@@ -167,7 +167,7 @@ def _check_slurmd(container: Mapping[str, Any], at: str) -> Iterable[Problem]:
             yield Problem(f"{at}.env[{place}]", f"{variable['name']} is the operator's: it names the node")
 
 
-def _spec(nodeset: NodeSet, cluster: Cluster, name: str, defaults: Defaults) -> dict[str, Any]:
+def _spec(nodeset: NodeSet, cluster: Cluster, place: Place, defaults: Defaults) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": SLURMD,
         "image": nodeset.spec.image or defaults.image,
@@ -207,7 +207,7 @@ def _spec(nodeset: NodeSet, cluster: Cluster, name: str, defaults: Defaults) -> 
     if nodeset.spec.resources is not None:
         container["resources"] = nodeset.spec.resources.to_dict()
     return {
-        "hostname": name,
+        "hostname": place.node,
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "automountServiceAccountToken": False,
@@ -225,7 +225,7 @@ def _spec(nodeset: NodeSet, cluster: Cluster, name: str, defaults: Defaults) -> 
     }
 
 
-def _labels(nodeset: NodeSet, cluster: Cluster, name: str, ordinal: int, revision: str) -> dict[str, str]:
+def _labels(nodeset: NodeSet, cluster: Cluster, place: Place, revision: str) -> dict[str, str]:
     selector = nodeset.spec.selector
     defaults = naming.common_labels(cluster, COMPONENT)
     own = nodeset.spec.template or {}
@@ -242,20 +242,23 @@ def _labels(nodeset: NodeSet, cluster: Cluster, name: str, ordinal: int, revisio
         labels.LABEL_CLUSTER_UID: cluster.uid,
         labels.LABEL_NODESET_NAME: nodeset.name,
         labels.LABEL_NODESET_UID: nodeset.uid,
-        labels.LABEL_POD_NAME: name,
-        labels.LABEL_POD_INDEX: str(ordinal),
+        labels.LABEL_POD_NAME: place.pod,
+        labels.LABEL_POD_HOSTNAME: place.node,
+        **({labels.LABEL_POD_INDEX: str(place.ordinal)} if place.ordinal is not None else {}),
         labels.LABEL_REVISION: revision,
         labels.LABEL_POD_PROTECT: "true",
     }
 
 
-def _arguments(nodeset: NodeSet, cluster: Cluster, own: Mapping[str, Any], container: Mapping[str, Any]) -> list[str]:
+def _arguments(
+    nodeset: NodeSet, cluster: Cluster, place: Place, own: Mapping[str, Any], container: Mapping[str, Any]
+) -> list[str]:
     """Arguments of slurmd: the user's, without their `--conf`, and ours with that merged in."""
     users, lines = _split_conf([str(word) for word in own.get("args") or ()])
     server = naming.conf_server(cluster)
     arguments = list(users)
     arguments += [flag for flag in ("-D", "-Z") if flag not in users]
-    arguments += ["-N", "$(POD_NAME)", "--instance-id", "$(POD_UID)"]
+    arguments += ["-N", place.node, "--instance-id", "$(POD_UID)"]
     arguments += ["--extra", identity.tag(nodeset.namespace, nodeset.name)]
     if server is not None and not _names_conf_server(users):
         arguments += ["--conf-server", server]

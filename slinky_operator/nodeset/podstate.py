@@ -99,14 +99,14 @@ def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str)
         if not pod.registered and pod.slurmd is Slurmd.NEVER:
             return Starting(pod.stuck)
         return Unknown(slurm.why)
-    node = slurm.nodes.get(pod.name)
+    node = slurm.nodes.get(pod.node_name)
     if node is None:
         if pod.registered:
-            return Unknown(f"Slurm does not know node {pod.name}, which had registered")
+            return Unknown(f"Slurm does not know node {pod.node_name}, which had registered")
         return Starting(pod.stuck)
     match bond_of(pod, node, owner):
         case Bond.FOREIGN:
-            return Unknown(f"node {pod.name} in Slurm is somebody else's")
+            return Unknown(f"node {pod.node_name} in Slurm is somebody else's")
         case Bond.PREDECESSOR if not pod.registered:
             return Starting(pod.stuck or "the record of its predecessor is still there")
         case _:
@@ -120,7 +120,7 @@ def _registered(pod: Pod, node: Node, slurm: SlurmFacts, causes: frozenset[Cause
         return Starting("registered just now")
     if not causes and not drain.is_ours(node):
         return Ready(node.reason if drain.is_foreign(node) else "")
-    jobs = (slurm.jobs or {}).get(pod.name, ())
+    jobs = (slurm.jobs or {}).get(pod.node_name, ())
     if slurm.jobs is not None and drain.is_drained(node, jobs):
         return Drained(causes)
     since = node.reason_changed_at if drain.is_ours(node) else None
@@ -166,18 +166,18 @@ def why_kept(  # noqa: PLR0911 - one for each
         return None
     if node is None:
         if pod.registered:
-            return f"Slurm does not know node {pod.name}, which had registered"
+            return f"Slurm does not know node {pod.node_name}, which had registered"
         if jobs:
-            return f"jobs name node {pod.name}, which Slurm does not show"
+            return f"jobs name node {pod.node_name}, which Slurm does not show"
         if pod.slurmd is Slurmd.RUNNING:
             if pod.slurmd_started_at is None or now - pod.slurmd_started_at < REGISTRATION_GRACE:
                 return f"slurmd of {pod.name} may be about to register"
             return None
         return None
     if bond_of(pod, node, owner) is Bond.FOREIGN:
-        return f"node {pod.name} in Slurm is somebody else's"
+        return f"node {pod.node_name} in Slurm is somebody else's"
     if drain.is_drained(node, jobs):
         return None
     if jobs:
-        return f"node {pod.name} holds jobs {', '.join(str(job.id) for job in jobs)}"
-    return f"node {pod.name} is {node.state}"
+        return f"node {pod.node_name} holds jobs {', '.join(str(job.id) for job in jobs)}"
+    return f"node {pod.node_name} is {node.state}"

@@ -70,7 +70,7 @@ class Snapshot:
     strangers: frozenset[str] = frozenset()
     """Names of pods that are not ours and stand where ours could."""
     ended: frozenset[str] = frozenset()
-    """Uids of pods that are gone, of which a kubelet had said that all had ended."""
+    """Nodes whose pods are gone, and of which a kubelet had said that all had ended."""
     guarded: bool = False
     """Whether the guard exists."""
     max_startup: int = 1

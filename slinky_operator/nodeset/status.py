@@ -36,7 +36,7 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
     nodeset = snapshot.nodeset
     stored = nodeset.status
     pods = [pod for pod in snapshot.pods if not pod.deleting]
-    nodes = [snapshot.slurm.nodes[pod.name] for pod in pods if pod.name in snapshot.slurm.nodes]
+    nodes = [snapshot.slurm.nodes[pod.node_name] for pod in pods if pod.node_name in snapshot.slurm.nodes]
     ready = sum(1 for pod in pods if plan.is_ready(pod, snapshot))
     updated = sum(1 for pod in pods if pod.revision == snapshot.revision.hash)
     desired = found.desired if found.desired is not None else len(pods)
@@ -106,7 +106,7 @@ def _conditions(
 ) -> list[Condition]:
     trouble = _trouble(snapshot, found, refusals)
     progress = _progress(snapshot, found, updated, desired)
-    draining = _draining(found)
+    draining = _draining(snapshot, found)
     conflicts = _conflicts(found)
     slurm = snapshot.slurm
     whole = ready == desired == len(snapshot.pods) and updated == desired and trouble is None and progress is None
@@ -198,11 +198,12 @@ def _deleting(snapshot: Snapshot, found: Assessment) -> str:
     return told
 
 
-def _draining(found: Assessment) -> tuple[Reason, str] | None:
+def _draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None:
     """Nodes, jobs and since when: what a person needs to see why a pod waits."""
     told = []
     jobs = False
-    for name, state in sorted(found.states.items()):
+    nodes = {pod.name: pod.node_name for pod in snapshot.pods}
+    for name, state in sorted((nodes.get(pod, pod), state) for pod, state in found.states.items()):
         if isinstance(state, podstate.Drained):
             told.append(f"{name} is drained ({_causes(state.causes)})")
         elif isinstance(state, podstate.Draining):

@@ -25,8 +25,8 @@ def seconds_lost(jobs: Iterable[Job], now: datetime) -> float:
 
 def rank(pod: Pod, slurm: SlurmFacts, now: datetime) -> Rank:
     """The pod with the lowest rank goes first."""
-    node = slurm.nodes.get(pod.name)
-    jobs = (slurm.jobs or {}).get(pod.name, ())
+    node = slurm.nodes.get(pod.node_name)
+    jobs = (slurm.jobs or {}).get(pod.node_name, ())
     ordinal = pod.ordinal if pod.ordinal is not None else -1
     if node is None:
         # A pod that Slurm does not know gives nothing; but one that runs may come up any moment.

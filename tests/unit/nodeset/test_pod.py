@@ -11,7 +11,8 @@ import yaml
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import conf, pod, revision
+from slinky_operator.nodeset import conf, facts, pod, revision
+from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm.templates import merge
 
 DEFAULTS = pod.Defaults("slurmd:26.05", "Never")
@@ -29,7 +30,12 @@ def nodeset(**spec: Any) -> NodeSet:
 
 def build(spec: dict[str, Any] | None = None, *, of: Cluster | None = None) -> dict[str, Any]:
     return pod.build(
-        nodeset(**(spec or {})), of or cluster(), ordinal=3, revision="r1", guard_uid="gu", defaults=DEFAULTS
+        nodeset(**(spec or {})),
+        of or cluster(),
+        place=Place("a-3", "a-3", 3),
+        revision="r1",
+        guard_uid="gu",
+        defaults=DEFAULTS,
     )
 
 
@@ -44,11 +50,25 @@ def test_a_pod_registers_as_itself() -> None:
 
     assert made["metadata"]["name"] == made["spec"]["hostname"] == "a-3"
     assert made["spec"]["containers"][0]["command"] == ["slurmd"]
-    assert argument(made, "-N") == "$(POD_NAME)"
+    assert argument(made, "-N") == "a-3"
     assert argument(made, "--instance-id") == "$(POD_UID)"
     assert argument(made, "--extra") == "ns/a"
     assert argument(made, "--conf-server") == "c-controller-0.c-controller.ns.svc:6817"
     assert argument(made, "--conf") == "Features=a,gpu CPUs=1 RealMemory=512 Weight=7 Gres=gpu:2"
+
+
+def test_a_pod_and_its_node_may_have_different_names() -> None:
+    made = pod.build(
+        nodeset(), cluster(), place=Place("a-machine", "machine"), revision="r", guard_uid="g", defaults=DEFAULTS
+    )
+
+    assert made["metadata"]["name"] == "a-machine"
+    assert made["spec"]["hostname"] == argument(made, "-N") == "machine"
+    assert made["metadata"]["labels"][labels.LABEL_POD_NAME] == "a-machine"
+    assert made["metadata"]["labels"][labels.LABEL_POD_HOSTNAME] == "machine"
+    assert labels.LABEL_POD_INDEX not in made["metadata"]["labels"]
+    read = facts.read({**made, "metadata": {**made["metadata"], "uid": "u"}}, "a")
+    assert (read.name, read.node_name, read.ordinal) == ("a-machine", "machine", None)
 
 
 def test_a_pod_has_few_rights_and_one_key() -> None:
@@ -116,13 +136,18 @@ def test_a_whole_template_keeps_its_arguments_and_gets_an_identity() -> None:
         one["metadata"] |= {"namespace": "ns", "uid": "u-12345678"}
 
     made = pod.build(
-        NodeSet.parse(owner), Cluster.parse(legacy), ordinal=0, revision="r", guard_uid="g", defaults=DEFAULTS
+        NodeSet.parse(owner),
+        Cluster.parse(legacy),
+        place=Place("legacy-compute-0", "legacy-compute-0", 0),
+        revision="r",
+        guard_uid="g",
+        defaults=DEFAULTS,
     )
 
     container = made["spec"]["containers"][0]
     assert "command" not in container
     assert container["args"][:3] == ["-Z", "--conf-server", "legacy-controller:6817"]
-    assert argument(made, "-N") == "$(POD_NAME)"
+    assert argument(made, "-N") == "legacy-compute-0"
     assert argument(made, "--conf") == "Features=legacy-compute,compute CPUs=1 RealMemory=1024 Weight=1"
     assert container["securityContext"]["privileged"] is True
     assert made["metadata"]["labels"]["app.kubernetes.io/instance"] == "legacy"

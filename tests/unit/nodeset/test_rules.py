@@ -35,11 +35,11 @@ def a_pod(**values: Any) -> Pod:
         "name": "a-0",
         "uid": "u",
         "ordinal": 0,
-        "node": "host",
+        "host": "host",
         "slurmd": Slurmd.RUNNING,
         "registered": True,
-    }
-    return Pod(**(given | values))
+    } | values
+    return Pod(**({"node_name": given["name"]} | given))
 
 
 @pytest.mark.parametrize("words", ["ALLOCATED", "MIXED", "IDLE+COMPLETING", "DOWN+COMPLETING", "MIXED+COMPLETING"])
@@ -111,11 +111,11 @@ def test_a_record_is_known_by_uid_or_by_when_its_slurmd_started() -> None:
 @pytest.mark.parametrize(
     ("pod", "free"),
     [
-        (a_pod(registered=False, slurmd=Slurmd.NEVER, node=""), True),
+        (a_pod(registered=False, slurmd=Slurmd.NEVER, host=""), True),
         (a_pod(registered=False, slurmd=Slurmd.NEVER), False),
         (a_pod(registered=False, slurmd=Slurmd.NEVER, stuck="ImagePullBackOff"), True),
         (a_pod(registered=False, slurmd=Slurmd.BETWEEN, stuck="ImagePullBackOff"), False),
-        (a_pod(registered=True, slurmd=Slurmd.NEVER, node=""), False),
+        (a_pod(registered=True, slurmd=Slurmd.NEVER, host=""), False),
         (a_pod(registered=False), False),
         (a_pod(slurmd=Slurmd.ENDED), True),
     ],
@@ -162,7 +162,7 @@ def test_each_pod_is_in_one_state() -> None:
 
 def test_those_go_first_that_cost_least() -> None:
     pods = [a_pod(name=f"a-{number}", ordinal=number, uid=str(number)) for number in range(6)]
-    pods[5] = a_pod(name="a-5", ordinal=5, uid="5", registered=False, slurmd=Slurmd.NEVER, node="")
+    pods[5] = a_pod(name="a-5", ordinal=5, uid="5", registered=False, slurmd=Slurmd.NEVER, host="")
     pods[4] = a_pod(name="a-4", ordinal=4, uid="4", deletion_cost=9)
     nodes = {f"a-{number}": node(name=f"a-{number}", instance_id=str(number)) for number in range(5)}
     nodes["a-0"] = node("IDLE+DRAIN+DYNAMIC_NORM", name="a-0", reason="mine")

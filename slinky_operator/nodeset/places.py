@@ -1,0 +1,47 @@
+"""Where the pods of a NodeSet may stand, and what they are called there: in Kubernetes, and in Slurm.
+
+Pod and Slurm node have names of their own. With ordinals both are `<nodeset>-<n>`; with one pod on each matching Node
+the pod is `<nodeset>-<node>`, since several NodeSets may stand on one Node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_operator.nodeset import ordinals
+
+LONGEST_NAME: Final = 63
+"""A pod's name is the value of a label too."""
+
+_HASH_LENGTH: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Room for one pod."""
+
+    pod: str
+    """Name of the pod."""
+    node: str
+    """Name of its Slurm node, which is the pod's host name too."""
+    ordinal: int | None = None
+
+
+def of_ordinal(nodeset: NodeSet, ordinal: int) -> Place:
+    """The place of an ordinal."""
+    name = ordinals.name(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
+    return Place(name, name, ordinal)
+
+
+def pod_name(nodeset: NodeSet, node: str) -> str:
+    """Name of the pod that this NodeSet makes for a Slurm node."""
+    if nodeset.mode is ScalingMode.STATEFUL_SET:
+        return node
+    whole = f"{nodeset.name}-{node}"
+    if len(whole) <= LONGEST_NAME:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{whole[: LONGEST_NAME - _HASH_LENGTH - 1].rstrip('-')}-{digest}"

@@ -20,7 +20,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
-from slinky_operator.nodeset import asking, drain, facts, guard, places, podstate, records
+from slinky_operator.nodeset import asking, deadline, drain, ending, facts, guard, places, podstate, records
 from slinky_operator.nodeset import pod as pods
 from slinky_operator.nodeset.actions import (
     Action,
@@ -30,6 +30,7 @@ from slinky_operator.nodeset.actions import (
     DeletePods,
     DeleteRecords,
     Drain,
+    EndDrains,
     EnsureGuard,
     LetGo,
     MarkDown,
@@ -153,6 +154,8 @@ class Actor:
                 await self._drain(action)
             case MarkDown():
                 await self._mark_down(action.nodes)
+            case EndDrains():
+                await self._end_drains(action)
             case DeleteIdlePods():
                 await self._delete([(pod, pod.resource_version) for pod in action.pods])
             case DeletePods():
@@ -174,7 +177,7 @@ class Actor:
 
     async def _drain(self, action: Drain) -> None:
         slurm, names, reason = self._reach(), action.nodes, action.reason
-        wanted = drain.to_drain(names, await asking.nodes(slurm, names), self.owner)
+        wanted = drain.to_drain(names, await asking.nodes(slurm, names), self.owner, action.causes)
         if wanted:
             self.unseen = True
             await slurm.client.drain_nodes(wanted, reason)
@@ -211,6 +214,24 @@ class Actor:
             )
         self.outcome.acted = True
         await self._read_back(slurm, names)
+
+    async def _end_drains(self, action: EndDrains) -> None:
+        slurm, spec = self._reach(), self.nodeset.spec.drain
+        names = [pod.node_name for pod, _ in action.pods]
+        answer = await asking.everything(slurm, names)
+        late = deadline.overdue(action.pods, answer.nodes, answer.jobs, spec, self.owner, self.now())
+        acting = [one for one in late if one.acts]
+        if not acting:
+            return
+        told = _listed([ending.note(one, answer.jobs.get(one.pod.node_name, ())) for one in acting])
+        self.recorder.warning(self.obj, str(Reason.DRAIN_TIMED_OUT), f"{ending.said(spec)}: {told}")
+        forced = [(one.pod, None) for one in acting if one.force]
+        if forced:
+            await self._delete(forced)
+        if len(forced) < len(acting):
+            self.unseen = self.outcome.acted = True
+            self.outcome.kept += await ending.end_jobs(slurm.client, spec.on_timeout, acting)
+            await self._read_back(slurm, names)
 
     async def _delete_records(self, names: Sequence[str]) -> None:
         slurm = self._reach()
@@ -431,7 +452,7 @@ class Actor:
 def _asks_slurm(action: Action) -> bool:
     """Whether an action is of no use while Slurm does not answer."""
     match action:
-        case Undrain() | Drain() | MarkDown() | DeleteRecords():
+        case Undrain() | Drain() | MarkDown() | DeleteRecords() | EndDrains():
             return True
         case DeletePods():
             return not action.forced

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.places import Place
 
@@ -38,6 +39,8 @@ class Drain:
 
     nodes: tuple[str, ...]
     reason: str
+    causes: frozenset[Cause] = frozenset()
+    """What the reason says."""
     notes: tuple[str, ...] = ()
     """What each node costs, for the Event: its name, and the jobs on it."""
 
@@ -47,6 +50,14 @@ class MarkDown:
     """Tell Slurm that nothing runs on these nodes any more: their pods have ended for certain."""
 
     nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndDrains:
+    """Do what `spec.drain.onTimeout` says about nodes whose drain has taken too long, after asking Slurm once more."""
+
+    pods: tuple[tuple[Pod, frozenset[Cause]], ...]
+    """The pods, with what their nodes are drained for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,7 @@ Action = (
     | Undrain
     | Drain
     | MarkDown
+    | EndDrains
     | DeletePods
     | DeleteIdlePods
     | DeleteRecords

@@ -8,7 +8,7 @@ nodes that are drained for the same causes; the node is named like its pod.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -119,8 +119,21 @@ def is_drained(node: Node, jobs: Iterable[Job]) -> bool:
     return node.is_drain and not is_busy(node) and not tuple(jobs)
 
 
-def to_drain(wanted: Iterable[str], fresh: Mapping[str, Node | None], owner: str) -> list[str]:
-    """Of the nodes we want drained, those that need a write now.
+def needs_write(node: Node, causes: Collection[Cause]) -> bool:
+    """Whether a node that is to be drained for these causes needs a write: nobody drains it, or we do for other ends.
+
+    Slurm notes when a reason was written. A node that was cordoned for a week and is now to go is drained anew, so that
+    its jobs have the time that the spec gives them; so is one that was to go and is only cordoned now.
+    """
+    if not node.is_drain:
+        return True
+    return is_ours(node) and REMOVAL.isdisjoint(causes) != REMOVAL.isdisjoint(causes_in(node))
+
+
+def to_drain(
+    wanted: Iterable[str], fresh: Mapping[str, Node | None], owner: str, causes: Collection[Cause]
+) -> list[str]:
+    """Of the nodes we want drained for these causes, those that need a write now.
 
     Unknown ones are left out, since a bulk update stops at the first of them; drained ones too, whoever did it, since a
     second drain would replace the reason of the first; and so are records that are none of ours.
@@ -128,7 +141,7 @@ def to_drain(wanted: Iterable[str], fresh: Mapping[str, Node | None], owner: str
     found = []
     for name in wanted:
         node = fresh.get(name)
-        if node is not None and not node.is_drain and identity.is_tagged(node, owner):
+        if node is not None and needs_write(node, causes) and identity.is_tagged(node, owner):
             found.append(name)
     return found
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import ScalingMode
-from slinky_operator.nodeset import drain, identity, ordinals, places, podstate, records, rollout, victims
+from slinky_operator.nodeset import deadline, drain, identity, ordinals, places, podstate, records, rollout, victims
 from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
@@ -26,6 +26,7 @@ from slinky_operator.nodeset.actions import (
     DeletePods,
     DeleteRecords,
     Drain,
+    EndDrains,
     EnsureGuard,
     LetGo,
     MarkDown,
@@ -64,6 +65,8 @@ class Assessment:
     waiting_for_slurm: tuple[str, ...] = ()
     """Nodes without a pod that Slurm itself must give up first."""
     skip_drain: bool = False
+    overdue: Mapping[str, deadline.Overdue] = field(default_factory=dict)
+    """Nodes whose drain has taken longer than the spec allows, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
         for pod in snapshot.pods
     }
     actions: list[Action] = []
+    late = _overdue(snapshot, live, causes, now) if snapshot.slurm.readable and not skip else []
     settling = records.Settling()
     if skip:
         actions += _delete_all(snapshot)
@@ -113,7 +117,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
         actions += _deletions_without_slurm(snapshot, live, causes)
         if snapshot.slurm.readable:
             settling = records.settle(orphans, snapshot.slurm.jobs, _ended(snapshot))
-            actions = [*_slurm_actions(snapshot, live, causes, now), *actions]
+            actions = [*_slurm_actions(snapshot, live, causes, now), *_endings(late, causes), *actions]
     if snapshot.slurm.readable:
         if settling.down:
             actions.append(MarkDown(settling.down))
@@ -127,7 +131,14 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
     if nodeset.deleting and not snapshot.pods and not settling.down:
         actions.append(LetGo())
     assessment = Assessment(
-        desired, states, causes, tuple(pod.name for pod in chosen), blocked, (*settling.busy, *settling.down), skip
+        desired,
+        states,
+        causes,
+        tuple(pod.name for pod in chosen),
+        blocked,
+        (*settling.busy, *settling.down),
+        skip,
+        {one.pod.node_name: one for one in late},
     )
     return Plan(assessment, tuple(actions), _wake_up(snapshot, assessment, live, now))
 
@@ -286,7 +297,7 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
             continue
         if node is not None and not why and drain.is_ours(node):
             undrain.append(pod.node_name)
-        if node is not None and why and not node.is_drain:
+        if node is not None and why and drain.needs_write(node, why):
             wanted.setdefault(why, []).append(pod.node_name)
         elif why & drain.REMOVAL and pod.bound:
             held = jobs.get(pod.node_name, ())
@@ -298,12 +309,26 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
     if undrain:
         actions.append(Undrain(tuple(undrain)))
     actions += [
-        Drain(tuple(names), drain.reason(why, snapshot.owner), tuple(_note(name, jobs, now) for name in names))
+        Drain(tuple(names), drain.reason(why, snapshot.owner), why, tuple(_note(name, jobs, now) for name in names))
         for why, names in sorted(wanted.items(), key=lambda item: sorted(item[0]))
     ]
     if delete:
         actions.append(DeletePods(tuple(delete)))
     return actions
+
+
+def _overdue(
+    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]], now: datetime
+) -> list[deadline.Overdue]:
+    """Nodes on which the jobs have had their time, by what the picture shows."""
+    slurm = snapshot.slurm
+    wanted = [(pod, causes[pod.name]) for pod in live if pod.bound and causes.get(pod.name)]
+    return deadline.overdue(wanted, slurm.nodes, slurm.jobs or {}, snapshot.nodeset.spec.drain, snapshot.owner, now)
+
+
+def _endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
+    acting = tuple((one.pod, causes[one.pod.name]) for one in late if one.acts)
+    return [EndDrains(acting)] if acting else []
 
 
 def _note(name: str, jobs: Mapping[str, tuple[Job, ...]], now: datetime) -> str:
@@ -354,7 +379,7 @@ def _creations(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> tuple[t
 
 def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:
     """When to look again although nothing has happened."""
-    times: list[float] = []
+    times = _deadlines(snapshot, assessment, now)
     states = assessment.states.values()
     if assessment.waiting_for_slurm:
         times.append(SOON)
@@ -373,3 +398,11 @@ def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], no
             if left > 0:
                 times.append(left)
     return min(times, default=None)
+
+
+def _deadlines(snapshot: Snapshot, assessment: Assessment, now: datetime) -> list[float]:
+    """Seconds until each drain has taken too long."""
+    spec, nodes = snapshot.nodeset.spec.drain, snapshot.slurm.nodes
+    draining = [(nodes[pod.node_name], pod) for pod in snapshot.pods if pod.node_name in nodes]
+    left = [deadline.left(node, assessment.causes.get(pod.name, frozenset()), spec, now) for node, pod in draining]
+    return [seconds for seconds in left if seconds is not None and seconds > 0]

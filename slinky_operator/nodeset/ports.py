@@ -69,6 +69,10 @@ class SlurmCalls(Protocol):
 
     async def delete_node(self, name: str) -> None: ...
 
+    async def cancel_job(self, job_id: int) -> None: ...
+
+    async def requeue_job(self, job_id: int) -> None: ...
+
 
 class Slurm(Protocol):
     """One Cluster's Slurm: `slinky_operator.slurm.clients.ClusterClient`."""

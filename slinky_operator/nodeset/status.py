@@ -12,8 +12,9 @@ from datetime import datetime
 from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
-from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
+from slinky_api.v1alpha1.nodeset import Drain, NodeSet, NodeSetStatus
 from slinky_operator.nodeset import drain, plan, podstate
+from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.plan import Assessment
 from slinky_operator.nodeset.snapshot import Snapshot
 
@@ -203,7 +204,9 @@ def _draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | Non
     told = []
     jobs = False
     nodes = {pod.name: pod.node_name for pod in snapshot.pods}
-    for name, state in sorted((nodes.get(pod, pod), state) for pod, state in found.states.items()):
+    states = [(nodes.get(pod, pod), state) for pod, state in found.states.items()]
+    # Those that have taken too long first: they are what somebody may have to look after.
+    for name, state in sorted(states, key=lambda item: (item[0] not in found.overdue, item[0])):
         if isinstance(state, podstate.Drained):
             told.append(f"{name} is drained ({_causes(state.causes)})")
         elif isinstance(state, podstate.Draining):
@@ -214,9 +217,13 @@ def _draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | Non
             if state.jobs:
                 jobs = True
                 text += f" holds {', '.join(f'job {job.id} {job.state}' for job in state.jobs)}"
+            if name in found.overdue:
+                text += f", {_overdue(found.overdue[name], snapshot.nodeset.spec.drain)}"
             told.append(text)
     if not told:
         return None
+    if found.overdue:
+        return Reason.DRAIN_TIMED_OUT, _told(told)
     if jobs:
         return Reason.WAITING_FOR_JOBS, _told(told)
     only_cordon = all(
@@ -225,6 +232,16 @@ def _draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | Non
         if isinstance(state, podstate.Draining | podstate.Drained)
     )
     return Reason.CORDONED if only_cordon else Reason.SCALING_IN, _told(told)
+
+
+def _overdue(late: Overdue, spec: Drain) -> str:
+    """What comes of a drain that has taken longer than the spec allows."""
+    ended = spec.timeout is not None and (late.since + spec.timeout).strftime("%Y-%m-%dT%H:%M:%SZ")
+    told = f"longer than spec.drain.timeout, which ended {ended} (onTimeout {spec.on_timeout})"
+    if late.stuck:
+        numbers = ", ".join(str(job.id) for job in late.stuck)
+        told += f": interactive or submitted with --no-requeue, so they are waited for: {numbers}"
+    return told
 
 
 def _conflicts(found: Assessment) -> tuple[Reason, str] | None:

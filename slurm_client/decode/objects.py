@@ -149,6 +149,7 @@ def job(raw: Mapping[str, Any]) -> Job:
         deadline=timestamp(get("deadline")),
         preempt_time=timestamp(get("preempt_time")),
         time_limit=minutes(get("time_limit")),
+        batch=flag(get("batch_flag")),
         requeue=flag(get("requeue")),
         restarts=count(get("restart_cnt")),
         hold=flag(get("hold")),

@@ -84,6 +84,8 @@ class Job:
         ``start_time`` and ``end_time`` are expectations until they are past.
     time_limit
         Wall time it may use.
+    batch
+        Whether it is a batch job, and not an interactive one; only such can be put back into the queue.
     requeue
         Whether it may be put back into the queue when its node fails.
     restarts
@@ -127,6 +129,7 @@ class Job:
     deadline: datetime | None = None
     preempt_time: datetime | None = None
     time_limit: timedelta | Infinite | None = None
+    batch: bool = False
     requeue: bool = False
     restarts: int = 0
     hold: bool = False

@@ -156,6 +156,7 @@ def job(value: Job, version: str) -> dict[str, Any]:
         "deadline": moment(value.deadline),
         "preempt_time": moment(value.preempt_time),
         "time_limit": span(value.time_limit),
+        "batch_flag": value.batch,
         "requeue": value.requeue,
         "restart_cnt": value.restarts,
         "hold": value.hold,

@@ -231,6 +231,7 @@ class World:
             "submit_time": self.now,
             "eligible_time": self.now,
             "time_limit": INFINITE,
+            "batch": True,
             "requeue": True,
             "priority": 1,
             "tasks": 1,

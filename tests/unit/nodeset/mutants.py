@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import asking, drain, identity, podstate, records, rollout
+from slinky_operator.nodeset import asking, deadline, drain, identity, podstate, records, rollout
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.ports import Slurm
@@ -139,11 +140,40 @@ def budget_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rollout, "choose", choose)
 
 
+def deadline_early(patch: pytest.MonkeyPatch) -> None:
+    """Jobs get half the time."""
+    real = deadline.left
+
+    def left(node: Node, causes: Any, spec: Any, now: Any) -> float | None:
+        found = real(node, causes, spec, now)
+        return None if found is None else found - spec.timeout.total_seconds() / 2
+
+    patch.setattr(deadline, "left", left)
+
+
+def cordon_counts(patch: pytest.MonkeyPatch) -> None:
+    """The time of a cordon counts towards the time that jobs have when the pod is to go."""
+    patch.setattr(drain, "needs_write", lambda node, causes: not node.is_drain)
+    patch.setattr(drain, "causes_in", lambda node: drain.REMOVAL if drain.is_ours(node) else frozenset())
+
+
+def all_jobs_requeued_by_down(patch: pytest.MonkeyPatch) -> None:
+    """Nodes are marked DOWN to requeue their jobs although others die of it."""
+    patch.setattr(deadline, "may_be_downed", lambda found: True)
+
+
+def force_instead_of_wait(patch: pytest.MonkeyPatch) -> None:
+    """After the deadline the pod goes, whatever the spec says."""
+    real = deadline.overdue
+    patch.setattr(deadline, "overdue", lambda *given: [dataclasses.replace(one, force=True) for one in real(*given)])
+
+
 def record_left_behind(patch: pytest.MonkeyPatch) -> None:
     """A name is used again whatever Slurm still sees under it."""
     patch.setattr(records, "why_blocked", lambda node, jobs, owner: None)
 
 
+_LATE: tuple[Step, ...] = (("time", 3), ("time", 2), ("pass", 0), ("pass", 0), ("pass", 0), ("poll", 0))
 _SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
 
 MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
@@ -165,6 +195,13 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     ),
     "unknown node is free": (unknown_node_is_free, (*_SHRINK, ("job_starts", 1), ("slurm_forgets", 0))),
     "budget ignored": (budget_ignored, (("edit", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("job_starts", 0))),
+    "half the deadline": (deadline_early, (*_SHRINK, *_LATE, ("policy", 2), ("policy", 3), ("job_starts", 1))),
+    "cordons count": (cordon_counts, (*_LATE, ("cordon", 0), ("cordon", 1), ("policy", 2), ("job_starts", 1))),
+    "all jobs requeued by DOWN": (
+        all_jobs_requeued_by_down,
+        (*_SHRINK, *_LATE, ("policy", 1), ("job_starts", 5), ("job_starts", 6)),
+    ),
+    "force instead of wait": (force_instead_of_wait, (*_SHRINK, *_LATE, ("policy", 0), ("job_starts", 1))),
     "record left behind": (
         record_left_behind,
         (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),

@@ -20,9 +20,9 @@ def first_violation(name: str) -> str | None:
     logging.disable(logging.ERROR)
     try:
         with asyncio.Runner() as runner:
-            begin = runner.run(harness.begin())
+            begins = [runner.run(harness.begin(keeps_instance=keeps)) for keeps in (False, True)]
             for seed in range(HISTORIES):
-                runner.run(harness.live(begin, history(seed, MUTANTS[name][1])))
+                runner.run(harness.live(begins[seed % 2], history(seed, MUTANTS[name][1])))
     except harness.Violated as error:
         return str(error)
     finally:
@@ -45,8 +45,8 @@ def test_the_rules_as_they_are_live_through_the_same(name: str) -> None:
     logging.disable(logging.ERROR)
     try:
         with asyncio.Runner() as runner:
-            begin = runner.run(harness.begin())
+            begins = [runner.run(harness.begin(keeps_instance=keeps)) for keeps in (False, True)]
             for seed in range(60):
-                runner.run(harness.live(begin, history(seed, MUTANTS[name][1])))
+                runner.run(harness.live(begins[seed % 2], history(seed, MUTANTS[name][1])))
     finally:
         logging.disable(logging.NOTSET)

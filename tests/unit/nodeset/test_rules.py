@@ -89,7 +89,8 @@ def test_drains_are_written_only_where_nobody_drains() -> None:
         "unknown": None,
     }
 
-    assert drain.to_drain(fresh, fresh, OWNER) == ["free"]
+    assert drain.to_drain(fresh, fresh, OWNER, {Cause.SCALE_IN}) == ["free"]
+    assert drain.to_drain(fresh, fresh, OWNER, {Cause.CORDON}) == ["free", "ours"]
     assert drain.to_undrain(fresh, fresh, OWNER) == ["ours"]
 
 

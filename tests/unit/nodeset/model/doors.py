@@ -16,6 +16,7 @@ from slinky_operator.kube.client import Listing
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS, Resource
 from slinky_operator.slurm.clients import Contact, ContactState
+from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
 from tests.unit.nodeset.model.world import Object, World
 
@@ -209,6 +210,15 @@ class SlurmDoor:
     async def update_nodes(self, names: Iterable[str], *, state: str, reason: str | None = None) -> None:
         assert state == "DOWN"
         self.world.order_down(list(names), reason)
+
+    async def cancel_job(self, job_id: int) -> None:
+        self.world.order_end_job(job_id, "Cancel")
+
+    async def requeue_job(self, job_id: int) -> None:
+        if not self.world.keeps_instance:
+            # Slurm 24.11, which takes new instance ids, has no data parser with that call.
+            raise slurm_errors.NotSupported("no such call", available_in=["v0.0.45"])
+        self.world.order_end_job(job_id, "Requeue")
 
     async def delete_node(self, name: str) -> None:
         self.world.order_delete_record(name)

@@ -38,6 +38,8 @@ STEPS: tuple[str, ...] = (
     *("kubelet_ends",) * 3,
     *("scale",) * 3,
     "edit",
+    "policy",
+    "policy",
     "delete",
     "evict",
     "user_deletes_pod",
@@ -169,6 +171,7 @@ class Run:
 
     async def one_pass(self) -> None:
         seen = self.nodesets.get(NAMESPACE, NODESET)
+        self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
         self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
         try:
             await self.controller.reconcile((NAMESPACE, NODESET))

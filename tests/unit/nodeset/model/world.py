@@ -50,7 +50,7 @@ class Record:
 
 @dataclass
 class WorldJob:
-    """A job on one node."""
+    """A job on one node, which it may share with another."""
 
     id: int
     node: str
@@ -61,6 +61,7 @@ class WorldJob:
     alive: bool = True
     start: datetime | None = None
     requeue: bool = True
+    batch: bool = True
 
     @property
     def holds(self) -> bool:
@@ -99,6 +100,8 @@ class World:
     """What the state of contact says; lags behind the truth."""
     counter: int = 0
     update_budget: int = 1
+    seen_drain: Object = field(default_factory=dict)
+    """`spec.drain` that the controller sees."""
     seen_replicas: int = 0
     """The number of replicas in the spec that the controller sees."""
     foreign: dict[str, str] = field(default_factory=dict)
@@ -306,15 +309,16 @@ class World:
     def do_job_starts(self, index: int) -> None:
         if self.slurm_fault == "500":
             return
+        room = 1 if index < 4 else 2
         found = [
             r.name
             for r in self.records.values()
-            if not r.drain and not r.down and r.slurmd in self.running and not self.jobs_on(r.name)
+            if not r.drain and not r.down and r.slurmd in self.running and len(self.jobs_on(r.name)) < room
         ]
         name = self.pick(found, index)
         if name is not None:
             job = WorldJob(self.next(), name, "RUNNING", self.records[name].slurmd, start=self.now)
-            job.requeue = bool(index % 2)
+            job.requeue, job.batch = bool(index % 2), index % 4 != 3
             self.jobs.append(job)
 
     def do_job_suspends(self, index: int) -> None:
@@ -412,6 +416,13 @@ class World:
             self.nodeset["spec"]["image"] = f"v{index % 2}"
             self.edited()
 
+    def do_policy(self, index: int) -> None:
+        """How long jobs may hold up a drain, and what happens then."""
+        if self.nodeset is not None:
+            on_timeout = ("Wait", "Requeue", "Cancel", "Force")[index % 4]
+            self.nodeset["spec"]["drain"] = {"timeout": "60s", "onTimeout": on_timeout} if index < 6 else {}
+            self.edited()
+
     def do_delete(self, index: int) -> None:
         if self.nodeset is None or index or "deletionTimestamp" in self.nodeset["metadata"]:
             return
@@ -464,7 +475,14 @@ class World:
             "COMPLETING": JobState("CANCELLED", frozenset({"COMPLETING"})),
             "STAGE_OUT": JobState("COMPLETED", frozenset({"STAGE_OUT"})),
         }.get(job.state, JobState(job.state))
-        return Job(id=job.id, state=state, nodes=(job.node,), start_time=job.start, requeue=job.requeue)
+        return Job(
+            id=job.id,
+            state=state,
+            nodes=(job.node,),
+            start_time=job.start,
+            requeue=job.requeue,
+            batch=job.batch,
+        )
 
     def check_slurm(self) -> None:
         match self.slurm_fault:
@@ -532,12 +550,35 @@ class World:
             if reason is not None:
                 self.protect(name, "marked down with another reason")
                 record.reason = reason
+            asked_for = self.may_end_jobs(name, "Requeue")
             for job in self.jobs_on(name):
-                if job.alive:
+                if job.alive and not (asked_for and job.batch and job.requeue):
                     self.violations.append(f"job {job.id} was running on {name} when it was marked down")
-                job.state = "NODE_FAIL"
+                job.state, job.alive = "NODE_FAIL", False
             record.down = True
         self.lost()
+
+    def order_end_job(self, number: int, on_timeout: str) -> None:
+        """Cancel or requeue a job: its processes get TERM, and end when they do."""
+        self.check_slurm()
+        job = next((one for one in self.jobs if one.id == number), None)
+        if job is None:
+            raise slurm_errors.NotFound(f"job {number}")
+        if job.state in {"RUNNING", "SUSPENDED"}:
+            if not self.may_end_jobs(job.node, on_timeout):
+                self.violations.append(f"job {number} on {job.node} was ended ({on_timeout}) before its time")
+            if on_timeout == "Requeue" and not (job.batch and job.requeue):
+                raise slurm_errors.InvalidRequest("Requested operation is presently disabled")
+            job.state = "COMPLETING"
+        self.lost()
+
+    def may_end_jobs(self, node: str, on_timeout: str) -> bool:
+        """Whether the spec that the controller sees gives up the jobs of a node: the drain is ours and too old."""
+        record = self.records.get(node)
+        if record is None or record.changed is None or self.seen_drain.get("onTimeout") != on_timeout:
+            return False
+        removal = record.drain and record.reason.startswith(OURS) and record.reason != f"{OURS}cordon ({TAG})"
+        return removal and (self.now - record.changed).total_seconds() >= 60
 
     def order_delete_record(self, name: str) -> None:
         self.check_slurm()
@@ -571,7 +612,7 @@ class World:
         if not self.is_ours(pod):
             self.violations.append(f"pod {name} is not ours and was deleted")
         for job in self.jobs:
-            if job.alive and job.slurmd == uid:
+            if job.alive and job.slurmd == uid and not self.may_end_jobs(name, "Force"):
                 self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
         self.begin_deletion(name)
 

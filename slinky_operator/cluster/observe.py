@@ -17,6 +17,7 @@ from slinky_operator.kube.client import Object
 from slinky_operator.kube.store import Indexer, Store
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ClusterClient, Contact
+from slinky_operator.slurm.conf import TextSource
 from slurm_client.models import Node
 
 CLUSTER_UID: Final = "cluster-uid"
@@ -105,6 +106,9 @@ class Snapshot:
     memory: Memory
     server: str = ""
     """Address to reach slurmrestd at."""
+
+    texts: Mapping[str, TextSource] = field(default_factory=dict)
+    """ConfigMaps that the configuration is made from, by name."""
 
     invalid_node_sets: tuple[tuple[Object, InvalidObjectError], ...] = field(default=())
 

@@ -32,7 +32,8 @@ from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, render
-from slinky_operator.slurm.conf.render import SLURM_CONF, lines_of
+from slinky_operator.slurm.conf.admit import lines_of
+from slinky_operator.slurm.conf.render import SLURM_CONF
 
 ASK_EVERY: Final = 0.25
 """Seconds between two questions to the agent while a change is on its way."""
@@ -130,7 +131,7 @@ def plan_rollout(snapshot: Snapshot, now: float) -> Rollout:
     config_map = snapshot.children.get(("ConfigMap", naming.config(cluster.name)))
     running = ((config_map or {}).get("data") or {}).get(SLURM_CONF, "")
     members, joining = _members(snapshot, running)
-    rendered = render(ConfInputs.of(cluster, [NodeSetConf.of(one) for one in members]), running)
+    rendered = render(ConfInputs.of(cluster, [NodeSetConf.of(one) for one in members], snapshot.texts), running)
     draft = _Draft(rendered, stored, tuple(joining), _remarks(rendered, snapshot))
     if rendered.problems:
         strangers = [

@@ -14,6 +14,10 @@ from slinky_operator.slurm import naming
 ANNOTATION_HASH: Final = labels.CLUSTER_PREFIX + "config-hash"
 """On the ConfigMap: hash over its files."""
 
+CONFIG_MODE: Final = 0o555
+"""Mode of mounted files: slurmctld ends if a script of its own cannot be executed, and a volume's mode is one for all
+unless each file is named, which would change the pod with every new one."""
+
 EVERY_POD: Final = 2_147_483_647
 """Of a budget: more pods than there can be, so that none may be evicted, however many there are."""
 

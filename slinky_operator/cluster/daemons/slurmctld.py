@@ -13,6 +13,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.daemons import Images, image_of, locked_down, metadata, pod_security
+from slinky_operator.cluster.daemons.shared import CONFIG_MODE
 from slinky_operator.kube.client import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.inputs import MAX_NODE_COUNT
@@ -165,7 +166,7 @@ def _volumes(cluster: Cluster) -> list[dict[str, Any]]:
     slurm_key, jwt_key = naming.slurm_key(cluster), naming.jwt_key(cluster)
     assert slurm_key is not None and jwt_key is not None  # noqa: PT018, S101 - a managed Cluster has both
     volumes: list[dict[str, Any]] = [
-        {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": 0o444}},
+        {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": CONFIG_MODE}},
         {
             "name": KEYS,
             "projected": {

@@ -5,22 +5,29 @@ Pure: no I/O, no time. What becomes of the files is the Cluster controller's bus
 =============  ===================================================================================
 module         concern
 =============  ===================================================================================
+`admit`        which NodeSets take part
 `directives`   reads user text as Slurm would: words `Key=Value`, and nothing that could be more
+`files`        the user's files beside slurm.conf
+`gather`       files and scripts out of the spec and of the ConfigMaps it names
 `inputs`       what a configuration is made of, taken from a Cluster and its NodeSets
 `merge`        the operator's keys and the user's `extraConf`, each key once
 `parsed`       a rendered file read again, for whoever must know what runs
 `render`       templates to files, and the hash over them
+`scripts`      prolog and epilog scripts
 =============  ===================================================================================
 """
 
+from slinky_operator.slurm.conf.admit import Refused
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
+from slinky_operator.slurm.conf.gather import Gathered, TextSource, gather, names_of_sources
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, PartitionConf, StaticNodeConf
 from slinky_operator.slurm.conf.parsed import Line, Parsed, parse
-from slinky_operator.slurm.conf.render import Refused, Rendered, render
+from slinky_operator.slurm.conf.render import Rendered, render
 
 __all__ = [
     "ConfInputs",
     "Directive",
+    "Gathered",
     "Line",
     "NodeSetConf",
     "Parsed",
@@ -29,6 +36,9 @@ __all__ = [
     "Rendered",
     "StaticNodeConf",
     "TextProblem",
+    "TextSource",
+    "gather",
+    "names_of_sources",
     "parse",
     "parse_lines",
     "parse_words",

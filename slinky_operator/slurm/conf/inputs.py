@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Self
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.gather import Gathered, TextSource, gather
 
 MAX_NODE_COUNT: Final = 10_000
 """`MaxNodeCount` where the user does not say; a change restarts slurmctld, so there is room."""
@@ -73,8 +74,8 @@ class ConfInputs:
     extra_conf: str = ""
     max_node_count: int = MAX_NODE_COUNT
     metrics: bool = False
-    files: Mapping[str, str] = field(default_factory=dict)
-    """The user's own files by name."""
+    texts: Gathered = Gathered()  # noqa: RUF009 - frozen
+    """The user's own files and scripts."""
 
     kept_partitions: tuple[str, ...] = ()
     """Lines `PartitionName=` of the running configuration that nobody wants any more, but that are in use: they stay
@@ -87,8 +88,20 @@ class ConfInputs:
     """Lines `NodeName=` of the running configuration that stay for the same reasons."""
 
     @classmethod
-    def of(cls, cluster: Cluster, node_sets: Iterable[NodeSetConf]) -> Self:
-        """Take what matters from a Cluster; NodeSets are given by whoever decides which take part."""
+    def of(
+        cls, cluster: Cluster, node_sets: Iterable[NodeSetConf], sources: Mapping[str, TextSource] | None = None
+    ) -> Self:
+        """Take what matters from a Cluster.
+
+        Parameters
+        ----------
+        cluster
+            A managed one.
+        node_sets
+            Given by whoever decides which take part.
+        sources
+            The ConfigMaps it names, as last read, by name.
+        """
         spec = cluster.spec
         return cls(
             cluster_name=cluster.slurm_name,
@@ -102,7 +115,7 @@ class ConfInputs:
             extra_conf=spec.extra_conf,
             max_node_count=spec.max_node_count or MAX_NODE_COUNT,
             metrics=spec.metrics.enabled,
-            files=dict(spec.config_files),
+            texts=gather(spec, sources or {}),
         )
 
 

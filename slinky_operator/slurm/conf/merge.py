@@ -9,10 +9,11 @@ Three kinds of keys are not simply replaced:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from slinky_operator.slurm.conf.directives import Directive, TextProblem
+from slinky_operator.slurm.conf.directives import Directive
+from slinky_operator.slurm.conf.scripts import SCRIPT_KEYS, check_named
 
 _OWN: Final = """
 ClusterName SlurmctldHost SlurmctldAddr ControlMachine ControlAddr BackupController BackupAddr SlurmctldPort SlurmdPort
@@ -37,26 +38,42 @@ LINE_KEYS: Final = {
 LIST_KEYS: Final = frozenset(key.lower() for key in ("SlurmctldParameters", "GresTypes"))
 """Lists separated by commas to which both sides add."""
 
-REPEATABLE: Final = frozenset(
-    key.lower() for key in ("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld", "TaskProlog", "TaskEpilog")
-)
-"""Keys that may be given several times."""
+TOPOLOGIES: Final = frozenset({"topology.conf", "topology.yaml"})
+"""Files either of which says how nodes are connected."""
+
+REPEATABLE: Final = SCRIPT_KEYS
+"""Keys that may be given several times: Slurm runs what each of them names."""
 
 
-def check_extra(words: Iterable[Directive]) -> TextProblem | None:
-    """Whether `extraConf` keeps to what is the user's to decide."""
+def check_extra(words: Sequence[Directive], files: Collection[str]) -> str | None:
+    """Why `extraConf` goes beyond what is the user's to decide, or names files that are not there.
+
+    Parameters
+    ----------
+    words
+        As read.
+    files
+        Names of the files that stand beside slurm.conf.
+    """
     seen: set[str] = set()
     for word in words:
         if word.folded in LINE_KEYS:
-            return TextProblem(f"{word.key} cannot be given here: {LINE_KEYS[word.folded]}")
+            return f"{word.key} cannot be given here: {LINE_KEYS[word.folded]}"
         if word.folded in OWN_KEYS:
-            return TextProblem(f"{word.key} is written by the operator")
+            return f"{word.key} is written by the operator"
         if word.operator:
-            return TextProblem(f"{word.key}{word.operator}= is not understood here; use =")
+            return f"{word.key}{word.operator}= is not understood here; use ="
         if word.folded in seen and word.folded not in REPEATABLE:
-            return TextProblem(f"{word.key} is given twice")
+            return f"{word.key} is given twice"
+        if word.folded == "topologyplugin" and _needs_topology(word.value) and TOPOLOGIES.isdisjoint(files):
+            # slurmctld would look for it for a minute before it gives up.
+            return f"{word.key}={word.value} needs a file topology.conf; add it to spec.configFiles"
         seen.add(word.folded)
-    return None
+    return check_named(words, files)
+
+
+def _needs_topology(plugin: str) -> bool:
+    return plugin.lower().rpartition("/")[2] in {"tree", "block"}
 
 
 def merge(ours: Sequence[Directive], extra: Sequence[Directive]) -> tuple[tuple[Directive, ...], tuple[Directive, ...]]:

@@ -25,30 +25,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from slinky_api.errors import Problem
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
-from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, is_node_of
+from slinky_operator.slurm.conf.files import implied_keys
+from slinky_operator.slurm.conf.gather import check, check_size, contents
+from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
 from slinky_operator.slurm.conf.merge import check_extra, merge
 from slinky_operator.slurm.conf.parsed import Line, parse
+from slinky_operator.slurm.conf.scripts import in_order
 
 SLURM_CONF: Final = "slurm.conf"
 CGROUP_CONF: Final = "cgroup.conf"
 
-ALL_PARTITION: Final = "all"
-
 INACTIVE: Final = "INACTIVE"
 """State of a partition that takes no job, not even into its queue, while those in it run on."""
-
-LARGEST: Final = 900_000
-"""Bytes of all files together: a ConfigMap holds a mebibyte, keys and bookkeeping included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A NodeSet whose part of the configuration cannot be used."""
-
-    node_set: str
-    problem: Problem
-    """Field of the NodeSet, and reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +57,9 @@ class Rendered:
 
     problems: tuple[Problem, ...] = ()
     """What is wrong with the Cluster's own part; with any, nothing of this may be applied."""
+
+    missing: tuple[Problem, ...] = ()
+    """Those of the problems that are about ConfigMaps that do not exist."""
 
     refused: tuple[Refused, ...] = ()
     """NodeSets that were left out, or whose running lines were kept."""
@@ -98,19 +91,19 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         With `problems`, if the Cluster's own part is unusable; the files are then as far as they could be made.
     """
     problems: list[Problem] = []
-    node_sets, refused = _admit(inputs, running)
+    node_sets, refused = admit(inputs, running)
     partitions, defaults = _cluster_partitions(inputs, problems)
     lines: list[str] = []
     shown: dict[str, str] = {}
     for one in node_sets:
         if one.kept is not None:
             lines += one.kept
-            shown |= _partitions_in(one.kept)
+            shown |= partitions_in(one.kept)
             continue
         lines.append(f"NodeSet={one.name} Feature={one.name}")
         if one.partition is not None:
             words = parse_words(one.partition)
-            assert not isinstance(words, TextProblem)  # noqa: S101 - `_admit` has looked
+            assert not isinstance(words, TextProblem)  # noqa: S101 - `admit` has looked
             lines.append(_partition_line(one.name, one.name, words))
             shown[one.name] = one.name
     known = {one.name for one in node_sets}
@@ -118,34 +111,34 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     declared = {*undefined, *inputs.kept_node_sets} - known
     lines += [f"NodeSet={name} Feature={name}" for name in sorted(declared)]
     nodes = _static_nodes(inputs, problems)
-    main, rest = _keys(inputs, problems, node_sets)
-    default = any(_is_default(line) for line in lines) or defaults
+    files = contents(inputs.texts)
+    problems += check(inputs.texts)
+    main, rest = _keys(inputs, problems, node_sets, files)
+    default = any(is_default(line) for line in lines) or defaults
     everything = f"PartitionName={ALL_PARTITION} Nodes=ALL Default={'NO' if default else 'YES'} State=UP"
     shown |= {ALL_PARTITION: "ALL"} | {name: where for name, where, _ in partitions}
     kept = _kept_partitions(inputs, shown)
     shown |= {name: line.get("Nodes") for name, line in kept.items()}
     sections = [
         _Section("The cluster", tuple(map(str, main))),
+        _Section("Scripts", tuple(str(one.directive) for one in in_order(inputs.texts.scripts))),
         _Section("From extraConf", tuple(map(str, rest))),
         _Section("Nodes outside Kubernetes", tuple(nodes)),
         _Section("NodeSets and their partitions", tuple(lines)),
         _Section("Partitions", (everything, *(line for _, _, line in partitions))),
         _Section("No longer wanted, but in use", tuple(map(str, kept.values()))),
     ]
-    files = {
-        **inputs.files,
-        SLURM_CONF: _template(SLURM_CONF).render(sections=[one for one in sections if one.lines]),
-    }
+    files[SLURM_CONF] = _template(SLURM_CONF).render(sections=[one for one in sections if one.lines])
     if CGROUP_CONF not in files:
         files[CGROUP_CONF] = _template(CGROUP_CONF).render(plugin="disabled")
-    if sum(len(name) + len(text.encode()) for name, text in files.items()) > LARGEST:
-        problems.append(Problem("spec.configFiles", f"all files together must have at most {LARGEST} bytes"))
+    problems += check_size(files, inputs.texts)
     return Rendered(
         files=files,
         hash=hash_of(files),
         partitions=shown,
         node_sets=tuple(one.name for one in node_sets),
         problems=tuple(problems),
+        missing=inputs.texts.missing,
         refused=tuple(refused),
         undefined=tuple(undefined),
     )
@@ -154,97 +147,6 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
 def hash_of(files: Mapping[str, str]) -> str:
     """Hash over files and their names, in hexadecimal, 32 digits."""
     return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()[:32]
-
-
-def lines_of(node_set: str, running: str) -> tuple[str, ...] | None:
-    """A NodeSet's lines in a slurm.conf we have rendered, or `None` if it is not in there."""
-    found = parse(running)
-    declared, partition = found.node_sets.get(node_set), found.partitions.get(node_set)
-    if declared is None:
-        return None
-    own = partition is not None and partition.get("Nodes") == node_set
-    return (str(declared), str(partition)) if own else (str(declared),)
-
-
-# NodeSets
-
-
-def _admit(inputs: ConfInputs, running: str) -> tuple[list[NodeSetConf], list[Refused]]:
-    """Decide which NodeSets take part, and with what."""
-    admitted: list[NodeSetConf] = []
-    refused: list[Refused] = []
-    taken = {one.name.lower() for one in inputs.partitions} | {ALL_PARTITION}
-    names = [one.name for one in inputs.node_sets]
-    default = _default_owner(inputs, running)
-    for one in inputs.node_sets:
-        problem = _problem(one, names, taken, default)
-        if problem is None:
-            admitted.append(one)
-            continue
-        refused.append(Refused(one.name, problem))
-        kept = lines_of(one.name, running)
-        # Lines that clash with the Cluster's own would be refused by slurmctld, however long they have been there.
-        if kept is not None and not any(name.lower() in taken for name in _partitions_in(kept)):
-            if default != one.name:
-                kept = tuple(map(_not_default, kept))
-            admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept))
-    return admitted, refused
-
-
-def _problem(one: NodeSetConf, names: Sequence[str], taken: set[str], default: str | None) -> Problem | None:
-    clash = next((other for other in names if is_node_of(one.name, other)), None)
-    if clash is not None:
-        return Problem("metadata.name", f"a node of NodeSet {clash} could have this name, which Slurm refuses")
-    if one.partition is None:
-        return None
-    words = parse_words(one.partition, forbidden=("PartitionName", "Nodes", "NodeName", "NodeSet", "Include"))
-    if isinstance(words, TextProblem):
-        return Problem("spec.partition.config", words.reason)
-    if one.name.lower() in taken:
-        return Problem("spec.partition.enabled", "the Cluster has a partition of this name; set it to false")
-    if _says_default(words) and default != one.name:
-        return Problem("spec.partition.config", f"Default=YES: partition {default} is the default already")
-    return None
-
-
-def _default_owner(inputs: ConfInputs, running: str) -> str | None:
-    """Name of the partition that may say Default=YES: the Cluster's, else the one that has it, else the first."""
-    for partition in inputs.partitions:
-        words = parse_words(partition.config)
-        if not isinstance(words, TextProblem) and _says_default(words):
-            return partition.name
-    claims = []
-    for one in inputs.node_sets:
-        words = parse_words(one.partition or "")
-        unusable = isinstance(words, TextProblem)
-        if isinstance(words, TextProblem) or _says_default(words):
-            # Where the new text is unusable, the running one goes on to count.
-            if any(_is_default(line) for line in lines_of(one.name, running) or ()):
-                return one.name
-            claims += [] if unusable else [one.name]
-    return claims[0] if claims else None
-
-
-def _not_default(line: str) -> str:
-    """The same line without a claim to be the default."""
-    words = parse_words(line)
-    if isinstance(words, TextProblem):
-        return line
-    return " ".join(str(Directive(word.key, "NO") if word.folded == "default" else word) for word in words)
-
-
-def _says_default(words: Iterable[Directive]) -> bool:
-    return any(word.folded == "default" and word.value.lower() in {"yes", "true", "1"} for word in words)
-
-
-def _is_default(line: str) -> bool:
-    words = parse_words(line)
-    return not isinstance(words, TextProblem) and _says_default(words)
-
-
-def _partitions_in(lines: Iterable[str]) -> dict[str, str]:
-    """Partitions of rendered lines, with their nodes."""
-    return {name: line.get("Nodes") for name, line in parse("\n".join(lines)).partitions.items()}
 
 
 def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> str:
@@ -273,7 +175,7 @@ def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[li
             problems.append(Problem(f"{field}.name", f"there is a partition {one.name} already"))
             continue
         names.add(one.name.lower())
-        if _says_default(words):
+        if says_default(words):
             if default is not None:
                 problems.append(Problem(f"{field}.config", f"Default=YES: partition {default} is the default already"))
                 continue
@@ -310,18 +212,18 @@ def _static_nodes(inputs: ConfInputs, problems: list[Problem]) -> list[str]:
 
 
 def _keys(
-    inputs: ConfInputs, problems: list[Problem], node_sets: Sequence[NodeSetConf]
+    inputs: ConfInputs, problems: list[Problem], node_sets: Sequence[NodeSetConf], files: Mapping[str, str]
 ) -> tuple[tuple[Directive, ...], tuple[Directive, ...]]:
     extra = parse_lines(inputs.extra_conf)
-    trouble = extra if isinstance(extra, TextProblem) else check_extra(extra)
-    if trouble is not None:
-        problems.append(Problem("spec.extraConf", trouble.reason))
+    reason = extra.reason if isinstance(extra, TextProblem) else check_extra(extra, files)
+    if reason is not None:
+        problems.append(Problem("spec.extraConf", reason))
         extra = ()
     assert not isinstance(extra, TextProblem)  # noqa: S101 - replaced above
-    return merge(_own_keys(inputs, node_sets), extra)
+    return merge(_own_keys(inputs, node_sets, files), extra)
 
 
-def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf]) -> list[Directive]:
+def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mapping[str, str]) -> list[Directive]:
     first, last = naming.SRUN_PORTS
     pairs = {
         "ClusterName": inputs.cluster_name,
@@ -353,6 +255,7 @@ def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf]) -> list[Dire
         pairs["GresTypes"] = ",".join(kinds)
     if inputs.metrics:
         pairs["MetricsType"] = "metrics/openmetrics"
+    pairs |= implied_keys(files)
     return [Directive(key, value) for key, value in pairs.items()]
 
 

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slinky_api.v1alpha1.cluster import ClusterSpec
 from slinky_operator.slurm.conf import (
     ConfInputs,
     Directive,
+    Gathered,
     NodeSetConf,
     PartitionConf,
     StaticNodeConf,
     TextProblem,
+    gather,
     parse,
     parse_lines,
     parse_words,
@@ -23,6 +26,10 @@ from slinky_operator.slurm.conf import (
 )
 
 BASE = ConfInputs("here_slurm", "slurm-controller-0", "slurm-controller-0.slurm-controller.here.svc")
+
+
+def texts(files: dict[str, str]) -> Gathered:
+    return gather(ClusterSpec.model_construct(config_files=files), {})
 
 
 def conf(inputs: ConfInputs, running: str = "") -> str:
@@ -61,14 +68,14 @@ def test_the_order_in_the_spec_does_not_matter() -> None:
         partitions=(PartitionConf("p", ("x",)), PartitionConf("q", ("x", "a"))),
         nodes=(StaticNodeConf("n1"), StaticNodeConf("n2")),
         extra_conf="MessageTimeout=3\nKillWait=5",
-        files={"gres.conf": "", "topology.yaml": "x"},
+        texts=texts({"gres.conf": "", "topology.yaml": "x"}),
     )
     other = replace(
         one,
         partitions=(PartitionConf("q", ("a", "x")), PartitionConf("p", ("x",))),
         nodes=(StaticNodeConf("n2"), StaticNodeConf("n1")),
         extra_conf="KillWait=5 MessageTimeout=3",
-        files={"topology.yaml": "x", "gres.conf": ""},
+        texts=texts({"topology.yaml": "x", "gres.conf": ""}),
     )
     assert render(one).hash == render(other).hash
 
@@ -83,7 +90,7 @@ def test_every_input_changes_the_hash() -> None:
         replace(BASE, max_node_count=7),
         replace(BASE, metrics=True),
         replace(BASE, extra_conf="KillWait=1"),
-        replace(BASE, files={"gres.conf": "x"}),
+        replace(BASE, texts=texts({"gres.conf": "x"})),
         replace(BASE, partitions=(PartitionConf("p"),)),
         replace(BASE, nodes=(StaticNodeConf("n"),)),
     ]
@@ -185,7 +192,7 @@ def test_a_partition_may_name_node_sets_that_do_not_exist_yet() -> None:
         (replace(BASE, partitions=(PartitionConf("all"),)), "spec.partitions[0].name"),
         (replace(BASE, partitions=(PartitionConf("p", nodes=("a b",)),)), "spec.partitions[0].nodes"),
         (replace(BASE, nodes=(StaticNodeConf("n", "NodeName=x"),)), "spec.nodes[0].config"),
-        (replace(BASE, files={"gres.conf": "x" * 1_000_000}), "spec.configFiles"),
+        (replace(BASE, texts=texts({"gres.conf": "x" * 1_000_000})), "spec.configFiles[gres.conf]"),
     ],
 )
 def test_problems_of_the_cluster_name_their_field(inputs: ConfInputs, field: str) -> None:

@@ -1,0 +1,118 @@
+"""Which NodeSets take part in a configuration, and with what.
+
+A NodeSet whose text cannot be used harms nobody else: it is left out, or keeps the lines it has in the running file,
+since taking them away would end its jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_api.errors import Problem
+from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
+from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, is_node_of
+from slinky_operator.slurm.conf.parsed import parse
+
+ALL_PARTITION: Final = "all"
+"""Name of the partition over all nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A NodeSet whose part of the configuration cannot be used."""
+
+    node_set: str
+    problem: Problem
+    """Field of the NodeSet, and reason."""
+
+
+def admit(inputs: ConfInputs, running: str) -> tuple[list[NodeSetConf], list[Refused]]:
+    """Decide which NodeSets take part, and with what."""
+    admitted: list[NodeSetConf] = []
+    refused: list[Refused] = []
+    taken = {one.name.lower() for one in inputs.partitions} | {ALL_PARTITION}
+    names = [one.name for one in inputs.node_sets]
+    default = _default_owner(inputs, running)
+    for one in inputs.node_sets:
+        problem = _problem(one, names, taken, default)
+        if problem is None:
+            admitted.append(one)
+            continue
+        refused.append(Refused(one.name, problem))
+        kept = lines_of(one.name, running)
+        # Lines that clash with the Cluster's own would be refused by slurmctld, however long they have been there.
+        if kept is not None and not any(name.lower() in taken for name in partitions_in(kept)):
+            if default != one.name:
+                kept = tuple(map(_not_default, kept))
+            admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept))
+    return admitted, refused
+
+
+def _problem(one: NodeSetConf, names: Sequence[str], taken: set[str], default: str | None) -> Problem | None:
+    clash = next((other for other in names if is_node_of(one.name, other)), None)
+    if clash is not None:
+        return Problem("metadata.name", f"a node of NodeSet {clash} could have this name, which Slurm refuses")
+    if one.partition is None:
+        return None
+    words = parse_words(one.partition, forbidden=("PartitionName", "Nodes", "NodeName", "NodeSet", "Include"))
+    if isinstance(words, TextProblem):
+        return Problem("spec.partition.config", words.reason)
+    if one.name.lower() in taken:
+        return Problem("spec.partition.enabled", "the Cluster has a partition of this name; set it to false")
+    if says_default(words) and default != one.name:
+        return Problem("spec.partition.config", f"Default=YES: partition {default} is the default already")
+    return None
+
+
+def _default_owner(inputs: ConfInputs, running: str) -> str | None:
+    """Name of the partition that may say Default=YES: the Cluster's, else the one that has it, else the first."""
+    for partition in inputs.partitions:
+        words = parse_words(partition.config)
+        if not isinstance(words, TextProblem) and says_default(words):
+            return partition.name
+    claims = []
+    for one in inputs.node_sets:
+        words = parse_words(one.partition or "")
+        unusable = isinstance(words, TextProblem)
+        if isinstance(words, TextProblem) or says_default(words):
+            # Where the new text is unusable, the running one goes on to count.
+            if any(is_default(line) for line in lines_of(one.name, running) or ()):
+                return one.name
+            claims += [] if unusable else [one.name]
+    return claims[0] if claims else None
+
+
+def _not_default(line: str) -> str:
+    """The same line without a claim to be the default."""
+    words = parse_words(line)
+    if isinstance(words, TextProblem):
+        return line
+    return " ".join(str(Directive(word.key, "NO") if word.folded == "default" else word) for word in words)
+
+
+def says_default(words: Iterable[Directive]) -> bool:
+    """Whether a partition claims to be the default."""
+    return any(word.folded == "default" and word.value.lower() in {"yes", "true", "1"} for word in words)
+
+
+def is_default(line: str) -> bool:
+    """Whether a whole line does."""
+    words = parse_words(line)
+    return not isinstance(words, TextProblem) and says_default(words)
+
+
+def partitions_in(lines: Iterable[str]) -> dict[str, str]:
+    """Partitions of rendered lines, with their nodes."""
+    return {name: line.get("Nodes") for name, line in parse("\n".join(lines)).partitions.items()}
+
+
+def lines_of(node_set: str, running: str) -> tuple[str, ...] | None:
+    """A NodeSet's lines in a slurm.conf we have rendered, or `None` if it is not in there."""
+    found = parse(running)
+    declared, partition = found.node_sets.get(node_set), found.partitions.get(node_set)
+    if declared is None:
+        return None
+    own = partition is not None and partition.get("Nodes") == node_set
+    return (str(declared), str(partition)) if own else (str(declared),)

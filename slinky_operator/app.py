@@ -40,6 +40,7 @@ from slinky_operator.kube.mirror import Mirror
 from slinky_operator.kube.resources import Resource
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import controller as nodeset
+from slinky_operator.nodeset.hosts import prune as prune_host
 from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.health import HealthServer
@@ -71,7 +72,7 @@ CHILDREN: Final = (
 
 
 class Caches:
-    """What the operator sees of Kubernetes: two kinds that users write, pods, and what belongs to Clusters."""
+    """What the operator sees of Kubernetes: two kinds that users write, pods, Nodes, and what belongs to Clusters."""
 
     def __init__(self, client: KubeClient, settings: Settings) -> None:
         namespaces = settings.namespaces
@@ -97,6 +98,8 @@ class Caches:
             )
             for resource in CHILDREN
         }
+        # Nodes belong to no namespace.
+        self.hosts = Informer(client, resources.NODES, prune=prune_host) if settings.watch_nodes else None
 
     @property
     def mirrors(self) -> Sequence[Mirror]:
@@ -106,7 +109,8 @@ class Caches:
     @property
     def all(self) -> Sequence[Mirror | Informer]:
         """Every cache."""
-        return *self.mirrors, self.pods, *self.children.values()
+        hosts = [self.hosts] if self.hosts is not None else []
+        return *self.mirrors, self.pods, *self.children.values(), *hosts
 
     def for_clusters(self) -> cluster_observe.Caches:
         """Return what the Cluster controller reads."""
@@ -245,6 +249,7 @@ async def _controllers(
             nodesets=caches.nodesets.store,
             clusters=caches.clusters.store,
             pods=caches.pods.store,
+            watch_hosts=caches.hosts is not None,
             slurm=clients,
             recorder=recorder,
             defaults=Defaults(settings.image_slurmd, settings.image_pull_policy),
@@ -294,6 +299,8 @@ def _wake_nodesets(
     caches.nodesets.add_handler(waking(reconciler.keys_of_nodeset))
     caches.clusters.add_handler(waking(reconciler.keys_of_cluster))
     caches.pods.add_handler(waking(reconciler.keys_of_pod))
+    if caches.hosts is not None:
+        caches.hosts.add_handler(waking(reconciler.keys_of_host))
     clients.subscribe(node)
     clients.subscribe_contact(contact)
 

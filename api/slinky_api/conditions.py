@@ -59,6 +59,10 @@ class NodeSetCondition(StrEnum):
     SLURM_REACHABLE = "SlurmReachable"
     """Slurm can be asked about the nodes. Where it cannot, no pod is deleted."""
 
+    NODES_WATCHED = "NodesWatched"
+    """The operator sees Kubernetes Nodes. Where it does not, a cordoned Node is not noticed, and DaemonSet mode is not
+    served."""
+
 
 class PodCondition(StrEnum):
     """Condition types that we write on slurmd pods."""
@@ -120,6 +124,7 @@ class Reason(StrEnum):
     CORDONED = "Cordoned"
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"
+    NODES_NOT_WATCHED = "NodesNotWatched"
 
 
 def find(conditions: Iterable[Condition], kind: str) -> Condition | None:

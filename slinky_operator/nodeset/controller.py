@@ -25,6 +25,7 @@ from slinky_operator.kube.store import Indexer, Key, Store
 from slinky_operator.nodeset import asking, facts, identity, status
 from slinky_operator.nodeset.act import Actor, Outcome
 from slinky_operator.nodeset.actions import LetGo
+from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.observe import OLDEST_PICTURE, POD_INDEX, Observer, blinded, with_jobs
 from slinky_operator.nodeset.plan import LATER, Plan, plan
 from slinky_operator.nodeset.pod import Defaults
@@ -51,8 +52,19 @@ STARTUP: Final = 1000
 CLUSTER_INDEX: Final = "cluster"
 """Index of the NodeSet cache over `<namespace>/<cluster>`."""
 
+HOST_INDEX: Final = "host"
+"""Index of the pod cache over the Kubernetes Node that a pod of a NodeSet is bound to."""
+
 INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
-    POD_INDEX: lambda obj: [uid] if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) else []
+    POD_INDEX: lambda obj: (
+        [uid] if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) else []
+    ),
+    HOST_INDEX: lambda obj: (
+        [host]
+        if labels.LABEL_NODESET_UID in (obj["metadata"].get("labels") or {})
+        and (host := (obj.get("spec") or {}).get("nodeName"))
+        else []
+    ),
 }
 """Indexes the pod cache must have."""
 
@@ -85,6 +97,8 @@ class NodeSetController:
         The API server.
     nodesets, clusters, pods
         Caches; the first with `INDEXES_OF_NODESETS`, the last with `INDEXES_OF_PODS`.
+    watch_hosts
+        Whether `keys_of_host` will be told of the Kubernetes Nodes. Without them cordons are not noticed.
     slurm
         The Slurm of each Cluster.
     recorder
@@ -104,6 +118,7 @@ class NodeSetController:
         nodesets: Store,
         clusters: Store,
         pods: Store,
+        watch_hosts: bool,
         slurm: SlurmByCluster,
         recorder: Recorder,
         defaults: Defaults,
@@ -118,7 +133,9 @@ class NodeSetController:
         self._defaults = defaults
         self._now = now
         self._clock = clock
-        self._observer = Observer(clusters, pods, slurm, clock=clock, max_startup=max_startup)
+        self._pods = pods
+        self._hosts = Hosts() if watch_hosts else None
+        self._observer = Observer(clusters, pods, self._hosts, slurm, clock=clock, max_startup=max_startup)
         self.expectations = Expectations(pods, clock=clock)
         """Add `expectations.observe` as the first handler of the pod informer."""
         self._guards: dict[str, str] = {}
@@ -172,6 +189,17 @@ class NodeSetController:
                 found.add((namespace, name))
         if not found:
             found.update(self._by_name(cluster_uid, node.name))
+        yield from found
+
+    def keys_of_host(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of Kubernetes Nodes: NodeSets with pods there, unless nothing has changed that means anything."""
+        host = self._hosts.observe(old, new) if self._hosts is not None else None
+        if host is None:
+            return
+        found = {
+            (pod["metadata"].get("namespace") or "", pod["metadata"]["labels"].get(labels.LABEL_NODESET_NAME) or "")
+            for pod in self._pods.find(HOST_INDEX, host.name)
+        }
         yield from found
 
     def keys_of_contact(self, cluster_uid: str) -> Iterable[Key]:

@@ -1,8 +1,8 @@
 """The rules of draining: whose a drain is, and when a node holds nothing any more.
 
 The words are Slurm's. A drain is ours if its reason begins with `slurm-operator: `; any other drain is somebody else's,
-is never changed and never undone. The reason names what we drain for and the NodeSet, so that one call serves all
-nodes that are drained for the same causes; the node is named like its pod.
+is never changed and never undone. The reason names what we drain for, the NodeSet, and what a cordoned Node says of
+itself, so that one call serves all nodes that are drained for the same causes in the same words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JOB_HOLDING: frozenset[str] = frozenset({"COMPLETING", "CONFIGURING", "STAGE_OUT
 """Flags by which a job holds its nodes whatever its base state. RUNNING and SUSPENDED do by not being over; so does
 every word we do not know."""
 
-_REASON: Final = re.compile(re.escape(PREFIX) + r"(?P<causes>[^(]*) \([^)]*\)$")
+_REASON: Final = re.compile(re.escape(PREFIX) + r"(?P<causes>[^(]*) \([^)]*\)(?:: .*)?", re.DOTALL)
 
 
 class Cause(StrEnum):
@@ -42,6 +42,9 @@ class Cause(StrEnum):
     SCALE_IN = "scale-in"
     UPDATE = "update"
     CORDON = "cordon"
+    """Of the pod, by its annotation."""
+    NODE_CORDON = "node-cordon"
+    """Of the Kubernetes Node it runs on."""
     DELETION = "deletion"
     CLUSTER_DELETION = "cluster deletion"
 
@@ -49,8 +52,11 @@ class Cause(StrEnum):
 REMOVAL: Final = frozenset({Cause.SCALE_IN, Cause.UPDATE, Cause.DELETION, Cause.CLUSTER_DELETION})
 """Causes for which the pod is deleted once its node is drained; after a cordon it stays."""
 
+CORDONS: Final = frozenset({Cause.CORDON, Cause.NODE_CORDON})
+"""Causes that somebody takes back when they are done; the pod stays."""
 
-def reason(causes: Iterable[Cause], owner: str) -> str:
+
+def reason(causes: Iterable[Cause], owner: str, words: str = "") -> str:
     """The text of our drain.
 
     Parameters
@@ -59,8 +65,11 @@ def reason(causes: Iterable[Cause], owner: str) -> str:
         At least one.
     owner
         `<namespace>/<nodeset>`.
+    words
+        What else is to be told, on one line.
     """
-    return f"{PREFIX}{', '.join(sorted(causes))} ({owner})"
+    told = f"{PREFIX}{', '.join(sorted(causes))} ({owner})"
+    return f"{told}: {words}" if words else told
 
 
 def causes_in(node: Node) -> frozenset[Cause]:

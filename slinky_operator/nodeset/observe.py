@@ -12,6 +12,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import facts, identity, ordinals, places, pod, revision
+from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slinky_operator.slurm.clients import ContactState, Trouble
@@ -37,6 +38,8 @@ class Observer:
     ----------
     clusters, pods
         Caches; that of the pods has the index `POD_INDEX`.
+    hosts
+        The Kubernetes Nodes; None if nobody watches them.
     slurm
         The Slurm of each Cluster.
     clock
@@ -46,10 +49,18 @@ class Observer:
     """
 
     def __init__(
-        self, clusters: Store, pods: Store, slurm: SlurmByCluster, *, clock: Callable[[], float], max_startup: int
+        self,
+        clusters: Store,
+        pods: Store,
+        hosts: Hosts | None,
+        slurm: SlurmByCluster,
+        *,
+        clock: Callable[[], float],
+        max_startup: int,
     ) -> None:
         self._clusters = clusters
         self._pods = pods
+        self._hosts = hosts
         self._slurm = slurm
         self._clock = clock
         self._max_startup = max_startup
@@ -99,6 +110,7 @@ class Observer:
             slurm=slurm,
             revision=Revision(revision.of(nodeset), problems),
             pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
+            hosts=self._hosts.picture() if self._hosts is not None else None,
             strangers=self._strangers(nodeset, own, slurm),
             ended=ended,
             guarded=guarded,

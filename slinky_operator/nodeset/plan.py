@@ -181,7 +181,7 @@ def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, or
         return True
     for pod in live:
         node = snapshot.slurm.nodes.get(pod.node_name)
-        if (node is not None and drain.is_ours(node)) or pod.cordoned:
+        if (node is not None and drain.is_ours(node)) or _cordons(snapshot, pod):
             return True
         if rollout.is_outdated(pod, snapshot.revision.hash, snapshot.nodeset):
             return True
@@ -209,13 +209,19 @@ def _causes(
     for pod in chosen:
         causes[pod.name].add(removal)
     for pod in live:
-        if pod.cordoned:
-            causes[pod.name].add(Cause.CORDON)
+        causes[pod.name] |= _cordons(snapshot, pod)
     staying = [pod for pod in live if not causes[pod.name]]
     if desired and not snapshot.revision.problems:
         for name in _updates(snapshot, staying, desired, now):
             causes[name].add(Cause.UPDATE)
     return {name: frozenset(found) for name, found in causes.items() if found}
+
+
+def _cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
+    """Who wants the node kept free: the pod's annotation, its Kubernetes Node."""
+    host = snapshot.host_of(pod)
+    found = {Cause.CORDON} if pod.cordoned else set()
+    return frozenset(found | {Cause.NODE_CORDON} if host is not None and host.cordoned else found)
 
 
 def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: datetime) -> frozenset[str]:
@@ -284,7 +290,7 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
     """What needs Slurm's word: registrations, undrains, drains, and deletes of pods that may have held jobs."""
     registered: list[Pod] = []
     undrain: list[str] = []
-    wanted: dict[frozenset[Cause], list[str]] = {}
+    wanted: dict[tuple[frozenset[Cause], str], list[str]] = {}
     delete: list[Pod] = []
     jobs = snapshot.slurm.jobs or {}
     for pod in live:
@@ -298,7 +304,9 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
         if node is not None and not why and drain.is_ours(node):
             undrain.append(pod.node_name)
         if node is not None and why and drain.needs_write(node, why):
-            wanted.setdefault(why, []).append(pod.node_name)
+            host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None
+            words = host.why_cordoned if host is not None else ""
+            wanted.setdefault((why, words), []).append(pod.node_name)
         elif why & drain.REMOVAL and pod.bound:
             held = jobs.get(pod.node_name, ())
             if podstate.why_kept(pod, node, held, snapshot.owner, now) is None:
@@ -309,8 +317,10 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
     if undrain:
         actions.append(Undrain(tuple(undrain)))
     actions += [
-        Drain(tuple(names), drain.reason(why, snapshot.owner), why, tuple(_note(name, jobs, now) for name in names))
-        for why, names in sorted(wanted.items(), key=lambda item: sorted(item[0]))
+        Drain(
+            tuple(names), drain.reason(why, snapshot.owner, words), why, tuple(_note(name, jobs, now) for name in names)
+        )
+        for (why, words), names in sorted(wanted.items(), key=lambda item: (sorted(item[0][0]), item[0][1]))
     ]
     if delete:
         actions.append(DeletePods(tuple(delete)))

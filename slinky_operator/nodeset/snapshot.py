@@ -9,6 +9,7 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import identity
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.hosts import Host
 from slurm_client.models import Job, Node
 
 
@@ -67,6 +68,8 @@ class Snapshot:
     revision: Revision
     pods: tuple[Pod, ...] = ()
     """Pods with our uid label."""
+    hosts: Mapping[str, Host] | None = None
+    """Kubernetes Nodes by name; None if nobody watches them."""
     strangers: frozenset[str] = frozenset()
     """Names of pods that are not ours and stand where ours could."""
     ended: frozenset[str] = frozenset()
@@ -75,6 +78,10 @@ class Snapshot:
     """Whether the guard exists."""
     max_startup: int = 1
     """How many pods may be starting at a time, where the spec does not say."""
+
+    def host_of(self, pod: Pod) -> Host | None:
+        """The Kubernetes Node a pod is bound to; None before, and where it is not known."""
+        return self.hosts.get(pod.host) if self.hosts is not None else None
 
     @property
     def owner(self) -> str:

@@ -124,6 +124,7 @@ def _conditions(
         _condition(NodeSetCondition.DRAINING, draining),
         _condition(NodeSetCondition.NAME_CONFLICT, conflicts),
         _condition(NodeSetCondition.SLURM_REACHABLE, (slurm.reason, slurm.why), holds=slurm.readable),
+        _condition(NodeSetCondition.NODES_WATCHED, _unwatched(snapshot), holds=snapshot.hosts is not None),
     ]
 
 
@@ -186,6 +187,12 @@ def _progress(  # noqa: C901, PLR0911 - one for each
     return None
 
 
+def _unwatched(snapshot: Snapshot) -> tuple[Reason, str] | None:
+    if snapshot.hosts is not None:
+        return None
+    return Reason.NODES_NOT_WATCHED, "the operator runs with --no-watch-nodes: a cordoned Node is not noticed"
+
+
 def _why(state: podstate.State) -> str:
     return state.why if isinstance(state, podstate.Starting) else ""
 
@@ -227,7 +234,7 @@ def _draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | Non
     if jobs:
         return Reason.WAITING_FOR_JOBS, _told(told)
     only_cordon = all(
-        state.causes == {drain.Cause.CORDON}
+        state.causes <= drain.CORDONS
         for state in found.states.values()
         if isinstance(state, podstate.Draining | podstate.Drained)
     )

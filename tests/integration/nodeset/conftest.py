@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
     NAMESPACES,
+    NODES,
     NODESETS,
     PODS,
     SERVICEACCOUNTS,
@@ -29,6 +31,7 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import controller as nodeset
+from slinky_operator.nodeset.hosts import prune as prune_host
 from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.slurm.clients import ClientMap, Endpoint
@@ -56,6 +59,7 @@ class Site:
     slurm: FakeSlurmrestd
     cluster: Object
     requests: list[tuple[str, str, str]] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _clients: ClientMap | None = None
 
@@ -71,6 +75,7 @@ class Site:
             label_selector=nodeset.POD_SELECTOR,
             indexers=nodeset.INDEXES_OF_PODS,
         )
+        hosts = Informer(self.kube, NODES, prune=prune_host)
         self._clients = ClientMap(OpenFence())
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
         reconciler = nodeset.NodeSetController(
@@ -78,12 +83,13 @@ class Site:
             nodesets=nodesets.store,
             clusters=clusters.store,
             pods=self.pods.store,
+            watch_hosts=True,
             slurm=self._clients,
             recorder=recorder,
             defaults=Defaults("slurmd"),
         )
         controller: Controller[Key] = Controller(
-            nodeset.NAME, reconciler.reconcile, gates=[one.synced for one in (nodesets, clusters, self.pods)]
+            nodeset.NAME, reconciler.reconcile, gates=[one.synced for one in (nodesets, clusters, self.pods, hosts)]
         )
         self.pods.add_handler(reconciler.expectations.observe)
 
@@ -94,9 +100,10 @@ class Site:
         nodesets.add_handler(lambda old, new: wake(reconciler.keys_of_nodeset(old, new)))
         clusters.add_handler(lambda old, new: wake(reconciler.keys_of_cluster(old, new)))
         self.pods.add_handler(lambda old, new: wake(reconciler.keys_of_pod(old, new)))
+        hosts.add_handler(lambda old, new: wake(reconciler.keys_of_host(old, new)))
         self._clients.subscribe(lambda uid, event: wake(reconciler.keys_of_node(uid, event.old, event.new)))
         self._clients.subscribe_contact(lambda uid, _: wake(reconciler.keys_of_contact(uid)))
-        runs = (nodesets.run(), clusters.run(), self.pods.run(), recorder.run(), controller.run())
+        runs = (nodesets.run(), clusters.run(), self.pods.run(), hosts.run(), recorder.run(), controller.run())
         self._tasks = [asyncio.create_task(one) for one in runs]
         metadata = self.cluster["metadata"]
         await self._clients.put(
@@ -130,6 +137,20 @@ class Site:
 
     async def delete(self, propagation: Propagation, name: str = "a") -> None:
         await self.kube.delete(NODESETS, name, self.namespace, uid=None, propagation=propagation)
+
+    # Kubernetes Nodes, without a machine behind them
+
+    async def add_host(self, name: str, **metadata: Any) -> str:
+        """Add a Node; gives its name, which is unlike that of any other test's."""
+        whole = f"{name}-{self.namespace.rpartition('-')[2]}"
+        await self.kube.create(NODES, {"metadata": {"name": whole, **metadata}, "spec": {}})
+        self.hosts.append(whole)
+        return whole
+
+    async def cordon(self, host: str, *, because: str = "", on: bool = True) -> None:
+        annotations = {labels.ANNOTATION_NODE_CORDON_REASON: because or None}
+        patch: Object = {"metadata": {"annotations": annotations}, "spec": {"unschedulable": on or None}}
+        await self.kube.merge_patch(NODES, host, patch)
 
     # What tests look at
 
@@ -209,6 +230,9 @@ async def site(control_plane: ControlPlane, crds: None) -> AsyncIterator[Site]:
             yield site
         finally:
             await site.crash()
+            for host in site.hosts:
+                with suppress(errors.NotFound):
+                    await kube.delete(NODES, host, uid=None)
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ class Machines:
     ----------
     starting
         Whether containers start; off, pods stay as they were bound.
+    hosts
+        Names of the Kubernetes Nodes; pods are spread over them by their ordinals.
     """
 
     def __init__(self, kube: KubeClient, slurm: FakeSlurmrestd, namespace: str, pods: Informer) -> None:
@@ -33,6 +35,7 @@ class Machines:
         self.namespace = namespace
         self.pods = pods
         self.starting = True
+        self.hosts = ["machine"]
         self.ending = True
         self._changed = asyncio.Event()
         pods.add_handler(lambda old, new: self._changed.set())
@@ -64,12 +67,16 @@ class Machines:
     async def _bind(self, pod: Object) -> None:
         name = pod["metadata"]["name"]
         binding = Resource("", "v1", f"pods/{name}/binding", "Binding")
-        target = {"apiVersion": "v1", "kind": "Node", "name": "machine"}
+        target = {"apiVersion": "v1", "kind": "Node", "name": self._host_for(pod)}
         await self.kube.create(
             binding,
             {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target},
             self.namespace,
         )
+
+    def _host_for(self, pod: Object) -> str:
+        ordinal = int(pod["metadata"]["labels"].get("nodeset.slinky.slurm.net/pod-index", "0"))
+        return self.hosts[ordinal % len(self.hosts)]
 
     async def _start(self, pod: Object) -> None:
         now = datetime.now(UTC)
@@ -79,7 +86,7 @@ class Machines:
 
     def register(self, pod: Object, now: datetime) -> None:
         """What slurmctld does when the slurmd of a pod registers, as 26.05 does it."""
-        name = pod["metadata"]["name"]
+        name = pod["spec"]["hostname"]
         known = self.slurm.nodes.get(name)
         if known is not None:
             base = "IDLE" if known.state.base == "DOWN" else known.state.base

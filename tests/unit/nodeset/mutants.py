@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import asking, deadline, drain, identity, podstate, records, rollout
+from slinky_operator.nodeset import asking, deadline, drain, identity, plan, podstate, records, rollout
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.ports import Slurm
@@ -174,6 +174,24 @@ def record_left_behind(patch: pytest.MonkeyPatch) -> None:
 
 
 _LATE: tuple[Step, ...] = (("time", 3), ("time", 2), ("pass", 0), ("pass", 0), ("pass", 0), ("poll", 0))
+
+
+def node_cordon_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """A cordoned Node means nothing to Slurm."""
+    patch.setattr(plan, "_cordons", lambda snapshot, pod: frozenset({drain.Cause.CORDON} if pod.cordoned else ()))
+
+
+def drain_of_a_cordoned_node_stays(patch: pytest.MonkeyPatch) -> None:
+    """What was drained for its Node is not given back."""
+    real = drain.to_undrain
+
+    def to_undrain(wanted: Any, fresh: Mapping[str, Node | None], owner: str) -> list[str]:
+        found = real(wanted, fresh, owner)
+        return [name for name in found if (node := fresh[name]) is not None and "disk" not in node.reason]
+
+    patch.setattr(drain, "to_undrain", to_undrain)
+
+
 _SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
 
 MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
@@ -202,6 +220,11 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         (*_SHRINK, *_LATE, ("policy", 1), ("job_starts", 5), ("job_starts", 6)),
     ),
     "force instead of wait": (force_instead_of_wait, (*_SHRINK, *_LATE, ("policy", 0), ("job_starts", 1))),
+    "Node's cordon overlooked": (node_cordon_overlooked, (("cordon_host", 0), ("cordon_host", 1))),
+    "drain of a cordoned Node stays": (
+        drain_of_a_cordoned_node_stays,
+        (("cordon_host", 0), ("cordon_host", 1), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
     "record left behind": (
         record_left_behind,
         (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),

@@ -79,6 +79,14 @@ def test_causes_are_read_back_from_the_reason() -> None:
     assert drain.causes_in(node(reason=reason)) == frozenset()
 
 
+def test_the_words_of_a_cordoned_node_do_not_hide_the_causes() -> None:
+    reason = drain.reason({Cause.NODE_CORDON, Cause.SCALE_IN}, OWNER, "disk (sda) is full: replace")
+
+    assert reason == "slurm-operator: node-cordon, scale-in (ns/a): disk (sda) is full: replace"
+    drained = node("IDLE+DRAIN+DYNAMIC_NORM", reason=reason)
+    assert drain.causes_in(drained) == {Cause.NODE_CORDON, Cause.SCALE_IN}
+
+
 def test_drains_are_written_only_where_nobody_drains() -> None:
     fresh = {
         "free": node(name="free"),

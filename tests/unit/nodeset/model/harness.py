@@ -45,6 +45,7 @@ STEPS: tuple[str, ...] = (
     "user_deletes_pod",
     "usurp",
     *("cordon",) * 2,
+    *("cordon_host",) * 2,
     "slurm_notices",
     "node_lost",
     "node_returns",
@@ -114,12 +115,15 @@ class Run:
             nodesets=self.nodesets,
             clusters=self.clusters,
             pods=self.pods,
+            watch_hosts=True,
             slurm=self,
             recorder=Silent(),
             defaults=Defaults("slurmd"),
             now=lambda: self.world.now,
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
         )
+        for host in self.world.hosts.values():
+            list(self.controller.keys_of_host(None, copy.deepcopy(host)))
 
     def get(self, uid: str) -> SlurmDoor | None:
         """The client map."""
@@ -129,6 +133,9 @@ class Run:
         """The caches catch up by some events."""
         for resource, kind, obj in self.world.log[self.cursor : self.cursor + count]:
             self.cursor += 1
+            if resource == "nodes":
+                list(self.controller.keys_of_host(None, obj))
+                continue
             store = self.pods if resource == "pods" else self.nodesets
             change = store.remove(obj) if kind == "DELETED" else store.put(obj)
             if change is None:
@@ -196,6 +203,7 @@ class Run:
         for pod in world.pods.values():
             (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
             world.tell("pods", "MODIFIED", pod)
+        self.give_back_hosts()
         for name in list(world.pods):
             # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
             if name not in world.records:
@@ -217,6 +225,16 @@ class Run:
                 return
         raise Violated(f"never settled: {self.describe()}")
 
+    def give_back_hosts(self) -> None:
+        """Some cordons stay, but not those under which a pod waits to be replaced: its Slurm node stays drained."""
+        world = self.world
+        for host in world.hosts.values():
+            there = [pod for pod in world.pods.values() if pod["spec"].get("nodeName") == host["metadata"]["name"]]
+            image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
+            if any(pod["spec"].get("containers", [{}])[0].get("image") != image for pod in there):
+                host["spec"].pop("unschedulable", None)
+                world.tell("nodes", "MODIFIED", host)
+
     async def settled(self) -> bool:  # noqa: PLR0911
         """Whether all is as wanted and a further pass changes nothing."""
         world = self.world
@@ -225,8 +243,12 @@ class Run:
             return not any(world.is_ours(pod) for pod in world.pods.values())
         if any(record.name not in world.pods and record.name not in world.foreign for record in ours):
             return False
-        if any(record.drain and record.reason.startswith(OURS) for record in ours):
-            return False
+        for record in ours:
+            pod = world.pods.get(record.name)
+            is_cordoned = pod is not None and world.is_cordoned(pod["spec"].get("nodeName"))
+            drained_by_us = record.drain and record.reason.startswith(OURS)
+            if drained_by_us != is_cordoned and record.name not in world.foreign:
+                return False
         wanted = world.nodeset["spec"]["replicas"]
         if len(world.pods) != wanted:
             return False

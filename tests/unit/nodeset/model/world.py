@@ -22,6 +22,8 @@ NAMESPACE = "ns"
 NODESET = "a"
 CLUSTER = "c"
 TAG = f"{NAMESPACE}/{NODESET}"
+HOSTS = ("host-0", "host-1", "host-2")
+"""Kubernetes Nodes; the first is never cordoned, so that there is always room."""
 NEIGHBOUR = f"{NAMESPACE}/a-b"
 """Tag of somebody else's nodes; ours is how it begins."""
 
@@ -77,6 +79,7 @@ class World:
     now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     nodeset: Object | None = None
     pods: dict[str, Object] = field(default_factory=dict)
+    hosts: dict[str, Object] = field(default_factory=dict)
     running: dict[str, datetime] = field(default_factory=dict)
     """Uids of pods whose slurmd really runs, and since when."""
     known: set[str] = field(default_factory=set)
@@ -112,6 +115,9 @@ class World:
         self.records["a-b-0"] = Record("a-b-0", NEIGHBOUR, "neighbour", "neighbour", self.now)
         self.running["neighbour"] = self.now
         self.known.add("neighbour")
+        for name in HOSTS:
+            self.hosts[name] = {"metadata": {"name": name, "uid": f"uid-of-{name}"}, "spec": {}, "status": {}}
+            self.tell("nodes", "ADDED", self.hosts[name])
         self.create_nodeset(2)
         self.do_poll(0)
 
@@ -174,7 +180,8 @@ class World:
     def do_schedule(self, index: int) -> None:
         name = self.pick([n for n, p in self.pods.items() if not p["spec"].get("nodeName") and self.is_ours(p)], index)
         if name is not None:
-            self.pods[name]["spec"]["nodeName"] = "host"
+            free = [host for host in HOSTS if not self.is_cordoned(host)]
+            self.pods[name]["spec"]["nodeName"] = free[index % len(free)]
             waiting = {"waiting": {"reason": "ContainerCreating"}}
             self.pods[name]["status"]["containerStatuses"] = self.statuses(waiting)
             self.tell("pods", "MODIFIED", self.pods[name])
@@ -184,7 +191,7 @@ class World:
         found = [
             n
             for n, p in self.pods.items()
-            if p["spec"].get("nodeName") == "host"
+            if p["spec"].get("nodeName") in self.hosts
             and self.uid_of(n) not in self.running
             and p["status"].get("phase") == "Pending"
             and "deletionTimestamp" not in p["metadata"]
@@ -295,6 +302,17 @@ class World:
         else:
             pod["metadata"]["deletionTimestamp"] = stamp(self.now)
             self.tell("pods", "MODIFIED", pod)
+
+    def is_cordoned(self, host: str | None) -> bool:
+        return bool(host in self.hosts and self.hosts[host]["spec"].get("unschedulable"))
+
+    def do_cordon_host(self, index: int) -> None:
+        """Somebody cordons a Node, or takes that back."""
+        host = self.hosts[HOSTS[1 + index % (len(HOSTS) - 1)]]
+        if host["spec"].pop("unschedulable", None) is None:
+            host["spec"]["unschedulable"] = True
+            host["metadata"]["annotations"] = {"nodeset.slinky.slurm.net/node-cordon-reason": f"disk {index}"}
+        self.tell("nodes", "MODIFIED", host)
 
     def do_cordon(self, index: int) -> None:
         name = self.pick([n for n, p in self.pods.items() if self.is_ours(p)], index)

@@ -1,0 +1,128 @@
+"""What a Kubernetes Node tells that matters to slurmd pods, read once and frozen.
+
+In this code a *node* is Slurm's and a *host* is a Kubernetes Node. Two hosts that compare equal mean the same to every
+NodeSet: a heartbeat makes no difference, and wakes nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_operator.nodeset.ports import Object
+
+LONGEST_REASON: Final = 256
+"""Characters of a Node's own words in the reason of a Slurm node."""
+
+_SPACE: Final = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a Node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One Kubernetes Node."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    cordoned: bool = False
+    why_cordoned: str = ""
+    """Its reason annotation, else the conditions that are bad; empty if it is not cordoned or nothing says why."""
+
+
+class Hosts:
+    """All Kubernetes Nodes, kept by a handler of their informer."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Host] = {}
+        self._given = False
+        """Whether somebody holds the picture as it is."""
+
+    def observe(self, old: Object | None, new: Object | None) -> Host | None:
+        """Take a change in; gives the Node as it was or is if the change means anything to a NodeSet."""
+        obj = new if new is not None else old
+        if obj is None:
+            return None
+        name = obj["metadata"]["name"]
+        before, after = self._all.get(name), read(new) if new is not None else None
+        if before == after:
+            return None
+        if self._given:
+            self._all, self._given = dict(self._all), False
+        if after is not None:
+            self._all[name] = after
+        else:
+            del self._all[name]
+        return after if after is not None else before
+
+    def picture(self) -> Mapping[str, Host]:
+        """The Nodes as they are now, by name; what is given does not change."""
+        self._given = True
+        return self._all
+
+
+def read(obj: Mapping[str, Any]) -> Host:
+    """Read a Node, whole or pruned."""
+    metadata = obj["metadata"]
+    spec: Mapping[str, Any] = obj.get("spec") or {}
+    cordoned = bool(spec.get("unschedulable"))
+    return Host(
+        name=metadata["name"],
+        labels=metadata.get("labels") or {},
+        taints=tuple(
+            Taint(str(one.get("key") or ""), str(one.get("value") or ""), str(one.get("effect") or ""))
+            for one in spec.get("taints") or ()
+        ),
+        cordoned=cordoned,
+        why_cordoned=_why_cordoned(obj) if cordoned else "",
+    )
+
+
+def prune(obj: Object) -> None:
+    """Leave of a Node, in place, what `read` reads: the rest, its images above all, is most of its size."""
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    obj["metadata"] = {
+        key: metadata[key] for key in ("name", "uid", "resourceVersion", "labels", "annotations") if key in metadata
+    }
+    obj["spec"] = {key: spec[key] for key in ("unschedulable", "taints") if key in spec}
+    conditions = [
+        {key: one[key] for key in ("type", "status", "reason", "message") if key in one}
+        for one in status.get("conditions") or ()
+    ]
+    obj["status"] = {"conditions": conditions}
+
+
+def _why_cordoned(obj: Mapping[str, Any]) -> str:
+    given = labels.read(obj["metadata"].get("annotations"), labels.ANNOTATION_NODE_CORDON_REASON)
+    return _one_line(given or "; ".join(_bad_conditions(obj.get("status") or {})))
+
+
+def _bad_conditions(status: Mapping[str, Any]) -> list[str]:
+    """Conditions that are True, and Ready where it is not; the words of whoever set them."""
+    found = []
+    for one in status.get("conditions") or ():
+        kind, holds = str(one.get("type") or ""), one.get("status") == "True"
+        is_wanted = kind == "Ready"
+        if holds == is_wanted:
+            continue
+        name = f"not {kind}" if is_wanted else kind
+        words = one.get("message") or one.get("reason") or ""
+        found.append(f"{name}: {words}" if words else name)
+    return found
+
+
+def _one_line(text: str) -> str:
+    """A text that Slurm shows on one line: printable, single spaces, not too long."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return _SPACE.sub(" ", printable).strip()[:LONGEST_REASON]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slinky_api import labels
+from slinky_operator.kube import errors
 from slinky_operator.kube.client import Propagation
 from slinky_operator.kube.resources import NODESETS, PODS
 from tests.integration.nodeset.conftest import Site
@@ -166,9 +167,11 @@ async def test_a_deleted_nodeset_waits_for_its_jobs(site: Site, machines: Machin
 
 async def _released(site: Site) -> bool:
     """Without a garbage collector its own finalizers stay; ours is off, or the object is gone."""
-    if await site.gone():
+    try:
+        metadata = (await site.nodeset())["metadata"]
+    except errors.NotFound:
         return True
-    return labels.FINALIZER_NODESET_DRAIN not in (await site.nodeset())["metadata"].get("finalizers", [])
+    return labels.FINALIZER_NODESET_DRAIN not in metadata.get("finalizers", [])
 
 
 async def test_the_annotation_gives_up_the_jobs(site: Site, machines: Machines) -> None:

@@ -92,6 +92,13 @@ class Caches:
             label_selector=OF_A_CLUSTER,
             indexers={**cluster_observe.INDEXERS, **nodeset.INDEXES_OF_PODS},
         )
+        self.revisions = Informer(
+            client,
+            resources.CONTROLLERREVISIONS,
+            namespaces=namespaces,
+            label_selector=nodeset.SELECTOR,
+            indexers=nodeset.INDEXES_OF_REVISIONS,
+        )
         self.children = {
             resource: Informer(
                 client, resource, namespaces=namespaces, label_selector=MANAGED, indexers=cluster_observe.INDEXERS
@@ -110,7 +117,7 @@ class Caches:
     def all(self) -> Sequence[Mirror | Informer]:
         """Every cache."""
         hosts = [self.hosts] if self.hosts is not None else []
-        return *self.mirrors, self.pods, *self.children.values(), *hosts
+        return *self.mirrors, self.pods, self.revisions, *self.children.values(), *hosts
 
     def for_clusters(self) -> cluster_observe.Caches:
         """Return what the Cluster controller reads."""
@@ -250,6 +257,7 @@ async def _controllers(
             clusters=caches.clusters.store,
             pods=caches.pods.store,
             watch_hosts=caches.hosts is not None,
+            revisions=caches.revisions.store,
             slurm=clients,
             recorder=recorder,
             defaults=Defaults(settings.image_slurmd, settings.image_pull_policy),

@@ -13,6 +13,7 @@ module         concern
 `rollout`      which pods are replaced for an update, within the budget
 `ordinals`     names
 `revision`     the hash that tells whether a pod is up to date
+`history`      revisions as they are recorded, and how long they are kept
 `merge`        a user's template over a generated one
 `conf`         what slurmd registers with
 `pod`          the pod that is created

@@ -20,7 +20,18 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
-from slinky_operator.nodeset import asking, deadline, drain, ending, facts, guard, places, podstate, records
+from slinky_operator.nodeset import (
+    asking,
+    bookkeeping,
+    deadline,
+    drain,
+    ending,
+    facts,
+    guard,
+    places,
+    podstate,
+    records,
+)
 from slinky_operator.nodeset import pod as pods
 from slinky_operator.nodeset.actions import (
     Action,
@@ -30,16 +41,22 @@ from slinky_operator.nodeset.actions import (
     DeletePods,
     DeleteRecords,
     Drain,
+    DropRevisions,
     EndDrains,
     EnsureGuard,
     LetGo,
     MarkDown,
     MarkRegistered,
+    RecordRevision,
+    RenumberRevision,
     Undrain,
 )
+from slinky_operator.nodeset.bookkeeping import NameTaken
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm
+from slinky_operator.nodeset.revision import restored
+from slinky_operator.nodeset.snapshot import Revision
 from slurm_client import errors as slurm_errors
 
 FIRST_BATCH: Final = 8
@@ -90,7 +107,7 @@ class Actor:
     obj
         The NodeSet as the API server gave it, for Events and finalizers.
     revision
-        Hash for new pods.
+        What new pods are made from.
     defaults
         The operator's settings for new pods.
     expectations
@@ -108,7 +125,7 @@ class Actor:
     nodeset: NodeSet
     cluster: Cluster | None
     obj: Object
-    revision: str
+    revision: Revision
     owner: str
     defaults: pods.Defaults
     expectations: Expectations
@@ -130,9 +147,12 @@ class Actor:
                 self.outcome.slurm_error = error
             except kube_errors.KubeError as error:
                 self.outcome.errors.append(error)
-                if isinstance(action, AddFinalizer | EnsureGuard | LetGo):
+                if isinstance(action, AddFinalizer | EnsureGuard | LetGo | RecordRevision):
                     # What follows builds on these.
                     break
+            except NameTaken as error:
+                self.outcome.refusals.append(str(error))
+                break
             finally:
                 self.outcome.told_slurm |= self.unseen
                 self.unseen = False
@@ -165,8 +185,14 @@ class Actor:
                     await self._delete_checked(action.pods)
             case DeleteRecords():
                 await self._delete_records(action.nodes)
+            case RecordRevision():
+                await bookkeeping.record(self.kube, self.nodeset, self.revision, action)
+            case RenumberRevision():
+                await bookkeeping.renumber(self.kube, self.nodeset, action)
+            case DropRevisions():
+                await bookkeeping.drop(self.kube, self.nodeset, action)
             case CreatePods():
-                await self._create(action.places)
+                await self._create(action)
 
     # Slurm
 
@@ -304,8 +330,9 @@ class Actor:
     async def _delete_one(self, pod: Pod, version: str | None) -> None:
         await self.kube.delete(PODS, pod.name, self.nodeset.namespace, uid=pod.uid, resource_version=version)
 
-    async def _create(self, wanted: Sequence[Place]) -> None:
-        guard_uid = self.guards[self.nodeset.uid]
+    async def _create(self, action: CreatePods) -> None:
+        wanted, guard_uid = action.places, self.guards[self.nodeset.uid]
+        made_from = self._at(action.revision)
         position, size = 0, FIRST_BATCH
         created: list[str] = []
         while position < len(wanted):
@@ -315,7 +342,9 @@ class Actor:
             names = [place.pod for place in batch]
             self.outcome.acted = True
             self.expectations.expect_creations(self.nodeset.uid, self.nodeset.namespace, names)
-            results = await _side_by_side(self._create_one(place, guard_uid) for place in batch)
+            results = await _side_by_side(
+                self._create_one(made_from, place, action.revision, guard_uid) for place in batch
+            )
             if not self._created(names, results, created):
                 break
         if created:
@@ -344,15 +373,22 @@ class Actor:
                 raise result
         return go_on
 
-    async def _create_one(self, place: Place, guard_uid: str) -> Object | str | None:
+    def _at(self, revision: str) -> NodeSet:
+        """The NodeSet as it was at a revision."""
+        found = next((one for one in self.revision.recorded if one.hash == revision), None)
+        if revision == self.revision.hash or found is None:
+            return self.nodeset
+        return restored(self.nodeset, found.content)
+
+    async def _create_one(self, nodeset: NodeSet, place: Place, revision: str, guard_uid: str) -> Object | str | None:
         """Create a pod: gives it, or why its name is taken, or None if it is there already and ours."""
         if self.cluster is None:
             raise ValueError("a pod cannot be made without a Cluster")
         body = pods.build(
-            self.nodeset,
+            nodeset,
             self.cluster,
             place=place,
-            revision=self.revision,
+            revision=revision,
             guard_uid=guard_uid,
             defaults=self.defaults,
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.history import Recorded
 from slinky_operator.nodeset.places import Place
 
 
@@ -84,10 +85,34 @@ class DeleteRecords:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordRevision:
+    """Record the revision of the spec; nothing that stands behind it is done without."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RenumberRevision:
+    """Make a recorded revision the newest again."""
+
+    revision: Recorded
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class DropRevisions:
+    """Delete the records of revisions that no pod carries."""
+
+    revisions: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CreatePods:
     """Create pods in these places."""
 
     places: tuple[Place, ...]
+    revision: str
+    """Hash of the revision they are made from: that of the spec, or a recorded one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +131,9 @@ Action = (
     | DeletePods
     | DeleteIdlePods
     | DeleteRecords
+    | RecordRevision
+    | RenumberRevision
+    | DropRevisions
     | CreatePods
     | LetGo
 )

@@ -21,12 +21,12 @@ from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
-from slinky_operator.kube.store import Indexer, Key, Store
+from slinky_operator.kube.store import Indexer, Key, Store, by_label
 from slinky_operator.nodeset import asking, facts, identity, status
 from slinky_operator.nodeset.act import Actor, Outcome
 from slinky_operator.nodeset.actions import LetGo
 from slinky_operator.nodeset.hosts import Hosts
-from slinky_operator.nodeset.observe import OLDEST_PICTURE, POD_INDEX, Observer, blinded, with_jobs
+from slinky_operator.nodeset.observe import OLDEST_PICTURE, POD_INDEX, REVISION_INDEX, Observer, blinded, with_jobs
 from slinky_operator.nodeset.plan import LATER, Plan, plan
 from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm, SlurmByCluster
@@ -68,6 +68,9 @@ INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
 }
 """Indexes the pod cache must have."""
 
+INDEXES_OF_REVISIONS: Final[Mapping[str, Indexer]] = {REVISION_INDEX: by_label(labels.LABEL_NODESET_UID)}
+"""Indexes the ControllerRevision cache must have."""
+
 INDEXES_OF_NODESETS: Final[Mapping[str, Indexer]] = {
     CLUSTER_INDEX: lambda obj: [
         f"{obj['metadata'].get('namespace') or ''}/{(obj.get('spec') or {}).get('clusterName') or ''}"
@@ -75,8 +78,8 @@ INDEXES_OF_NODESETS: Final[Mapping[str, Indexer]] = {
 }
 """Indexes the NodeSet cache must have."""
 
-POD_SELECTOR: Final = labels.LABEL_NODESET_UID
-"""Label selector of the pod informer: pods of any NodeSet."""
+SELECTOR: Final = labels.LABEL_NODESET_UID
+"""Label selector of what belongs to any NodeSet."""
 
 
 @dataclass(slots=True)
@@ -95,8 +98,8 @@ class NodeSetController:
     ----------
     kube
         The API server.
-    nodesets, clusters, pods
-        Caches; the first with `INDEXES_OF_NODESETS`, the last with `INDEXES_OF_PODS`.
+    nodesets, clusters, pods, revisions
+        Caches, with `INDEXES_OF_NODESETS`, `INDEXES_OF_PODS` and `INDEXES_OF_REVISIONS` where there are such.
     watch_hosts
         Whether `keys_of_host` will be told of the Kubernetes Nodes. Without them cordons are not noticed.
     slurm
@@ -118,6 +121,7 @@ class NodeSetController:
         nodesets: Store,
         clusters: Store,
         pods: Store,
+        revisions: Store,
         watch_hosts: bool,
         slurm: SlurmByCluster,
         recorder: Recorder,
@@ -135,7 +139,7 @@ class NodeSetController:
         self._clock = clock
         self._pods = pods
         self._hosts = Hosts() if watch_hosts else None
-        self._observer = Observer(clusters, pods, self._hosts, slurm, clock=clock, max_startup=max_startup)
+        self._observer = Observer(clusters, pods, revisions, self._hosts, slurm, clock=clock, max_startup=max_startup)
         self.expectations = Expectations(pods, clock=clock)
         """Add `expectations.observe` as the first handler of the pod informer."""
         self._guards: dict[str, str] = {}
@@ -297,7 +301,7 @@ class NodeSetController:
             nodeset=nodeset,
             cluster=cluster,
             obj=obj,
-            revision=snapshot.revision.hash,
+            revision=snapshot.revision,
             owner=identity.tag(nodeset.namespace, nodeset.name),
             defaults=self._defaults,
             expectations=self.expectations,

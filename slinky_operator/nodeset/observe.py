@@ -11,7 +11,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.store import Store
-from slinky_operator.nodeset import facts, identity, ordinals, places, pod, revision
+from slinky_operator.nodeset import facts, history, identity, ordinals, places, pod, revision
 from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
@@ -20,6 +20,9 @@ from slurm_client.models import Job, Node
 
 POD_INDEX: Final = "nodeset"
 """Index of the pod cache over the uid label of the NodeSet."""
+
+REVISION_INDEX: Final = "nodeset"
+"""Index of the ControllerRevision cache over the uid label of the NodeSet."""
 
 OLDEST_PICTURE: Final = 120.0
 """Seconds after which a picture of the nodes is no longer one, whatever the state of contact says."""
@@ -36,8 +39,8 @@ class Observer:
 
     Parameters
     ----------
-    clusters, pods
-        Caches; that of the pods has the index `POD_INDEX`.
+    clusters, pods, revisions
+        Caches; that of the pods has the index `POD_INDEX`, that of the revisions `REVISION_INDEX`.
     hosts
         The Kubernetes Nodes; None if nobody watches them.
     slurm
@@ -52,6 +55,7 @@ class Observer:
         self,
         clusters: Store,
         pods: Store,
+        revisions: Store,
         hosts: Hosts | None,
         slurm: SlurmByCluster,
         *,
@@ -61,6 +65,7 @@ class Observer:
         self._clusters = clusters
         self._pods = pods
         self._hosts = hosts
+        self._revisions = revisions
         self._slurm = slurm
         self._clock = clock
         self._max_startup = max_startup
@@ -102,13 +107,21 @@ class Observer:
         """
         cluster = self.cluster(nodeset)
         problems = tuple(map(str, pod.check(nodeset, cluster))) if cluster is not None else ()
+        wanted = revision.of(nodeset)
+        recorded = tuple(map(history.read, self._revisions.find(REVISION_INDEX, nodeset.uid)))
         own = self._own_pods(nodeset)
         slurm = self._slurm_facts(nodeset, cluster, own)
         return Snapshot(
             nodeset=nodeset,
             cluster=_cluster_facts(nodeset, cluster, gone=cluster_gone),
             slurm=slurm,
-            revision=Revision(revision.of(nodeset), problems),
+            revision=Revision(
+                wanted,
+                problems,
+                content=revision.content(nodeset),
+                current=history.current(nodeset, wanted, recorded),
+                recorded=recorded,
+            ),
             pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
             hosts=self._hosts.picture() if self._hosts is not None else None,
             strangers=self._strangers(nodeset, own, slurm),

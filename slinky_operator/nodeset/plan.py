@@ -17,7 +17,18 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import ScalingMode
-from slinky_operator.nodeset import deadline, drain, identity, ordinals, places, podstate, records, rollout, victims
+from slinky_operator.nodeset import (
+    deadline,
+    drain,
+    history,
+    identity,
+    ordinals,
+    places,
+    podstate,
+    records,
+    rollout,
+    victims,
+)
 from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
@@ -26,11 +37,14 @@ from slinky_operator.nodeset.actions import (
     DeletePods,
     DeleteRecords,
     Drain,
+    DropRevisions,
     EndDrains,
     EnsureGuard,
     LetGo,
     MarkDown,
     MarkRegistered,
+    RecordRevision,
+    RenumberRevision,
     Undrain,
 )
 from slinky_operator.nodeset.drain import Cause
@@ -123,11 +137,14 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
             actions.append(MarkDown(settling.down))
         if settling.delete:
             actions.append(DeleteRecords(settling.delete))
+    record, forget = _upkeep(snapshot)
+    actions += record
     blocked: dict[str, str] = {}
     if desired is not None and excess < 0 and _may_create(snapshot):
         create, blocked = _creations(snapshot, live, desired)
         if create:
-            actions += [*([] if snapshot.guarded else [EnsureGuard()]), CreatePods(create)]
+            actions += [*([] if snapshot.guarded else [EnsureGuard()]), *create]
+    actions += forget
     if nodeset.deleting and not snapshot.pods and not settling.down:
         actions.append(LetGo())
     assessment = Assessment(
@@ -169,7 +186,7 @@ def _ended(snapshot: Snapshot) -> frozenset[str]:
     return snapshot.ended | {pod.node_name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
 
 
-def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, orphans: Sequence[Node]) -> bool:  # noqa: PLR0911 - one for each
+def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, orphans: Sequence[Node]) -> bool:
     if not snapshot.slurm.readable or snapshot.slurm.jobs is not None:
         return False
     if desired is not None and len(live) > desired:
@@ -183,9 +200,7 @@ def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, or
         node = snapshot.slurm.nodes.get(pod.node_name)
         if (node is not None and drain.is_ours(node)) or _cordons(snapshot, pod):
             return True
-        if rollout.is_outdated(pod, snapshot.revision.hash, snapshot.nodeset):
-            return True
-    return False
+    return bool(rollout.outdated(live, snapshot.nodeset, snapshot.revision))
 
 
 def _blind(live: Sequence[Pod], excess: int) -> tuple[Pod, ...]:
@@ -225,7 +240,7 @@ def _cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
 
 
 def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: datetime) -> frozenset[str]:
-    outdated = [pod for pod in staying if rollout.is_outdated(pod, snapshot.revision.hash, snapshot.nodeset)]
+    outdated = rollout.outdated(staying, snapshot.nodeset, snapshot.revision)
     if not outdated:
         return frozenset()
     nodes = snapshot.slurm.nodes
@@ -238,7 +253,8 @@ def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: date
         allowed=rollout.budget(snapshot.nodeset, desired),
         unavailable=max(0, desired - serving),
         begun=begun,
-        available=lambda pod: serves(pod, snapshot, now),
+        # Not `serves`: what only a drain of ours keeps from it comes back with an undrain, and is not broken.
+        healthy=lambda pod: is_ready(pod, snapshot),
         rank=lambda pod: victims.rank(pod, snapshot.slurm, now),
     )
 
@@ -362,14 +378,32 @@ def _may_create(snapshot: Snapshot) -> bool:
     )
 
 
-def _creations(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> tuple[tuple[Place, ...], dict[str, str]]:
-    """The places to be filled now, and the names of nodes that must wait, with reasons."""
+def _upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
+    """What is to be recorded of revisions before pods are made, and forgotten after; nothing while none can be made."""
+    nodeset, revision = snapshot.nodeset, snapshot.revision
+    if nodeset.deleting or revision.problems:
+        return [], []
+    found = history.upkeep(
+        revision.hash,
+        revision.recorded,
+        current=revision.current,
+        carried={pod.revision for pod in snapshot.pods},
+        limit=nodeset.spec.revision_history_limit,
+    )
+    record: list[Action] = [RecordRevision(found.record)] if found.record is not None else []
+    if found.renumber is not None:
+        record.append(RenumberRevision(*found.renumber))
+    return record, [DropRevisions(found.drop)] if found.drop else []
+
+
+def _creations(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> tuple[list[CreatePods], dict[str, str]]:
+    """What is to be created now, and the names that must wait, with reasons."""
     nodeset = snapshot.nodeset
     held = {pod.ordinal for pod in live if pod.ordinal is not None}
     standing = {pod.name for pod in snapshot.pods}
     starting = sum(1 for pod in live if not pod.registered)
     room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
-    create: list[Place] = []
+    create: dict[str, list[Place]] = {}
     blocked: dict[str, str] = {}
     for ordinal in ordinals.lowest_free(held, desired - len(live)):
         place = places.of_ordinal(nodeset, ordinal)
@@ -382,9 +416,10 @@ def _creations(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> tuple[t
             why = records.why_blocked(snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner)
         if why is not None:
             blocked[place.node] = why
-        elif len(create) < room:
-            create.append(place)
-    return tuple(create), blocked
+        elif room > 0:
+            create.setdefault(rollout.target(ordinal, nodeset, snapshot.revision), []).append(place)
+            room -= 1
+    return [CreatePods(tuple(wanted), revision) for revision, wanted in create.items()], blocked
 
 
 def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:

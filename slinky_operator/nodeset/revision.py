@@ -1,15 +1,18 @@
-"""The hash that tells whether a pod is what its NodeSet's spec describes.
+"""The hash that tells whether a pod is what its NodeSet's spec describes, and the part of the spec it is about.
 
 It covers what the user wrote and a generator version that is raised on purpose. The operator's own defaults are not in
-it: a new release, or another default image, replaces no pod.
+it: a new release, or another default image, replaces no pod. Fields that were left out leave no trace, so that a field
+which a later release learns changes no hash either.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from slinky_api.v1alpha1.common import Resources
 from slinky_api.v1alpha1.nodeset import NodeSet
 
 GENERATOR: Final = 1
@@ -17,19 +20,44 @@ GENERATOR: Final = 1
 
 _LENGTH: Final = 10
 
+Content = Mapping[str, Any]
+"""The part of a spec that a pod is made from, under the API's names; what was left out is absent."""
 
-def of(nodeset: NodeSet) -> str:
-    """Hash of everything in the spec that a pod is made from."""
+
+def content(nodeset: NodeSet) -> Content:
+    """Everything in the spec that a pod is made from."""
     spec = nodeset.spec
-    content = {
-        "generator": GENERATOR,
+    resources = spec.resources
+    given = {
         "template": spec.template,
         "image": spec.image,
-        "resources": spec.resources.to_dict() if spec.resources is not None else None,
+        "resources": resources.model_dump(mode="json", by_alias=True, exclude_unset=True) if resources else None,
         "features": list(spec.features),
         "gres": spec.gres,
         "weight": spec.weight,
         "extraConf": spec.extra_conf,
     }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return {key: value for key, value in given.items() if value is not None and value not in ("", [], {})}
+
+
+def of(nodeset: NodeSet) -> str:
+    """Hash of everything in the spec that a pod is made from."""
+    text = json.dumps({"generator": GENERATOR, **content(nodeset)}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
+    """The NodeSet with that part of its spec as it was once recorded; all else is as it is now."""
+    resources = recorded.get("resources")
+    spec = nodeset.spec.model_copy(
+        update={
+            "template": recorded.get("template"),
+            "image": recorded.get("image"),
+            "resources": Resources.model_validate(resources) if resources is not None else None,
+            "features": tuple(recorded.get("features") or ()),
+            "gres": recorded.get("gres"),
+            "weight": recorded.get("weight"),
+            "extra_conf": recorded.get("extraConf") or "",
+        }
+    )
+    return nodeset.model_copy(update={"spec": spec})

@@ -1,7 +1,10 @@
-"""Which pods are replaced for an update: as many as the budget has left, and no more.
+"""Which pods are replaced for an update: as many as the budget has left, and no more; and what a new pod is made from.
 
 One budget covers everything that makes a node unavailable: missing, starting, unhealthy, on its way out. A node drained
 by an administrator is healthy; were it counted, one drain of theirs would hold up every update for as long as it lasts.
+A pod that is new and does not come up takes its place in the budget until it does: a bad image stops there.
+
+Pods that an update is not to reach, those below the partition or all while it is paused, are made anew as they were.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from math import ceil
 
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.facts import Pod, Slurmd
+from slinky_operator.nodeset.snapshot import Revision
 from slinky_operator.nodeset.victims import Rank
 
 
@@ -21,12 +25,44 @@ def budget(nodeset: NodeSet, desired: int) -> int:
     return max(1, number)
 
 
-def is_outdated(pod: Pod, revision: str, nodeset: NodeSet) -> bool:
-    """Whether an update is to replace the pod, now or later."""
+def target(place: int, nodeset: NodeSet, revision: Revision) -> str:
+    """Hash of the revision that a pod is made from now.
+
+    Parameters
+    ----------
+    place
+        Its ordinal; without ordinals, its place in the order of names.
+    nodeset, revision
+        What is wanted, and what was before.
+    """
     strategy = nodeset.spec.update_strategy
-    if strategy.type == "OnDelete" or strategy.rolling_update.paused or pod.revision == revision:
-        return False
-    return pod.ordinal is None or pod.ordinal >= strategy.rolling_update.partition
+    if strategy.type == "OnDelete":
+        return revision.hash
+    held_back = strategy.rolling_update.paused or place < strategy.rolling_update.partition
+    return revision.current or revision.hash if held_back else revision.hash
+
+
+def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision) -> list[Pod]:
+    """The pods an update is to replace, now or later."""
+    strategy = nodeset.spec.update_strategy
+    if strategy.type == "OnDelete" or strategy.rolling_update.paused:
+        return []
+    found, unnumbered = [], 0
+    for pod in sorted(pods, key=lambda one: one.name):
+        if pod.ordinal is None:
+            place, unnumbered = unnumbered, unnumbered + 1
+        else:
+            place = pod.ordinal
+        wanted = target(place, nodeset, revision)
+        # Below the partition a pod keeps what it has, unless that has never run.
+        if pod.revision != wanted and (wanted == revision.hash or has_never_run(pod)):
+            found.append(pod)
+    return found
+
+
+def has_never_run(pod: Pod) -> bool:
+    """Whether no slurmd of the pod has ever come up: one stuck on a bad revision has not."""
+    return not pod.registered and pod.slurmd is Slurmd.NEVER
 
 
 def choose(
@@ -35,7 +71,7 @@ def choose(
     allowed: int,
     unavailable: int,
     begun: Collection[str],
-    available: Callable[[Pod], bool],
+    healthy: Callable[[Pod], bool],
     rank: Callable[[Pod], Rank],
 ) -> frozenset[str]:
     """Names of the pods to be replaced now.
@@ -50,15 +86,15 @@ def choose(
         How many nodes are missing now, those in `begun` included.
     begun
         Names of the pods that are drained for an update already: they stay chosen.
-    available
-        Whether a pod serves Slurm.
+    healthy
+        Whether a pod serves Slurm, or would if we did not drain its node.
     rank
         What goes first, among equals.
     """
     chosen: set[str] = set()
     waiting: list[Pod] = []
     for pod in outdated:
-        if not pod.registered and pod.slurmd is Slurmd.NEVER:
+        if has_never_run(pod):
             # One that never ran is missing already: replacing it takes nothing from the budget.
             chosen.add(pod.name)
         else:
@@ -69,10 +105,8 @@ def choose(
     waiting = [pod for pod in waiting if pod.name not in begun]
     room = max(0, allowed - unavailable)
     # Those that do not serve are counted as missing already, but may come back: they go one for one, like the others.
-    waiting.sort(key=lambda pod: (available(pod), rank(pod)))
-    broken = [pod for pod in waiting if not available(pod)]
+    waiting.sort(key=rank)
     within = allowed - len(going_on)
-    chosen.update(pod.name for pod in broken[:within])
-    healthy = [pod for pod in waiting if available(pod)]
-    chosen.update(pod.name for pod in healthy[:room])
+    chosen.update([pod.name for pod in waiting if not healthy(pod)][:within])
+    chosen.update([pod.name for pod in waiting if healthy(pod)][:room])
     return frozenset(chosen)

@@ -9,7 +9,9 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import identity
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.history import Recorded
 from slinky_operator.nodeset.hosts import Host
+from slinky_operator.nodeset.revision import Content
 from slurm_client.models import Job, Node
 
 
@@ -54,8 +56,15 @@ class Revision:
     """What the pods are to be."""
 
     hash: str
+    """Of the spec."""
     problems: tuple[str, ...] = ()
     """Why no pod can be made from the spec: fields, with reasons."""
+    content: Content = field(default_factory=dict)
+    """What the hash is about."""
+    current: str = ""
+    """Hash of the revision for pods that an update is not to reach; that of the spec where there is no other."""
+    recorded: tuple[Recorded, ...] = ()
+    """The revisions the API server has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset import Drain, NodeSet, NodeSetStatus
-from slinky_operator.nodeset import drain, plan, podstate
+from slinky_operator.nodeset import drain, history, plan, podstate, rollout
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.plan import Assessment
 from slinky_operator.nodeset.snapshot import Snapshot
@@ -42,13 +42,17 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
     updated = sum(1 for pod in pods if pod.revision == snapshot.revision.hash)
     desired = found.desired if found.desired is not None else len(pods)
     draining = [s for s in found.states.values() if isinstance(s, podstate.Draining | podstate.Drained)]
-    all_updated = bool(pods) and updated == len(snapshot.pods) == desired
+    available = sum(1 for pod in pods if plan.serves(pod, snapshot, now))
+    # A revision is the current one once the update to it is over: what did not come up is nothing to return to.
+    current = snapshot.revision.current
+    if updated == available == len(snapshot.pods) == desired and not snapshot.revision.problems:
+        current = snapshot.revision.hash
     return NodeSetStatus.counted(
         desired=desired,
         replicas=len(snapshot.pods),
         updated=updated,
         ready=ready,
-        available=sum(1 for pod in pods if plan.serves(pod, snapshot, now)),
+        available=available,
         draining=len(draining),
         idle=sum(1 for node in nodes if node.is_idle),
         allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
@@ -58,8 +62,10 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
         observed_generation=nodeset.metadata.generation,
         selector=selector(nodeset),
         scaling_mode=nodeset.mode,
+        current_revision=history.name(nodeset, current),
+        update_revision=history.name(nodeset, snapshot.revision.hash),
+        node_set_hash=current,
         update_hash=snapshot.revision.hash,
-        node_set_hash=snapshot.revision.hash if all_updated else stored.node_set_hash,
         collision_count=stored.collision_count,
         ordinal_to_node=stored.ordinal_to_node,
     )
@@ -154,7 +160,7 @@ def _trouble(snapshot: Snapshot, found: Assessment, refusals: Sequence[str]) -> 
     return None
 
 
-def _progress(  # noqa: C901, PLR0911 - one for each
+def _progress(  # noqa: PLR0911 - one for each
     snapshot: Snapshot, found: Assessment, updated: int, desired: int
 ) -> tuple[Reason, str] | None:
     """What is under way."""
@@ -172,14 +178,9 @@ def _progress(  # noqa: C901, PLR0911 - one for each
     if pods < desired:
         return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted"
     if updated < desired:
-        strategy = snapshot.nodeset.spec.update_strategy
-        if strategy.type == "OnDelete" or strategy.rolling_update.paused:
-            return None
-        if strategy.rolling_update.partition and not any(
-            drain.Cause.UPDATE in causes for causes in found.causes.values()
-        ):
-            return None
-        return Reason.UPDATING, f"{updated} of {desired} pods have revision {snapshot.revision.hash}"
+        told = f"{updated} of {desired} pods have revision {snapshot.revision.hash}"
+        if rollout.outdated(snapshot.pods, snapshot.nodeset, snapshot.revision):
+            return Reason.UPDATING, told
     starting = sorted(name for name, state in found.states.items() if isinstance(state, podstate.Starting))
     if starting:
         stuck = [f"{name}: {why}" for name in starting if (why := _why(found.states[name]))]

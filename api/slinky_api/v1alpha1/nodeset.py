@@ -256,10 +256,15 @@ class NodeSetStatus(ApiModel):
     """Selector of exactly this NodeSet's pods, for autoscalers."""
     scaling_mode: ScalingMode | None = None
     """The mode, fixed when the NodeSet was first seen."""
+    current_revision: str | None = None
+    """ControllerRevision that all pods had before the update under way; the same as updateRevision if there is none.
+    Pods that the update is not to reach are made from it."""
+    update_revision: str | None = None
+    """ControllerRevision that the spec describes."""
     node_set_hash: str | None = None
-    """Revision that all pods have, or had before the update that is under way."""
+    """The hash of currentRevision: the label controller-revision-hash of its pods."""
     update_hash: str | None = None
-    """Revision that the spec describes."""
+    """The hash of updateRevision."""
     collision_count: int | None = None
     """How often the hash of a revision was taken already."""
     ordinal_to_node: dict[str, str] | None = None

@@ -22,6 +22,7 @@ from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
+    CONTROLLERREVISIONS,
     NAMESPACES,
     NODES,
     NODESETS,
@@ -72,10 +73,17 @@ class Site:
             self.kube,
             PODS,
             namespaces=own,
-            label_selector=nodeset.POD_SELECTOR,
+            label_selector=nodeset.SELECTOR,
             indexers=nodeset.INDEXES_OF_PODS,
         )
         hosts = Informer(self.kube, NODES, prune=prune_host)
+        revisions = Informer(
+            self.kube,
+            CONTROLLERREVISIONS,
+            namespaces=own,
+            label_selector=nodeset.SELECTOR,
+            indexers=nodeset.INDEXES_OF_REVISIONS,
+        )
         self._clients = ClientMap(OpenFence())
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
         reconciler = nodeset.NodeSetController(
@@ -84,12 +92,15 @@ class Site:
             clusters=clusters.store,
             pods=self.pods.store,
             watch_hosts=True,
+            revisions=revisions.store,
             slurm=self._clients,
             recorder=recorder,
             defaults=Defaults("slurmd"),
         )
         controller: Controller[Key] = Controller(
-            nodeset.NAME, reconciler.reconcile, gates=[one.synced for one in (nodesets, clusters, self.pods, hosts)]
+            nodeset.NAME,
+            reconciler.reconcile,
+            gates=[one.synced for one in (nodesets, clusters, self.pods, revisions, hosts)],
         )
         self.pods.add_handler(reconciler.expectations.observe)
 
@@ -103,7 +114,8 @@ class Site:
         hosts.add_handler(lambda old, new: wake(reconciler.keys_of_host(old, new)))
         self._clients.subscribe(lambda uid, event: wake(reconciler.keys_of_node(uid, event.old, event.new)))
         self._clients.subscribe_contact(lambda uid, _: wake(reconciler.keys_of_contact(uid)))
-        runs = (nodesets.run(), clusters.run(), self.pods.run(), hosts.run(), recorder.run(), controller.run())
+        caches = (nodesets.run(), clusters.run(), self.pods.run(), revisions.run(), hosts.run())
+        runs = (*caches, recorder.run(), controller.run())
         self._tasks = [asyncio.create_task(one) for one in runs]
         metadata = self.cluster["metadata"]
         await self._clients.put(

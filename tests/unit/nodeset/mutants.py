@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import asking, deadline, drain, identity, plan, podstate, records, rollout
+from slinky_operator.nodeset import asking, deadline, drain, history, identity, plan, podstate, records, rollout
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.ports import Slurm
@@ -133,7 +133,7 @@ def budget_ignored(patch: pytest.MonkeyPatch) -> None:
     """An update takes all pods at once."""
 
     def choose(
-        outdated: Any, *, allowed: int, unavailable: int, begun: Any, available: Any, rank: Callable[[Pod], Rank]
+        outdated: Any, *, allowed: int, unavailable: int, begun: Any, healthy: Any, rank: Callable[[Pod], Rank]
     ) -> frozenset[str]:
         return frozenset(pod.name for pod in outdated)
 
@@ -166,6 +166,41 @@ def force_instead_of_wait(patch: pytest.MonkeyPatch) -> None:
     """After the deadline the pod goes, whatever the spec says."""
     real = deadline.overdue
     patch.setattr(deadline, "overdue", lambda *given: [dataclasses.replace(one, force=True) for one in real(*given)])
+
+
+def broken_pods_not_counted(patch: pytest.MonkeyPatch) -> None:
+    """New pods that do not come up take nothing from the budget."""
+    real = rollout.choose
+
+    def choose(outdated: Any, *, unavailable: int, begun: Collection[str], **rest: Any) -> frozenset[str]:
+        return real(outdated, unavailable=len(begun), begun=begun, **rest)
+
+    patch.setattr(rollout, "choose", choose)
+
+
+def partition_ignored(patch: pytest.MonkeyPatch) -> None:
+    """An update reaches the pods below the partition."""
+    patch.setattr(rollout, "target", lambda place, nodeset, revision: revision.hash)
+
+
+def carried_revisions_dropped(patch: pytest.MonkeyPatch) -> None:
+    """Revisions go although pods carry them."""
+    real = history.upkeep
+
+    def upkeep(revision: str, recorded: Any, *, current: str, carried: Collection[str], limit: int) -> history.Upkeep:
+        return real(revision, recorded, current=revision, carried=(), limit=limit)
+
+    patch.setattr(history, "upkeep", upkeep)
+
+
+def revision_not_recorded(patch: pytest.MonkeyPatch) -> None:
+    """Pods are made of a revision that is written down nowhere."""
+    real = history.upkeep
+
+    def upkeep(revision: str, recorded: Any, **rest: Any) -> history.Upkeep:
+        return dataclasses.replace(real(revision, recorded, **rest), record=None)
+
+    patch.setattr(history, "upkeep", upkeep)
 
 
 def record_left_behind(patch: pytest.MonkeyPatch) -> None:
@@ -225,6 +260,13 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         drain_of_a_cordoned_node_stays,
         (("cordon_host", 0), ("cordon_host", 1), ("see_all", 0), ("pass", 0), ("poll", 0)),
     ),
+    "broken pods not counted": (
+        broken_pods_not_counted,
+        (("edit", 2), ("come_up", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
+    "partition ignored": (partition_ignored, (("hold_back", 2), ("edit", 0), ("see_all", 0), ("pass", 0))),
+    "carried revisions dropped": (carried_revisions_dropped, (("edit", 0), ("edit", 1), ("see_all", 0), ("pass", 0))),
+    "revision not recorded": (revision_not_recorded, (("edit", 0), ("see_all", 0), ("pass", 0))),
     "record left behind": (
         record_left_behind,
         (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),

@@ -11,7 +11,7 @@ import yaml
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import conf, facts, pod, revision
+from slinky_operator.nodeset import conf, facts, pod
 from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm.templates import merge
 
@@ -214,11 +214,3 @@ def test_merging_changes_neither_side() -> None:
 
     assert merge(base, over) == {"env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}], "keep": [2]}
     assert base["gone"] == 1
-
-
-def test_the_revision_is_about_what_the_user_wrote() -> None:
-    first = revision.of(nodeset(image="x"))
-
-    assert first == revision.of(nodeset(image="x", replicas=9, minReadySeconds=3))
-    assert first != revision.of(nodeset(image="y"))
-    assert first != revision.of(nodeset(image="x", features=["f"]))

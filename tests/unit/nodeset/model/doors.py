@@ -14,7 +14,7 @@ from typing import Any
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import Listing
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS, Resource
+from slinky_operator.kube.resources import CONFIGMAPS, CONTROLLERREVISIONS, NODESETS, PODS, Resource
 from slinky_operator.slurm.clients import Contact, ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
@@ -44,6 +44,8 @@ class KubeDoor:
             return self.world.pods
         if resource == CONFIGMAPS:
             return self.world.maps
+        if resource == CONTROLLERREVISIONS:
+            return self.world.revisions
         if resource == NODESETS and self.world.nodeset is not None:
             return {self.world.nodeset["metadata"]["name"]: self.world.nodeset}
         return {}
@@ -77,6 +79,8 @@ class KubeDoor:
         obj = copy.deepcopy(body)
         if resource == PODS:
             self.world.order_create_pod(obj)
+        elif resource == CONTROLLERREVISIONS:
+            self.world.order_record(obj)
         else:
             obj["metadata"]["uid"] = f"map-{self.world.next()}"
             self.world.maps[name] = obj
@@ -102,6 +106,8 @@ class KubeDoor:
         if resource == PODS:
             if "deletionTimestamp" not in metadata:
                 self.world.order_delete_pod(name)
+        elif resource == CONTROLLERREVISIONS:
+            self.world.order_drop(name)
         else:
             del self.world.maps[name]
             if any(self.world.is_ours(pod) for pod in self.world.pods.values()):
@@ -124,6 +130,10 @@ class KubeDoor:
         obj = self._find(target, resource, name)
         if resource_version is not None and obj["metadata"]["resourceVersion"] != resource_version:
             raise errors.Conflict(target, "another version", status=409)
+        if resource == CONTROLLERREVISIONS:
+            obj["revision"] = patch["revision"]
+            self.world.tell("revisions", "MODIFIED", obj)
+            return copy.deepcopy(obj)
         assert resource == NODESETS
         obj["metadata"]["finalizers"] = patch["metadata"]["finalizers"]
         self.world.tell("nodesets", "MODIFIED", obj)

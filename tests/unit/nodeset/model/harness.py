@@ -13,10 +13,15 @@ from dataclasses import dataclass, field
 
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.store import Store
-from slinky_operator.nodeset.controller import INDEXES_OF_NODESETS, INDEXES_OF_PODS, NodeSetController
+from slinky_operator.nodeset.controller import (
+    INDEXES_OF_NODESETS,
+    INDEXES_OF_PODS,
+    INDEXES_OF_REVISIONS,
+    NodeSetController,
+)
 from slinky_operator.nodeset.pod import Defaults
 from tests.unit.nodeset.model.doors import KubeDoor, SlurmDoor
-from tests.unit.nodeset.model.world import CLUSTER, NAMESPACE, NODESET, OURS, REGISTERED, TAG, Object, World
+from tests.unit.nodeset.model.world import BAD, CLUSTER, NAMESPACE, NODESET, OURS, REGISTERED, TAG, Object, World
 
 Step = tuple[str, int]
 
@@ -37,7 +42,8 @@ STEPS: tuple[str, ...] = (
     "job_suspends",
     *("kubelet_ends",) * 3,
     *("scale",) * 3,
-    "edit",
+    *("edit",) * 2,
+    "hold_back",
     "policy",
     "policy",
     "delete",
@@ -94,6 +100,7 @@ class Run:
         """A controller that remembers nothing; its caches have just listed."""
         self.nodesets = Store(INDEXES_OF_NODESETS)
         self.pods = Store(INDEXES_OF_PODS)
+        self.revisions = Store(INDEXES_OF_REVISIONS)
         self.clusters = Store()
         self.clusters.put(
             {
@@ -108,6 +115,8 @@ class Run:
             self.nodesets.put(copy.deepcopy(self.world.nodeset))
         for pod in self.world.pods.values():
             self.pods.put(copy.deepcopy(pod))
+        for revision in self.world.revisions.values():
+            self.revisions.put(copy.deepcopy(revision))
         self.cursor = len(self.world.log)
         self.world.do_poll(0)
         self.controller = NodeSetController(
@@ -116,6 +125,7 @@ class Run:
             clusters=self.clusters,
             pods=self.pods,
             watch_hosts=True,
+            revisions=self.revisions,
             slurm=self,
             recorder=Silent(),
             defaults=Defaults("slurmd"),
@@ -136,14 +146,15 @@ class Run:
             if resource == "nodes":
                 list(self.controller.keys_of_host(None, obj))
                 continue
-            store = self.pods if resource == "pods" else self.nodesets
+            stores = {"pods": self.pods, "revisions": self.revisions, "nodesets": self.nodesets}
+            store = stores[resource]
             change = store.remove(obj) if kind == "DELETED" else store.put(obj)
             if change is None:
                 continue
             if resource == "pods":
                 self.controller.expectations.observe(*change)
                 list(self.controller.keys_of_pod(*change))
-            else:
+            elif resource == "nodesets":
                 list(self.controller.keys_of_nodeset(*change))
 
     def meanwhile(self) -> None:
@@ -180,6 +191,8 @@ class Run:
         seen = self.nodesets.get(NAMESPACE, NODESET)
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
         self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
+        update = (seen["spec"].get("updateStrategy") or {}) if seen is not None else {}
+        self.world.seen_update = update.get("rollingUpdate") or {}
         try:
             await self.controller.reconcile((NAMESPACE, NODESET))
         except* kube_errors.KubeError:
@@ -198,6 +211,10 @@ class Run:
         """No more faults: everything comes to its end, and the NodeSet to what it is to be."""
         world = self.world
         world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
+        if world.nodeset is not None:
+            world.do_hold_back(0)
+            if world.nodeset["spec"]["image"] == BAD:
+                world.do_edit(0)
         for name in [name for name, pod in world.pods.items() if not world.is_ours(pod)]:
             world.remove_pod(name)
         for pod in world.pods.values():
@@ -262,7 +279,7 @@ class Run:
             return False
         if world.nodeset.get("status", {}).get("replicas") != wanted:
             return False
-        if world.nodeset["status"].get("updatedReplicas") != wanted:
+        if world.nodeset["status"].get("updatedReplicas") != wanted or len(world.revisions) != 1:
             return False
         before = world.counter
         await self.one_pass()

@@ -30,6 +30,8 @@ NEIGHBOUR = f"{NAMESPACE}/a-b"
 REGISTERED = "nodeset.slinky.slurm.net/Registered"
 UID_LABEL = "nodeset.slinky.slurm.net/uid"
 OURS = "slurm-operator: "
+BAD = "bad"
+"""An image that no kubelet can start."""
 
 Object = dict[str, Any]
 
@@ -85,6 +87,7 @@ class World:
     known: set[str] = field(default_factory=set)
     """Uids of running slurmds that have registered and have a record."""
     maps: dict[str, Object] = field(default_factory=dict)
+    revisions: dict[str, Object] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
     jobs: list[WorldJob] = field(default_factory=list)
     log: list[tuple[str, str, Object]] = field(default_factory=list)
@@ -107,6 +110,8 @@ class World:
     """`spec.drain` that the controller sees."""
     seen_replicas: int = 0
     """The number of replicas in the spec that the controller sees."""
+    seen_update: Object = field(default_factory=dict)
+    """How it is to update, in that spec."""
     foreign: dict[str, str] = field(default_factory=dict)
     """Reasons of drains that are not ours, by node, as long as they stand."""
     given_up: bool = False
@@ -137,6 +142,9 @@ class World:
 
     def uid_of(self, name: str) -> str:
         return str(self.pods[name]["metadata"]["uid"])
+
+    def image_of(self, name: str) -> str:
+        return str(self.pods[name]["spec"]["containers"][0]["image"])
 
     def is_ours(self, pod: Object) -> bool:
         return (pod["metadata"].get("labels") or {}).get(UID_LABEL) == "set-uid"
@@ -197,7 +205,13 @@ class World:
             and "deletionTimestamp" not in p["metadata"]
         ]
         name = self.pick(found, index)
-        if name is not None:
+        if name is None:
+            return
+        if self.image_of(name) == BAD:
+            waiting = {"waiting": {"reason": "ImagePullBackOff"}}
+            self.pods[name]["status"]["containerStatuses"] = self.statuses(waiting)
+            self.tell("pods", "MODIFIED", self.pods[name])
+        else:
             self.running[self.uid_of(name)] = self.now
 
     def do_come_up(self, index: int) -> None:
@@ -431,7 +445,16 @@ class World:
 
     def do_edit(self, index: int) -> None:
         if self.nodeset is not None:
-            self.nodeset["spec"]["image"] = f"v{index % 2}"
+            self.nodeset["spec"]["image"] = ("v0", "v1", BAD)[index % 3]
+            self.edited()
+
+    def do_hold_back(self, index: int) -> None:
+        """The user keeps an update from some pods, or from all, or from none any more."""
+        if self.nodeset is not None:
+            self.nodeset["spec"]["updateStrategy"] = {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"partition": index % 3, "paused": index == 4},
+            }
             self.edited()
 
     def do_policy(self, index: int) -> None:
@@ -530,10 +553,16 @@ class World:
             record.drain, record.reason, record.changed = True, reason, self.now
         begun = [r.name for r in self.records.values() if r.drain and r.reason.startswith(OURS + "update")]
         live = [n for n, p in self.pods.items() if self.is_ours(p) and "deletionTimestamp" not in p["metadata"]]
+        broken = [name for name in live if self.image_of(name) == BAD]
+        if reason.startswith(OURS + "update"):
+            for name in names:
+                held_back = self.seen_update.get("paused") or int(name[-1]) < self.seen_update.get("partition", 0)
+                if held_back and name in live:
+                    self.violations.append(f"{name} was drained for an update that is held back from it")
         # What is too many anyway may go whatever it was drained for.
         excess = max(0, len(live) - self.seen_replicas)
-        if len([name for name in begun if name in live]) > self.update_budget + excess:
-            self.violations.append(f"more is updated at once than the budget allows: {begun}")
+        if len({name for name in begun if name in live} | set(broken)) > self.update_budget + excess and begun:
+            self.violations.append(f"more is updated at once than the budget allows: {begun}, with {broken} broken")
         self.lost()
 
     def order_undrain(self, names: list[str]) -> None:
@@ -624,6 +653,17 @@ class World:
 
     # What the controller orders of Kubernetes
 
+    def order_record(self, revision: Object) -> None:
+        revision["metadata"] |= {"uid": f"revision-{self.next()}"}
+        self.revisions[revision["metadata"]["name"]] = revision
+        self.tell("revisions", "ADDED", revision)
+
+    def order_drop(self, name: str) -> None:
+        revision = self.revisions.pop(name)
+        self.tell("revisions", "DELETED", revision)
+        if any(revision_of(pod) == revision_of(revision) for pod in self.pods.values() if self.is_ours(pod)):
+            self.violations.append(f"revision {name} was dropped although a pod carries it")
+
     def order_delete_pod(self, name: str) -> None:
         pod = self.pods[name]
         uid = pod["metadata"]["uid"]
@@ -643,6 +683,8 @@ class World:
             self.violations.append(f"pod {name} was created before the finalizer was there")
         if not self.maps:
             self.violations.append(f"pod {name} was created before its guard")
+        if not any(revision_of(one) == revision_of(pod) for one in self.revisions.values()):
+            self.violations.append(f"pod {name} was created before its revision was recorded")
         record = self.records.get(name)
         if record is not None and self.jobs_on(name):
             self.violations.append(f"pod {name} was created while Slurm saw jobs of its predecessor")
@@ -651,6 +693,10 @@ class World:
         live = [p for p in self.pods.values() if self.is_ours(p) and "deletionTimestamp" not in p["metadata"]]
         if len(live) > 4:
             self.violations.append(f"{len(live)} pods, and never more than 3 wanted")
+
+
+def revision_of(obj: Object) -> str:
+    return str((obj["metadata"].get("labels") or {}).get("controller-revision-hash"))
 
 
 def stamp(when: datetime) -> str:

@@ -7,14 +7,13 @@ answer: the action does not happen, and the failure is handed back.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.conditions import PodCondition, Reason
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors as kube_errors
@@ -30,6 +29,7 @@ from slinky_operator.nodeset import (
     guard,
     places,
     podstate,
+    protection,
     records,
 )
 from slinky_operator.nodeset import pod as pods
@@ -47,12 +47,17 @@ from slinky_operator.nodeset.actions import (
     LetGo,
     MarkDown,
     MarkRegistered,
+    Protect,
     RecordRevision,
     RenumberRevision,
+    Show,
     Undrain,
+    Unprotect,
 )
+from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.bookkeeping import NameTaken
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.marks import Marks
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm
 from slinky_operator.nodeset.revision import restored
@@ -70,8 +75,6 @@ SINGLY: Final = 8
 
 LONGEST_LIST: Final = 10
 """Names told in an Event."""
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -167,7 +170,13 @@ class Actor:
             case LetGo():
                 await self._let_go()
             case MarkRegistered():
-                await self._mark_registered(action.pods)
+                self._note_marks(await self._marks().registered(action.pods))
+            case Protect():
+                self._note_marks(await self._marks().protect(action.pods))
+            case Unprotect():
+                await self._unprotect(action.pods)
+            case Show():
+                self._note_marks(await self._marks().show(action.showings))
             case Undrain():
                 await self._undrain(action.nodes)
             case Drain():
@@ -265,7 +274,7 @@ class Actor:
         answer = await asking.everything(slurm, names)
         wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, self.owner)
         self.unseen = True
-        results = await _side_by_side(slurm.client.delete_node(name) for name in wanted)
+        results = await side_by_side(slurm.client.delete_node(name) for name in wanted)
         for name, result in zip(wanted, results, strict=True):
             if isinstance(result, slurm_errors.NotFound):
                 continue
@@ -288,6 +297,26 @@ class Actor:
             slurm.hurry()
 
     # Pods
+
+    def _marks(self) -> Marks:
+        return Marks(self.kube, self.nodeset, self.expectations, self.now)
+
+    def _note_marks(self, failures: Sequence[Exception]) -> None:
+        self.outcome.acted = True
+        self.outcome.errors += failures
+
+    async def _unprotect(self, wanted: Sequence[Pod]) -> None:
+        if self.nodeset.spec.workload_disruption_protection:
+            answer = await asking.everything(self._reach(), [pod.node_name for pod in wanted])
+            wanted = [
+                pod
+                for pod in wanted
+                if protection.may_be_lifted(
+                    pod, answer.nodes.get(pod.node_name), answer.jobs.get(pod.node_name, ()), self.owner
+                )
+            ]
+        if wanted:
+            self._note_marks(await self._marks().unprotect(wanted))
 
     async def _delete_checked(self, wanted: Sequence[Pod]) -> None:
         slurm = self._reach()
@@ -312,7 +341,7 @@ class Actor:
             return
         self.outcome.acted = True
         self.expectations.expect_deletions(self.nodeset.uid, [pod.uid for pod, _ in wanted])
-        results = await _side_by_side(self._delete_one(pod, version) for pod, version in wanted)
+        results = await side_by_side(self._delete_one(pod, version) for pod, version in wanted)
         done = []
         for (pod, _), result in zip(wanted, results, strict=True):
             if not isinstance(result, BaseException):
@@ -342,7 +371,7 @@ class Actor:
             names = [place.pod for place in batch]
             self.outcome.acted = True
             self.expectations.expect_creations(self.nodeset.uid, self.nodeset.namespace, names)
-            results = await _side_by_side(
+            results = await side_by_side(
                 self._create_one(made_from, place, action.revision, guard_uid) for place in batch
             )
             if not self._created(names, results, created):
@@ -401,29 +430,6 @@ class Actor:
                 return None
             return f"there is a pod {name} that is not ours"
 
-    async def _mark_registered(self, wanted: Sequence[Pod]) -> None:
-        self.outcome.acted = True
-        results = await _side_by_side(self._mark_one(pod) for pod in wanted)
-        for result in results:
-            if isinstance(result, kube_errors.NotFound | kube_errors.Conflict):
-                continue
-            if isinstance(result, Exception):
-                self.outcome.errors.append(result)
-            elif isinstance(result, BaseException):
-                raise result
-
-    async def _mark_one(self, pod: Pod) -> None:
-        condition = {
-            "type": PodCondition.REGISTERED.value,
-            "status": "True",
-            "reason": "NodeSeen",
-            "message": f"Slurm knows node {pod.node_name} as this pod's",
-            "lastTransitionTime": self.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }
-        metadata = {"name": pod.name, "namespace": self.nodeset.namespace, "uid": pod.uid}
-        answer = await self.kube.apply_status(PODS, {"metadata": metadata, "status": {"conditions": [condition]}})
-        self.expectations.expect_version(self.nodeset.uid, answer)
-
     async def _standing(self, names: Sequence[str]) -> frozenset[str]:
         """Of these nodes, those for which the API server itself has a pod that may be alive."""
         namespace = self.nodeset.namespace
@@ -431,7 +437,7 @@ class Actor:
             found = (await self.kube.list(PODS, namespace)).items
         else:
             pods_of = [places.pod_name(self.nodeset, name) for name in names]
-            results = await _side_by_side(self.kube.get(PODS, name, namespace) for name in pods_of)
+            results = await side_by_side(self.kube.get(PODS, name, namespace) for name in pods_of)
             found = []
             for result in results:
                 if not isinstance(result, BaseException):
@@ -494,11 +500,6 @@ def _asks_slurm(action: Action) -> bool:
             return not action.forced
         case _:
             return False
-
-
-async def _side_by_side(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]:
-    """Make calls at once (the clients bound how many are on the wire) and give each its result or error."""
-    return await asyncio.gather(*calls, return_exceptions=True)
 
 
 def _listed(names: Sequence[str]) -> str:

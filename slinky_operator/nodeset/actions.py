@@ -8,6 +8,7 @@ from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.history import Recorded
 from slinky_operator.nodeset.places import Place
+from slinky_operator.nodeset.shown import Showing
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,27 @@ class MarkRegistered:
     """Write down that Slurm knows the nodes of these pods."""
 
     pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Protect:
+    """Put these pods into the PodDisruptionBudget."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unprotect:
+    """Let these pods be evicted, unless the spec asks for protection and Slurm, asked once more, sees work on them."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Write on pods what Slurm shows of their nodes."""
+
+    showings: tuple[Showing, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +146,9 @@ Action = (
     AddFinalizer
     | EnsureGuard
     | MarkRegistered
+    | Protect
+    | Unprotect
+    | Show
     | Undrain
     | Drain
     | MarkDown

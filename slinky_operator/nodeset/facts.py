@@ -6,7 +6,7 @@ What Slurm knows is not here, and neither is what is to be done: see `podstate`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -46,6 +46,17 @@ class Slurmd(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What we have written on a pod about the drain of its node."""
+
+    status: str
+    reason: str
+    message: str
+    since: str = field(default="", compare=False)
+    """Since when the status is what it is, as written."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """One pod of a NodeSet."""
 
@@ -72,6 +83,11 @@ class Pod:
     cordoned: bool = False
     deletion_cost: int = 0
     created_at: datetime | None = None
+    protected: bool = False
+    """Whether it is in the PodDisruptionBudget."""
+    told: Told | None = None
+    deadline: str = ""
+    """When the last of its jobs ends, as written on it."""
 
     @property
     def bound(self) -> bool:
@@ -116,6 +132,9 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         cordoned=labels.is_true(metadata.get("annotations"), labels.ANNOTATION_POD_CORDON),
         deletion_cost=_integer(labels.read(metadata.get("annotations"), labels.ANNOTATION_POD_DELETION_COST)),
         created_at=_time(metadata.get("creationTimestamp")),
+        protected=own.get(labels.LABEL_POD_PROTECT) == "true",
+        told=_told(conditions.get(PodCondition.SLURM_DRAINED.value)),
+        deadline=(metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_DEADLINE) or "",
     )
 
 
@@ -157,6 +176,15 @@ def _slurmd(status: Mapping[str, Any], *, deleting: bool) -> tuple[Slurmd, datet
 def _containers(status: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     yield from status.get("containerStatuses") or ()
     yield from status.get("ephemeralContainerStatuses") or ()
+
+
+def _told(condition: Mapping[str, Any] | None) -> Told | None:
+    if condition is None:
+        return None
+    status, reason, message, since = (
+        str(condition.get(key) or "") for key in ("status", "reason", "message", "lastTransitionTime")
+    )
+    return Told(status, reason, message, since)
 
 
 def _time(text: object) -> datetime | None:

@@ -25,8 +25,10 @@ from slinky_operator.nodeset import (
     ordinals,
     places,
     podstate,
+    protection,
     records,
     rollout,
+    shown,
     victims,
 )
 from slinky_operator.nodeset.actions import (
@@ -43,9 +45,12 @@ from slinky_operator.nodeset.actions import (
     LetGo,
     MarkDown,
     MarkRegistered,
+    Protect,
     RecordRevision,
     RenumberRevision,
+    Show,
     Undrain,
+    Unprotect,
 )
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
@@ -132,6 +137,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
         if snapshot.slurm.readable:
             settling = records.settle(orphans, snapshot.slurm.jobs, _ended(snapshot))
             actions = [*_slurm_actions(snapshot, live, causes, now), *_endings(late, causes), *actions]
+        actions = [*_protections(snapshot, live, states, causes), *actions, *_showings(snapshot, live, states, actions)]
     if snapshot.slurm.readable:
         if settling.down:
             actions.append(MarkDown(settling.down))
@@ -317,7 +323,7 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
             registered.append(pod)
         if bond is Bond.FOREIGN:
             continue
-        if node is not None and not why and drain.is_ours(node):
+        if node is not None and not why and drain.is_ours(node) and protection.may_undrain(snapshot.nodeset, pod):
             undrain.append(pod.node_name)
         if node is not None and why and drain.needs_write(node, why):
             host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None
@@ -341,6 +347,32 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
     if delete:
         actions.append(DeletePods(tuple(delete)))
     return actions
+
+
+def _protections(
+    snapshot: Snapshot, live: Sequence[Pod], states: Mapping[str, State], causes: Mapping[str, frozenset[Cause]]
+) -> list[Action]:
+    """Pods that are to come into the PodDisruptionBudget, and those that may leave it."""
+    wanted = {
+        pod.name: protection.is_wanted(snapshot.nodeset, states[pod.name], causes.get(pod.name, frozenset()))
+        for pod in live
+    }
+    protect = tuple(pod for pod in live if wanted[pod.name] and not pod.protected)
+    lift = tuple(pod for pod in live if pod.protected and not wanted[pod.name])
+    return [*([Protect(protect)] if protect else []), *([Unprotect(lift)] if lift else [])]
+
+
+def _showings(
+    snapshot: Snapshot, live: Sequence[Pod], states: Mapping[str, State], actions: Sequence[Action]
+) -> list[Action]:
+    """What pods are to show of their nodes; those that go now need not."""
+    if not snapshot.slurm.readable:
+        return []
+    going = {pod.name for action in actions if isinstance(action, DeletePods) for pod in action.pods}
+    nodes = snapshot.slurm.nodes
+    changes = [shown.change(pod, nodes.get(pod.node_name), states[pod.name]) for pod in live if pod.name not in going]
+    found = tuple(one for one in changes if one is not None)
+    return [Show(found)] if found else []
 
 
 def _overdue(

@@ -246,7 +246,7 @@ def _labels(nodeset: NodeSet, cluster: Cluster, place: Place, revision: str) -> 
         labels.LABEL_POD_HOSTNAME: place.node,
         **({labels.LABEL_POD_INDEX: str(place.ordinal)} if place.ordinal is not None else {}),
         labels.LABEL_REVISION: revision,
-        labels.LABEL_POD_PROTECT: "true",
+        **({labels.LABEL_POD_PROTECT: "true"} if nodeset.spec.workload_disruption_protection else {}),
     }
 
 

@@ -47,7 +47,15 @@ class Kube(Protocol):
         uid: str | None = None,
     ) -> Object: ...
 
-    async def apply_status(self, resource: Resource, body: Object, *, force: bool = True) -> Object: ...
+    async def apply(
+        self,
+        resource: Resource,
+        body: Object,
+        *,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+        force: bool = True,
+    ) -> Object: ...
 
     async def patch_status(
         self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None

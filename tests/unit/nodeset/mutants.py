@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import asking, deadline, drain, history, identity, plan, podstate, records, rollout
+from slinky_operator.nodeset import (
+    asking,
+    deadline,
+    drain,
+    history,
+    identity,
+    plan,
+    podstate,
+    protection,
+    records,
+    rollout,
+)
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.ports import Slurm
@@ -203,6 +214,12 @@ def revision_not_recorded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(history, "upkeep", upkeep)
 
 
+def protection_lifted_unasked(patch: pytest.MonkeyPatch) -> None:
+    """A cordoned pod may be evicted, whatever still runs on it."""
+    patch.setattr(protection, "is_wanted", lambda nodeset, state, causes: not causes)
+    patch.setattr(protection, "may_be_lifted", lambda *given: True)
+
+
 def record_left_behind(patch: pytest.MonkeyPatch) -> None:
     """A name is used again whatever Slurm still sees under it."""
     patch.setattr(records, "why_blocked", lambda node, jobs, owner: None)
@@ -267,6 +284,10 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "partition ignored": (partition_ignored, (("hold_back", 2), ("edit", 0), ("see_all", 0), ("pass", 0))),
     "carried revisions dropped": (carried_revisions_dropped, (("edit", 0), ("edit", 1), ("see_all", 0), ("pass", 0))),
     "revision not recorded": (revision_not_recorded, (("edit", 0), ("see_all", 0), ("pass", 0))),
+    "protection lifted unasked": (
+        protection_lifted_unasked,
+        (("cordon", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("job_starts", 0), ("kubectl_drain", 0)),
+    ),
     "record left behind": (
         record_left_behind,
         (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),

@@ -134,6 +134,12 @@ class KubeDoor:
             obj["revision"] = patch["revision"]
             self.world.tell("revisions", "MODIFIED", obj)
             return copy.deepcopy(obj)
+        if uid is not None and obj["metadata"]["uid"] != uid:
+            raise errors.Conflict(target, "another uid", status=409)
+        if resource == PODS:
+            self.world.order_mark(name, patch["metadata"])
+            self._lose(target)
+            return copy.deepcopy(obj)
         assert resource == NODESETS
         obj["metadata"]["finalizers"] = patch["metadata"]["finalizers"]
         self.world.tell("nodesets", "MODIFIED", obj)
@@ -141,7 +147,16 @@ class KubeDoor:
         self._lose(target)
         return copy.deepcopy(obj)
 
-    async def apply_status(self, resource: Resource, body: Object, *, force: bool = True) -> Object:
+    async def apply(
+        self,
+        resource: Resource,
+        body: Object,
+        *,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+        force: bool = True,
+    ) -> Object:
+        assert subresource == "status"
         metadata = body["metadata"]
         target = Target("apply", str(resource), metadata["namespace"], metadata["name"])
         self._fail(target)

@@ -52,6 +52,8 @@ STEPS: tuple[str, ...] = (
     "usurp",
     *("cordon",) * 2,
     *("cordon_host",) * 2,
+    "kubectl_drain",
+    "kubectl_drain",
     "slurm_notices",
     "node_lost",
     "node_returns",
@@ -276,6 +278,11 @@ class Run:
             if condition["type"] == REGISTERED
         ]
         if len(conditions) != wanted:
+            return False
+        if any(
+            world.is_protected(name) is world.is_cordoned(pod["spec"].get("nodeName"))
+            for name, pod in world.pods.items()
+        ):
             return False
         if world.nodeset.get("status", {}).get("replicas") != wanted:
             return False

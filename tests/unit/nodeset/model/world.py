@@ -28,6 +28,7 @@ NEIGHBOUR = f"{NAMESPACE}/a-b"
 """Tag of somebody else's nodes; ours is how it begins."""
 
 REGISTERED = "nodeset.slinky.slurm.net/Registered"
+PROTECT_LABEL = "nodeset.slinky.slurm.net/pod-protect"
 UID_LABEL = "nodeset.slinky.slurm.net/uid"
 OURS = "slurm-operator: "
 BAD = "bad"
@@ -114,7 +115,8 @@ class World:
     """How it is to update, in that spec."""
     foreign: dict[str, str] = field(default_factory=dict)
     """Reasons of drains that are not ours, by node, as long as they stand."""
-    given_up: bool = False
+    exposed: set[str] = field(default_factory=set)
+    """Uids of pods that may be evicted although jobs may start there, since somebody else gave their nodes back."""
 
     def __post_init__(self) -> None:
         self.records["a-b-0"] = Record("a-b-0", NEIGHBOUR, "neighbour", "neighbour", self.now)
@@ -292,6 +294,27 @@ class World:
         if name is not None and self.is_ours(self.pods[name]):
             self.begin_deletion(name)
 
+    def do_kubectl_drain(self, index: int) -> None:
+        """Somebody drains a Kubernetes Node: pods outside the budget are evicted."""
+        name = self.pick([n for n, p in self.pods.items() if self.is_ours(p)], index)
+        if name is None or self.is_protected(name) or "deletionTimestamp" in self.pods[name]["metadata"]:
+            return
+        uid = self.uid_of(name)
+        self.violations += [
+            f"pod {name} was evicted under job {job.id} ({job.state})"
+            for job in self.jobs
+            if job.alive and job.slurmd == uid and uid not in self.exposed
+        ]
+        self.begin_deletion(name)
+
+    def is_protected(self, name: str) -> bool:
+        return (self.pods[name]["metadata"].get("labels") or {}).get(PROTECT_LABEL) == "true"
+
+    def expose(self, name: str) -> None:
+        """Slurm takes a node back without our doing."""
+        if name in self.pods and not self.is_protected(name):
+            self.exposed.add(self.uid_of(name))
+
     def do_usurp(self, index: int) -> None:
         """A pod is deleted by force, and somebody puts one of their own under its name."""
         if any(not self.is_ours(pod) for pod in self.pods.values()):
@@ -405,10 +428,13 @@ class World:
         if name is not None:
             self.records[name].drain = False
             self.foreign.pop(name, None)
+            self.expose(name)
 
     def do_slurm_forgets(self, index: int) -> None:
         """slurmctld comes back without its state; jobs run on that nobody knows of any more."""
         if index == 0:
+            for name in self.pods:
+                self.expose(name)
             self.records = {"a-b-0": self.records["a-b-0"]} if "a-b-0" in self.records else {}
             self.foreign.clear()
 
@@ -552,7 +578,11 @@ class World:
             self.protect(name, "drained")
             record.drain, record.reason, record.changed = True, reason, self.now
         begun = [r.name for r in self.records.values() if r.drain and r.reason.startswith(OURS + "update")]
-        live = [n for n, p in self.pods.items() if self.is_ours(p) and "deletionTimestamp" not in p["metadata"]]
+        live = [
+            name
+            for name, pod in self.pods.items()
+            if self.is_ours(pod) and "deletionTimestamp" not in pod["metadata"] and pod["status"]["phase"] != "Failed"
+        ]
         broken = [name for name in live if self.image_of(name) == BAD]
         if reason.startswith(OURS + "update"):
             for name in names:
@@ -624,8 +654,9 @@ class World:
         record = self.records.get(node)
         if record is None or record.changed is None or self.seen_drain.get("onTimeout") != on_timeout:
             return False
-        removal = record.drain and record.reason.startswith(OURS) and record.reason != f"{OURS}cordon ({TAG})"
-        return removal and (self.now - record.changed).total_seconds() >= 60
+        causes = record.reason.removeprefix(OURS).partition(" (")[0].split(", ")
+        going = record.reason.startswith(OURS) and not {"cordon", "node-cordon"}.issuperset(causes)
+        return record.drain and going and (self.now - record.changed).total_seconds() >= 60
 
     def order_delete_record(self, name: str) -> None:
         self.check_slurm()
@@ -673,6 +704,20 @@ class World:
             if job.alive and job.slurmd == uid and not self.may_end_jobs(name, "Force"):
                 self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
         self.begin_deletion(name)
+
+    def order_mark(self, name: str, metadata: Object) -> None:
+        """Change labels and annotations of a pod; None takes one away."""
+        pod = self.pods[name]
+        for kind, wanted in metadata.items():
+            if kind in {"labels", "annotations"}:
+                held = pod["metadata"].setdefault(kind, {})
+                for key, value in wanted.items():
+                    held.pop(key, None)
+                    if value is not None:
+                        held[key] = value
+        if self.is_protected(name):
+            self.exposed.discard(self.uid_of(name))
+        self.tell("pods", "MODIFIED", pod)
 
     def order_create_pod(self, pod: Object) -> None:
         name = pod["metadata"]["name"]

@@ -29,6 +29,7 @@ from slinky_operator.cluster.connection import Pace
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.sources import Sources
+from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient, Object
 from slinky_operator.kube.connection import Connection
@@ -176,7 +177,7 @@ async def run(settings: Settings) -> None:
         clients = ClientMap(fence)
         stack.push_async_callback(clients.close_all)
         controllers = await stack.enter_async_context(
-            _controllers(settings, client, caches, clients, recorder, metrics, leading)
+            _controllers(settings, client, caches, clients, Texts(client, supervisor), recorder, metrics, leading)
         )
         for controller in controllers:
             health.add_liveness(controller.name, controller.unhealthy)
@@ -231,6 +232,7 @@ async def _controllers(
     client: KubeClient,
     caches: Caches,
     clients: ClientMap,
+    texts: Texts,
     recorder: Recorder,
     metrics: Metrics,
     leading: asyncio.Event,
@@ -238,7 +240,7 @@ async def _controllers(
     """Build both controllers and connect everything that wakes them."""
     gates = [*(cache.synced for cache in caches.all), leading]
     async with httpx.AsyncClient(trust_env=False) as http:
-        tools = Tools(kube=client, sources=Sources(client), clients=clients, recorder=recorder, http=http)
+        tools = Tools(kube=client, sources=Sources(client), texts=texts, clients=clients, recorder=recorder, http=http)
         images = Images(
             settings.image_slurmctld, settings.image_slurmrestd, settings.image_agent, settings.image_pull_policy
         )
@@ -272,13 +274,13 @@ async def _controllers(
         )
         # Expectations first: who is woken by a pod must find what it was waiting for.
         caches.pods.add_handler(reconciler.expectations.observe)
-        _wake_clusters(of_clusters.queue, caches, clients)
+        _wake_clusters(of_clusters.queue, caches, clients, texts)
         _wake_nodesets(of_nodesets.queue, caches, clients, reconciler)
         yield [of_clusters, of_nodesets]
 
 
-def _wake_clusters(queue: WorkQueue[Key], caches: Caches, clients: ClientMap) -> None:
-    wiring = cluster_wiring.wire(queue, clients)
+def _wake_clusters(queue: WorkQueue[Key], caches: Caches, clients: ClientMap, texts: Texts) -> None:
+    wiring = cluster_wiring.wire(queue, clients, texts)
     caches.clusters.add_handler(wiring.clusters)
     caches.nodesets.add_handler(wiring.node_sets)
     caches.pods.add_handler(wiring.pods)

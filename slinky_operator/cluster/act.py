@@ -33,6 +33,7 @@ from slinky_operator.cluster.actions import (
 from slinky_operator.cluster.memory import Denied, Jobs, Loaded, Memory, Mounted
 from slinky_operator.cluster.sources import Sources
 from slinky_operator.cluster.status import count_jobs
+from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient, Object
 from slinky_operator.kube.events import Recorder
@@ -57,6 +58,7 @@ class Tools:
 
     kube: KubeClient
     sources: Sources
+    texts: Texts
     clients: ClientMap
     recorder: Recorder
     http: httpx.AsyncClient

@@ -30,6 +30,7 @@ from slinky_operator.kube.store import Key
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
+from slinky_operator.slurm.conf import names_of_sources
 
 logger = logging.getLogger(__name__)
 
@@ -114,10 +115,10 @@ class ClusterReconciler:
             wanted_sources(cluster),
             older_than=secrets.OLD_IN_TROUBLE if trouble else secrets.OLD,
         )
+        texts = await tools.texts.read((cluster.namespace, cluster.name), names_of_sources(cluster.spec))
         now = tools.clock()
-        snapshot = observe(
-            cluster, raw, self._caches, memory, sources, client, self._server_of(cluster, self._caches), now
-        )
+        server = self._server_of(cluster, self._caches)
+        snapshot = observe(cluster, raw, self._caches, memory, sources, client, server, now, texts)
         made = plan(snapshot, self._environment, now, self._wall())
         again = await act(made.actions, cluster, memory, tools)
         if not again and made.status is not None and not made.counts_only:
@@ -158,6 +159,7 @@ class ClusterReconciler:
         uid = None if raw is None else raw["metadata"]["uid"]
         if known is not None and known.uid != uid:
             await self._tools.clients.close(known.uid)
+            await self._tools.texts.forget(key)
             del self._memories[key]
             known = None
         if uid is None:

@@ -130,6 +130,7 @@ def observe(
     client: ClusterClient | None,
     server: str,
     now: float,
+    texts: Mapping[str, TextSource],
 ) -> Snapshot:
     """Take the snapshot of one Cluster, at `now` (monotonic seconds)."""
     node_sets: list[tuple[NodeSet, Object]] = []
@@ -176,6 +177,7 @@ def observe(
         slurm=None if client is None else _view(client),
         memory=memory.frozen(),
         server=server,
+        texts=texts,
         invalid_node_sets=tuple(invalid),
     )
 

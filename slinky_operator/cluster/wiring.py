@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from slinky_api import labels
+from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube.client import Object
 from slinky_operator.kube.informer import Handler
 from slinky_operator.kube.resources import CLUSTERS
@@ -31,8 +32,10 @@ class Wiring:
     """For StatefulSets, Deployments, Services, ConfigMaps and PodDisruptionBudgets of ours."""
 
 
-def wire(queue: WorkQueue[Key], clients: ClientMap) -> Wiring:  # noqa: C901 - one small handler after the other
-    """Make the handlers that put Clusters on the queue, and listen to the client map.
+def wire(  # noqa: C901 - one small handler after the other
+    queue: WorkQueue[Key], clients: ClientMap, texts: Texts
+) -> Wiring:
+    """Make the handlers that put Clusters on the queue, and listen to the client map and to the users' ConfigMaps.
 
     Which stores there must be, and with which indexes, is said by `observe.Caches`.
     """
@@ -71,6 +74,7 @@ def wire(queue: WorkQueue[Key], clients: ClientMap) -> Wiring:  # noqa: C901 - o
         if new is None or labels.LABEL_CLUSTER_UID not in _labels(new):
             child(old, new)
 
+    texts.subscribe(queue.add)
     clients.subscribe_contact(contact)
     clients.subscribe(node)
     return Wiring(cluster, node_set, pod, child)

@@ -103,6 +103,9 @@ class Kubelet:
         found = await self.kube.get(CONFIGMAPS, f"{cluster}-config", self.namespace)
         for name, text in found["data"].items():
             (self.folder / name).write_text(text)
+        for path in self.folder.iterdir():
+            if path.name not in found["data"]:
+                path.unlink()
         wanted: dict[str, str] = {}
         for line in found["data"]["slurm.conf"].split("\n"):
             words = parse_words(line)

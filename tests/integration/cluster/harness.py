@@ -19,6 +19,7 @@ from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.observe import INDEXERS, NODESET_INDEXERS, Caches
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.sources import Sources
+from slinky_operator.cluster.texts import Texts
 from slinky_operator.cluster.wiring import describe, wire
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient, Object
@@ -28,6 +29,7 @@ from slinky_operator.kube.fence import Fence, OpenFence
 from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.store import Key
 from slinky_operator.runtime.controller import Controller
+from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.clients import ClientMap
 
 IMAGES = Images(
@@ -45,6 +47,7 @@ class Running:
     kube: KubeClient
     caches: Caches
     clients: ClientMap
+    texts: Texts
     controller: Controller[Key]
     requests: list[tuple[str, str, str]]
     """Verb, resource and outcome of every request."""
@@ -72,6 +75,7 @@ async def running(
         await Connection.connect(kubeconfig) as connection,
         httpx.AsyncClient(trust_env=False) as http,
         asyncio.TaskGroup() as group,
+        Supervisor() as supervisor,
     ):
         kube = KubeClient(
             connection,
@@ -100,7 +104,8 @@ async def running(
         caches = Caches(clusters.store, node_sets.store, pods.store, *(one.store for one in children))
         clients = ClientMap(fence)
         recorder = Recorder(kube, component="slurm-operator", instance="test")
-        tools = Tools(kube, Sources(kube), clients, recorder, http, agent_url=agent)
+        texts = Texts(kube, supervisor)
+        tools = Tools(kube, Sources(kube), texts, clients, recorder, http, agent_url=agent)
         reconciler = ClusterReconciler(
             caches, tools, Environment(images, Pace(timeout=5.0, poll_interval=0.2)), server_of=server
         )
@@ -108,7 +113,7 @@ async def running(
         controller = Controller(
             "cluster", reconciler.reconcile, gates=[one.synced for one in everything], describe=describe
         )
-        handlers = wire(controller.queue, clients)
+        handlers = wire(controller.queue, clients, texts)
         clusters.add_handler(handlers.clusters)
         node_sets.add_handler(handlers.node_sets)
         pods.add_handler(handlers.pods)
@@ -117,7 +122,7 @@ async def running(
         tasks = [group.create_task(one.run()) for one in everything]
         tasks += [group.create_task(recorder.run()), group.create_task(controller.run())]
         try:
-            yield Running(kube, caches, clients, controller, requests)
+            yield Running(kube, caches, clients, texts, controller, requests)
         finally:
             await controller.stop(5.0)
             await recorder.flush()

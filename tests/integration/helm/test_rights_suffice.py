@@ -22,7 +22,13 @@ from hack.localkube.kubectl import wait_for
 from hack.packaging.render import ROOT, render
 from tests.support.control_plane import ControlPlane
 
-CLUSTER = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "Cluster", "metadata": {"name": "slurm"}, "spec": {}}
+FILES = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "files"}, "data": {"gres.conf": ""}}
+CLUSTER = {
+    "apiVersion": "slinky.slurm.net/v1alpha1",
+    "kind": "Cluster",
+    "metadata": {"name": "slurm"},
+    "spec": {"configFileRefs": [{"name": "files"}]},
+}
 NODESET = {
     "apiVersion": "slinky.slurm.net/v1alpha1",
     "kind": "NodeSet",
@@ -94,7 +100,7 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
 
     with operator(arguments, kubeconfig, name, log) as url:
         wait_for("the operator ready", lambda: fetch(f"{url}/readyz").rstrip().endswith("\nok"), timeout=60)
-        kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump_all([CLUSTER, NODESET]))
+        kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump_all([FILES, CLUSTER, NODESET]))
 
         def children() -> set[str]:
             found = kubectl("get", "statefulsets,deployments,services,configmaps,secrets", "-n", served, "-o", "name")

@@ -1,0 +1,140 @@
+"""ConfigMaps of the user's that Clusters name: read by name, and watched one by one while a Cluster names them.
+
+They carry no label of ours, and a cache of all ConfigMaps would hold everybody's. So each gets a watch of its own over
+just that name, as the kubelet does for the pods it runs: what is held is what is needed, a change is known at once, and
+who names no ConfigMap pays nothing. One that does not exist is watched too, since it may come.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.resources import CONFIGMAPS
+from slinky_operator.kube.store import Key
+from slinky_operator.runtime.tasks import Supervisor
+from slinky_operator.slurm.conf import TextSource
+
+Listener = Callable[[Key], None]
+"""Told the key of a Cluster of whose ConfigMaps one has changed. Must not block."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    informer: Informer
+    task: str
+    users: set[Key] = field(default_factory=set)
+    """Clusters that name it."""
+
+
+class Texts:
+    """ConfigMaps by namespace and name.
+
+    Parameters
+    ----------
+    client
+        Reads only.
+    supervisor
+        Runs the watches; a crash of one of them is noticed there.
+    """
+
+    def __init__(self, client: KubeClient, supervisor: Supervisor) -> None:
+        self._client = client
+        self._supervisor = supervisor
+        self._watched: dict[Key, _Watched] = {}
+        self._listeners: list[Listener] = []
+        self._numbers = itertools.count()
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call `listener` with the key of each Cluster concerned, after each change from now on."""
+        self._listeners.append(listener)
+
+    @property
+    def watched(self) -> frozenset[Key]:
+        """Namespace and name of every ConfigMap that is watched."""
+        return frozenset(self._watched)
+
+    async def read(self, cluster: Key, names: Iterable[str]) -> dict[str, TextSource]:
+        """Give the ConfigMaps that a Cluster names; from now on these are watched for it, and no others.
+
+        Parameters
+        ----------
+        cluster
+            Namespace and name of the Cluster; its ConfigMaps are in the same namespace.
+        names
+            What it names now.
+
+        Raises
+        ------
+        KubeError
+            If one that is not yet in a cache cannot be read. One that does not exist is no error.
+        """
+        wanted = dict.fromkeys(names)
+        for name in wanted:
+            self._watch((cluster[0], name)).users.add(cluster)
+        await self._release(cluster, [key for key in self._watched if key[1] not in wanted or key[0] != cluster[0]])
+        return {name: await self._one((cluster[0], name)) for name in wanted}
+
+    async def forget(self, cluster: Key) -> None:
+        """Watch nothing for this Cluster any more."""
+        await self._release(cluster, list(self._watched))
+
+    def _watch(self, key: Key) -> _Watched:
+        known = self._watched.get(key)
+        if known is not None:
+            return known
+        namespace, name = key
+        informer = Informer(self._client, CONFIGMAPS, namespaces=[namespace], field_selector=f"metadata.name={name}")
+        # Numbered: the watch before it may be ending still.
+        made = _Watched(informer, f"ConfigMap {namespace}/{name} #{next(self._numbers)}")
+        self._watched[key] = made
+
+        def tell(_: Object | None, __: Object | None) -> None:
+            for user in sorted(made.users):
+                for listener in self._listeners:
+                    listener(user)
+
+        informer.add_handler(tell)
+        self._supervisor.start(made.task, informer.run())
+        return made
+
+    async def _release(self, cluster: Key, keys: Iterable[Key]) -> None:
+        ending = []
+        for key in keys:
+            watched = self._watched[key]
+            watched.users.discard(cluster)
+            if not watched.users:
+                del self._watched[key]
+                ending.append(watched.task)
+        for task in ending:
+            await self._supervisor.stop(task)
+
+    async def _one(self, key: Key) -> TextSource:
+        namespace, name = key
+        watched = self._watched.get(key)
+        if watched is not None and watched.informer.synced.is_set():
+            found = watched.informer.store.get(namespace, name)
+        else:
+            try:
+                found = await self._client.get(CONFIGMAPS, name, namespace)
+            except errors.NotFound:
+                found = None
+        return TextSource(name, exists=False) if found is None else text_source(found)
+
+
+def text_source(obj: Object) -> TextSource:
+    """Texts of a ConfigMap; what stands under `binaryData` counts if it is text all the same."""
+    texts = dict(obj.get("data") or {})
+    not_text = []
+    for key, value in (obj.get("binaryData") or {}).items():
+        try:
+            texts[key] = base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            not_text.append(key)
+    return TextSource(obj["metadata"]["name"], exists=True, texts=texts, not_text=tuple(sorted(not_text)))

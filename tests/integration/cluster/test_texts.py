@@ -64,14 +64,19 @@ async def test_a_config_map_is_followed_through_its_life(bench: Bench) -> None:
         assert operator.texts.watched == {(bench.namespace, "mine")}
 
 
-async def test_nothing_is_watched_for_a_cluster_that_is_gone(bench: Bench) -> None:
+async def test_a_config_map_is_watched_for_as_long_as_somebody_names_it(bench: Bench) -> None:
     await give(bench, "shared", {"gres.conf": ""})
-    spec = {"configFileRefs": [{"name": "shared"}]}
     async with bench.operator() as operator:
-        for name in ("one", "two"):
-            await bench.create(spec, name)
-        await wait_until(lambda: operator.texts.watched)
-        for name, left in (("one", True), ("two", False)):
+
+        async def delete(name: str) -> None:
             await bench.kube.delete(CLUSTERS, name, bench.namespace, uid=None)
             await bench.gone(CLUSTERS, name)
-            await wait_until(lambda left=left: bool(operator.texts.watched) is left)
+
+        for name in ("one", "two"):
+            await bench.create({"configFileRefs": [{"name": "shared"}]}, name)
+            await bench.until(lambda status: status.get("config"), name)
+        await delete("one")
+        await bench.kube.delete(CONFIGMAPS, "shared", bench.namespace, uid=None)
+        await bench.until(refused("there is no ConfigMap shared"), "two")
+        await delete("two")
+        await wait_until(lambda: not operator.texts.watched)

@@ -45,6 +45,8 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState, Trouble
+from slinky_operator.slurm.conf import restart_keys
+from slinky_operator.slurm.conf.render import SLURM_CONF
 
 KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
 """Bytes of generated keys."""
@@ -134,7 +136,8 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     wanted = connection.connect(snapshot, environment.pace)
     config = rollout.plan_rollout(snapshot, now)
     actions += [one for one in config.actions if not _denied(snapshot, one, now)]
-    daemons = _daemons(snapshot, environment.images)
+    stored = (snapshot.children.get(("ConfigMap", naming.config(cluster.name))) or {}).get("data")
+    daemons = _daemons(snapshot, environment.images, (stored or config.rendered.files).get(SLURM_CONF, ""))
     missing = wanted if isinstance(wanted, Missing) else None
     has_config = ("ConfigMap", naming.config(cluster.name)) in snapshot.children
     if not config.rendered.problems or has_config:
@@ -206,13 +209,13 @@ def _for_node_sets(snapshot: Snapshot) -> list[Child]:
     ]
 
 
-def _daemons(snapshot: Snapshot, images: Images) -> list[Child]:
+def _daemons(snapshot: Snapshot, images: Images, slurm_conf: str) -> list[Child]:
     cluster = snapshot.cluster
     return [
         *_for_node_sets(snapshot),
         Child(SERVICES, slurmctld.service(cluster)),
         Child(SERVICES, slurmrestd.service(cluster)),
-        Child(STATEFULSETS, slurmctld.stateful_set(cluster, images)),
+        Child(STATEFULSETS, slurmctld.stateful_set(cluster, images, restart_keys(slurm_conf))),
         Child(DEPLOYMENTS, slurmrestd.deployment(cluster, images)),
     ]
 

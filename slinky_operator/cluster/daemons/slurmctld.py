@@ -8,6 +8,7 @@ Its readiness is what `scontrol ping` says: both Slurm 24.11 and 26.05 understan
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from slinky_api import labels
@@ -16,7 +17,6 @@ from slinky_operator.cluster.daemons import Images, image_of, locked_down, metad
 from slinky_operator.cluster.daemons.shared import CONFIG_MODE
 from slinky_operator.kube.client import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.inputs import MAX_NODE_COUNT
 from slinky_operator.slurm.templates import merge
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
@@ -66,8 +66,14 @@ def service(cluster: Cluster) -> Object:
     }
 
 
-def stateful_set(cluster: Cluster, images: Images) -> Object:
-    """The StatefulSet."""
+def stateful_set(cluster: Cluster, images: Images, restart: Mapping[str, str]) -> Object:
+    """The StatefulSet.
+
+    Parameters
+    ----------
+    restart
+        Values of keys that slurmctld reads only when it starts, as in the configuration that is to run.
+    """
     persistence = cluster.spec.controller.persistence
     spec: dict[str, Any] = {
         "replicas": 1,
@@ -75,7 +81,7 @@ def stateful_set(cluster: Cluster, images: Images) -> Object:
         # With one pod there is no order to keep, and a pod that never becomes ready must not hold up its mending.
         "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER)},
-        "template": _template(cluster, images),
+        "template": _template(cluster, images, restart),
     }
     if persistence.enabled and persistence.existing_claim is None:
         claim: dict[str, Any] = {
@@ -98,14 +104,13 @@ def stateful_set(cluster: Cluster, images: Images) -> Object:
     }
 
 
-def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
+def _template(cluster: Cluster, images: Images, restart: Mapping[str, str]) -> dict[str, Any]:
     spec = cluster.spec
-    restart = {"MaxNodeCount": spec.max_node_count or MAX_NODE_COUNT}
     generated: dict[str, Any] = {
         "metadata": {
             "labels": naming.pod_labels(cluster, naming.COMPONENT_CONTROLLER),
             "annotations": {
-                ANNOTATION_RESTART: " ".join(f"{key}={value}" for key, value in restart.items()),
+                ANNOTATION_RESTART: " ".join(f"{key}={value}" for key, value in sorted(restart.items())),
                 "kubectl.kubernetes.io/default-container": naming.CONTROLLER_CONTAINER,
             },
         },

@@ -10,6 +10,7 @@ module         concern
 `files`        the user's files beside slurm.conf
 `gather`       files and scripts out of the spec and of the ConfigMaps it names
 `inputs`       what a configuration is made of, taken from a Cluster and its NodeSets
+`keys`         which keys need a restart
 `merge`        the operator's keys and the user's `extraConf`, each key once
 `parsed`       a rendered file read again, for whoever must know what runs
 `render`       templates to files, and the hash over them
@@ -21,6 +22,7 @@ from slinky_operator.slurm.conf.admit import Refused
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
 from slinky_operator.slurm.conf.gather import Gathered, TextSource, gather, names_of_sources
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, PartitionConf, StaticNodeConf
+from slinky_operator.slurm.conf.keys import restart_keys
 from slinky_operator.slurm.conf.parsed import Line, Parsed, parse
 from slinky_operator.slurm.conf.render import Rendered, render
 
@@ -43,4 +45,5 @@ __all__ = [
     "parse_lines",
     "parse_words",
     "render",
+    "restart_keys",
 ]

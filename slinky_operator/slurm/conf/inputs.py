@@ -13,7 +13,8 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.gather import Gathered, TextSource, gather
 
 MAX_NODE_COUNT: Final = 10_000
-"""`MaxNodeCount` where the user does not say; a change restarts slurmctld, so there is room."""
+"""`MaxNodeCount` where the user does not say. There is room: nodes beyond it cannot register, and when it is lowered
+below the number of nodes, Slurm forgets some of them and ends their jobs."""
 
 _ORDINAL: Final = re.compile(r"(?P<set>.+)-[0-9]+")
 

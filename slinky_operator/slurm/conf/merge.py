@@ -1,9 +1,10 @@
 """The operator's keys and the user's `extraConf`: each key once, the user's value where both have one.
 
-Three kinds of keys are not simply replaced:
+Four kinds of keys are not simply replaced:
 
 - those by which the daemons find and trust each other are the operator's, and refused;
 - those that begin a line of their own (`NodeName`, `PartitionName`, …) have fields in the API, and are refused;
+- those that cannot be changed under running jobs are refused;
 - those that are lists to which the operator must add something hold both sides' items.
 """
 
@@ -38,6 +39,11 @@ LINE_KEYS: Final = {
 LIST_KEYS: Final = frozenset(key.lower() for key in ("SlurmctldParameters", "GresTypes"))
 """Lists separated by commas to which both sides add."""
 
+FIXED_KEYS: Final = {
+    "hashplugin": "steps of running jobs keep the old one, and their jobs would never end for Slurm",
+}
+"""Keys that no running cluster can change, and why; measured with Slurm 24.11 and 26.05."""
+
 TOPOLOGIES: Final = frozenset({"topology.conf", "topology.yaml"})
 """Files either of which says how nodes are connected."""
 
@@ -57,19 +63,28 @@ def check_extra(words: Sequence[Directive], files: Collection[str]) -> str | Non
     """
     seen: set[str] = set()
     for word in words:
-        if word.folded in LINE_KEYS:
-            return f"{word.key} cannot be given here: {LINE_KEYS[word.folded]}"
-        if word.folded in OWN_KEYS:
-            return f"{word.key} is written by the operator"
-        if word.operator:
-            return f"{word.key}{word.operator}= is not understood here; use ="
+        reason = _refused(word, files)
+        if reason is not None:
+            return reason
         if word.folded in seen and word.folded not in REPEATABLE:
             return f"{word.key} is given twice"
-        if word.folded == "topologyplugin" and _needs_topology(word.value) and TOPOLOGIES.isdisjoint(files):
-            # slurmctld would look for it for a minute before it gives up.
-            return f"{word.key}={word.value} needs a file topology.conf; add it to spec.configFiles"
         seen.add(word.folded)
     return check_named(words, files)
+
+
+def _refused(word: Directive, files: Collection[str]) -> str | None:
+    if word.folded in LINE_KEYS:
+        return f"{word.key} cannot be given here: {LINE_KEYS[word.folded]}"
+    if word.folded in OWN_KEYS:
+        return f"{word.key} is written by the operator"
+    if word.folded in FIXED_KEYS:
+        return f"{word.key} cannot be changed: {FIXED_KEYS[word.folded]}"
+    if word.operator:
+        return f"{word.key}{word.operator}= is not understood here; use ="
+    if word.folded == "topologyplugin" and _needs_topology(word.value) and TOPOLOGIES.isdisjoint(files):
+        # slurmctld would look for it for a minute before it gives up.
+        return f"{word.key}={word.value} needs a file topology.conf; add it to spec.configFiles"
+    return None
 
 
 def _needs_topology(plugin: str) -> bool:

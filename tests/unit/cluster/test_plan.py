@@ -413,3 +413,20 @@ def _invariants(world: World) -> None:
     assert sum(" Default=YES" in line for line in lines) <= 1
     partitions = [line.split()[0] for line in lines if line.startswith("PartitionName=")]
     assert len(partitions) == len(set(partitions))
+
+
+def test_slurmctld_is_started_anew_for_what_a_reconfigure_does_not_take_over() -> None:
+    world = World()
+    world.settle()
+
+    def template() -> dict[str, Any]:
+        found: dict[str, Any] = world.children["StatefulSet", "slurm-controller"]["spec"]["template"]
+        return found
+
+    before = template()
+    world.raw["spec"] = {"maxNodeCount": 20, "extraConf": "SchedulerType=sched/builtin"}
+    world.settle()
+    assert template() == before
+    world.raw["spec"] = {"extraConf": "CommunicationParameters=NoInAddrAny"}
+    world.settle()
+    assert template() != before

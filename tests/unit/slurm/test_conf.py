@@ -115,6 +115,7 @@ def test_extra_conf_wins_by_key_and_adds_to_lists() -> None:
         ("ClusterName=x", "operator"),
         ("SLURMCTLDHOST=x", "operator"),
         ("KillWait=1\nkillwait=2", "twice"),
+        ("HashPlugin=hash/sha3", "running jobs"),
         ("KillWait", "Key=Value"),
         ('Prolog="/a', "Key=Value"),
         ("KillWait=1\r\nX=2", "control"),

@@ -242,7 +242,11 @@ async def _controllers(
     async with httpx.AsyncClient(trust_env=False) as http:
         tools = Tools(kube=client, sources=Sources(client), texts=texts, clients=clients, recorder=recorder, http=http)
         images = Images(
-            settings.image_slurmctld, settings.image_slurmrestd, settings.image_agent, settings.image_pull_policy
+            settings.image_slurmctld,
+            settings.image_slurmrestd,
+            settings.image_agent,
+            settings.image_slurmd,
+            settings.image_pull_policy,
         )
         pace = Pace(settings.slurm_timeout, settings.node_poll_interval, settings.node_poll_interval_max)
         of_clusters: Controller[Key] = Controller(

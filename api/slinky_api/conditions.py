@@ -99,6 +99,8 @@ class Reason(StrEnum):
     CONFIG_ROLLED_BACK = "ConfigRolledBack"
     CONFIG_SOURCE_NOT_FOUND = "ConfigSourceNotFound"
     PARTITION_IN_USE = "PartitionInUse"
+    NODES_IN_USE = "NodesInUse"
+    GRES_IN_USE = "GresInUse"
 
     # the daemons
     DAEMONS_STARTING = "DaemonsStarting"

@@ -6,50 +6,47 @@ import base64
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import assert_never
 
 import httpx
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster import asking
 from slinky_operator.cluster.actions import (
     Action,
     AskAgent,
+    AskUse,
     Connect,
     CountJobs,
     Disconnect,
+    EndPreflight,
+    Hold,
     Hurry,
     MakeKey,
     Reload,
+    Remove,
     ReplacePod,
     SetFinalizer,
+    StartPreflight,
     TearDown,
     Tell,
     TouchPod,
     Write,
 )
-from slinky_operator.cluster.memory import Denied, Jobs, Loaded, Memory, Mounted
+from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.cluster.sources import Sources
-from slinky_operator.cluster.status import count_jobs
 from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient, Object
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS, SECRETS, Resource
-from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ClientMap
 from slurm_client import MintedToken, StaticToken
-from slurm_client import errors as slurm_errors
 
 logger = logging.getLogger(__name__)
-
-AGENT_TIMEOUT: Final = 2.0
-"""Seconds for one question to the agent."""
-
-RELOAD_TIMEOUT: Final = 20.0
-"""Seconds for a reconfigure, and for the look at its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +63,7 @@ class Tools:
 
     clock: Callable[[], float] = time.monotonic
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    agent_url: Callable[[Object], str] = lambda pod: agent_url(pod)  # noqa: PLW0108 - defined below
-
-
-def agent_url(pod: Object) -> str:
-    """Where the agent in a pod answers."""
-    address = str(pod["status"]["podIP"])
-    return f"http://{f'[{address}]' if ':' in address else address}:{naming.AGENT_PORT}/files"
+    agent_url: Callable[[Object], str] = asking.agent_url
 
 
 async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, tools: Tools) -> bool:
@@ -89,7 +80,7 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, too
     return again
 
 
-async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -> bool:  # noqa: C901, PLR0912
+async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -> bool:  # noqa: C901, PLR0911, PLR0912 - one for each
     match action:
         case SetFinalizer():
             await _set_finalizer(action, memory, tools)
@@ -116,17 +107,33 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
                 client.hurry()
         case TouchPod():
             await _touch(action, tools)
+            memory.touched = action.hash, tools.clock()
         case ReplacePod():
-            await _replace(action, tools)
+            pod = action.pod["metadata"]
+            await _remove(PODS, pod["name"], pod["namespace"], pod["uid"], tools)
             memory.replaced |= {(action.component, action.hash)}
+        case StartPreflight():
+            return await _start_preflight(action, cluster, memory, tools)
+        case EndPreflight():
+            memory.judge(action.name, action.verdict)
+            return True
+        case Remove():
+            await _remove(action.resource, action.name, cluster.namespace, action.uid, tools)
+        case Hold():
+            memory.held, memory.held_for = dict(action.held), action.held_for
+            return True
+        case AskUse():
+            memory.use = await asking.ask_use(tools.clients.get(cluster.uid), action.hash, tools.clock)
+            return True
         case AskAgent():
-            memory.mounted = await _ask_agent(action, tools)
+            url = tools.agent_url(action.pod)
+            memory.mounted = await asking.ask_agent(tools.http, url, action.pod["metadata"]["uid"], tools.clock)
             return memory.mounted.files is not None
         case Reload():
-            memory.loaded = await _reload(action, cluster, tools)
+            memory.loaded = await asking.reload(tools.clients.get(cluster.uid), action, tools.clock)
             return True
         case CountJobs():
-            await _count_jobs(cluster, memory, tools)
+            memory.jobs = await asking.count(tools.clients.get(cluster.uid), memory.jobs, tools.clock) or memory.jobs
         case TearDown():
             await _tear_down(action, cluster, memory, tools)
         case Tell():
@@ -225,12 +232,26 @@ async def _touch(action: TouchPod, tools: Tools) -> None:
         logger.info("slurmctld's pod %s/%s has been replaced", metadata["namespace"], metadata["name"])
 
 
-async def _replace(action: ReplacePod, tools: Tools) -> None:
-    metadata = action.pod["metadata"]
+async def _remove(resource: Resource, name: str, namespace: str, uid: str, tools: Tools) -> None:
     try:
-        await tools.kube.delete(PODS, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+        await tools.kube.delete(resource, name, namespace, uid=uid)
     except (errors.NotFound, errors.Conflict):
-        logger.info("pod %s/%s has been replaced already", metadata["namespace"], metadata["name"])
+        logger.info("%s %s/%s has gone, or has been replaced, already", resource.kind, namespace, name)
+
+
+async def _start_preflight(action: StartPreflight, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Make the ConfigMap, then the pod; what stands already is taken as it is, since names tell contents."""
+    wanted = action.preflight
+    for child in (wanted.config_map, wanted.pod):
+        try:
+            await tools.kube.create(child.resource, dict(child.body), cluster.namespace)
+        except errors.AlreadyExists:
+            logger.info("%s %s/%s is there already", child.resource.kind, cluster.namespace, child.name)
+        except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
+            memory.denied[child.key] = Denied(child.digest, error.message, tools.clock())
+            return True
+        memory.denied.pop(child.key, None)
+    return False
 
 
 async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: Tools) -> None:
@@ -241,10 +262,7 @@ async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: 
         return
     await tools.clients.close(cluster.uid)
     for resource, name, uid in action.children:
-        try:
-            await tools.kube.delete(resource, name, cluster.namespace, uid=uid)
-        except (errors.NotFound, errors.Conflict):
-            logger.info("%s %s/%s has gone already", resource.kind, cluster.namespace, name)
+        await _remove(resource, name, cluster.namespace, uid, tools)
         if resource is SECRETS:
             tools.sources.forget(cluster.namespace, name)
     for obj in (await tools.kube.list(NODESETS, cluster.namespace)).items:
@@ -256,62 +274,3 @@ async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: 
     live = await _live(CLUSTERS, cluster.name, cluster.namespace, tools)
     if live is not None and live["metadata"]["uid"] == cluster.uid:
         await _set_finalizer(SetFinalizer(CLUSTERS, live, labels.FINALIZER_CLUSTER, present=False), memory, tools)
-
-
-# The agent and Slurm
-
-
-async def _ask_agent(action: AskAgent, tools: Tools) -> Mounted:
-    uid = action.pod["metadata"]["uid"]
-    files: Mapping[str, str] | None = None
-    why = ""
-    try:
-        answer = await tools.http.get(tools.agent_url(action.pod), timeout=AGENT_TIMEOUT)
-        told: Any = answer.raise_for_status().json()
-        found = told.get("files") if isinstance(told, dict) else None
-        if isinstance(found, dict):
-            files = {str(name): str(digest) for name, digest in found.items()}
-        else:
-            why = "the agent says nothing of files"
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        why = f"the agent beside slurmctld cannot be asked: {str(error) or type(error).__name__}"
-    return Mounted(uid, tools.clock(), files, why)
-
-
-async def _reload(action: Reload, cluster: Cluster, tools: Tools) -> Loaded:
-    """Reconfigure, then look whether the partitions are there: an answer alone proves nothing."""
-
-    def ended(why: str, *, lost: bool = False) -> Loaded:
-        return Loaded(action.pod_uid, action.hash, tools.clock(), proven=not why, why=why, lost=lost)
-
-    client = tools.clients.get(cluster.uid)
-    if client is None:
-        return ended("there is no connection with Slurm")
-    try:
-        await client.client.reconfigure(timeout=RELOAD_TIMEOUT)
-        shown = {one.name: one.node_sets for one in await client.client.partitions(timeout=RELOAD_TIMEOUT)}
-    except slurm_errors.Unreachable as error:
-        return ended(str(error), lost=True)
-    except slurm_errors.SlurmError as error:
-        return ended(str(error))
-    missing = sorted(name for name in action.partitions if name not in shown)
-    if missing:
-        return ended(f"slurmctld does not show partition {', '.join(missing)} after a reconfigure")
-    other = sorted(name for name, nodes in action.partitions.items() if shown[name] and nodes and shown[name] != nodes)
-    client.hurry()
-    return ended(f"slurmctld shows other nodes for partition {', '.join(other)}" if other else "")
-
-
-async def _count_jobs(cluster: Cluster, memory: Memory, tools: Tools) -> None:
-    client = tools.clients.get(cluster.uid)
-    if client is None:
-        return
-    began = tools.clock()
-    counts = memory.jobs.counts if memory.jobs is not None else None
-    try:
-        counts = count_jobs(await client.client.job_states())
-    except slurm_errors.SlurmError as error:
-        # The poll over nodes says whether Slurm answers; a count can wait.
-        logger.info("jobs of %s/%s cannot be counted: %s", cluster.namespace, cluster.name, error)
-    now = tools.clock()
-    memory.jobs = Jobs(now, now - began, counts)

@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from slinky_operator.cluster.children import Child
+from slinky_operator.cluster.daemons.preflight import Preflight
+from slinky_operator.cluster.memory import Held, Verdict
 from slinky_operator.kube.client import Object
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import Resource
@@ -75,6 +77,9 @@ class TouchPod:
     """Change an annotation of slurmctld's pod, so that the kubelet refreshes its volumes at once."""
 
     pod: Object
+    hash: str
+    """Of the configuration that it is to see."""
+
     value: str
 
 
@@ -86,6 +91,46 @@ class ReplacePod:
     component: str
     hash: str
     """Of the configuration it finds now."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskUse:
+    """Ask Slurm which jobs and reservations there are, and what they use."""
+
+    hash: str
+    """Of the configuration that is live."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartPreflight:
+    """Make the objects of a preflight."""
+
+    preflight: Preflight
+
+
+@dataclass(frozen=True, slots=True)
+class EndPreflight:
+    """Remember what a preflight has found."""
+
+    name: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete an object that has served."""
+
+    resource: Resource
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Remember which NodeSets' parts of the configuration stay as they were."""
+
+    held: Mapping[str, Held]
+    held_for: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +182,11 @@ Action: TypeAlias = (
     | Hurry
     | TouchPod
     | ReplacePod
+    | AskUse
+    | StartPreflight
+    | EndPreflight
+    | Remove
+    | Hold
     | AskAgent
     | Reload
     | CountJobs

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Final
 
 from slinky_api.v1alpha1.cluster import JobCounts
+from slinky_operator.cluster.in_use import Use
 from slinky_operator.kube.client import Object
 from slinky_operator.kube.store import version_of
 
 TRUSTED: Final = 5.0
 """Seconds for which the answer to a write of ours is taken for the object; the cache has long shown it by then."""
+
+
+VERDICTS: Final = 16
+"""Outcomes of preflights that are remembered for each Cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,38 @@ class Loaded:
 
     lost: bool = False
     """Whether nobody could be asked, so that nothing is said about the configuration."""
+
+
+class Outcome(Enum):
+    """What a preflight has found."""
+
+    PASSED = auto()
+    REFUSED = auto()
+    UNDECIDED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a preflight has ended."""
+
+    outcome: Outcome
+    why: str
+    """The daemon and its words, or why there are none."""
+
+    at: float
+    """Monotonic seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A NodeSet whose part of the configuration is left as it was, because a preflight with it was refused."""
+
+    text: str
+    """What it asked for: another text is tried."""
+
+    why: str
+    proven: bool
+    """Whether it alone made the difference; otherwise it is tried again, alone, when the others are through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +122,21 @@ class Memory:
 
     jobs: Jobs | None = None
     counts_written_at: float = float("-inf")
+    use: Use | None = None
+    """What Slurm has said about what is in use."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """Of the last preflights, by name."""
+
+    held: dict[str, Held] = field(default_factory=dict)
+    """NodeSets by name."""
+
+    held_for: str = ""
+    """The Cluster's own part of the configuration with which they were held; another one frees them."""
+
+    touched: tuple[str, float] = ("", float("-inf"))
+    """Hash of the configuration for which slurmctld's pod was last touched, and when."""
+
     replaced: frozenset[tuple[str, str]] = frozenset()
     """Components whose pods were deleted to end their waiting, each with the configuration they were to find."""
 
@@ -96,6 +149,13 @@ class Memory:
     def note(self, obj: Object, now: float) -> None:
         """Remember the answer to a write."""
         self.answers[obj["kind"], obj["metadata"]["name"]] = now, obj
+
+    def judge(self, name: str, verdict: Verdict) -> None:
+        """Remember how a preflight has ended; only the last ones matter."""
+        self.verdicts.pop(name, None)
+        self.verdicts[name] = verdict
+        for old in list(self.verdicts)[:-VERDICTS]:
+            del self.verdicts[old]
 
     def newest(self, kind: str, name: str, cached: Object | None, now: float) -> Object | None:
         """What the cache shows, or what a write of ours has left if that is newer."""
@@ -110,4 +170,10 @@ class Memory:
 
     def frozen(self) -> Memory:
         """A copy that later passes do not change."""
-        return replace(self, denied=dict(self.denied), answers=dict(self.answers))
+        return replace(
+            self,
+            denied=dict(self.denied),
+            answers=dict(self.answers),
+            verdicts=dict(self.verdicts),
+            held=dict(self.held),
+        )

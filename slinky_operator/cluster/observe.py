@@ -101,6 +101,9 @@ class Snapshot:
 
     controller_pod: Object | None
     restapi_pods: tuple[Object, ...]
+    preflights: Mapping[str, Object]
+    """Pods of preflights, by name."""
+
     sources: Mapping[str, Source]
     slurm: SlurmView | None
     memory: Memory
@@ -173,6 +176,12 @@ def observe(
             <= (one["metadata"].get("labels") or {}).items()
             and not one["metadata"].get("deletionTimestamp")
         ),
+        preflights={
+            one["metadata"]["name"]: one
+            for one in caches.pods.items(cluster.namespace)
+            if naming.selector_labels(cluster, naming.COMPONENT_PREFLIGHT).items()
+            <= (one["metadata"].get("labels") or {}).items()
+        },
         sources=sources,
         slurm=None if client is None else _view(client),
         memory=memory.frozen(),

@@ -38,6 +38,7 @@ from slinky_operator.kube.resources import (
     CONFIGMAPS,
     DEPLOYMENTS,
     PODDISRUPTIONBUDGETS,
+    PODS,
     SECRETS,
     SERVICES,
     STATEFULSETS,
@@ -134,7 +135,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions += _keys(snapshot)
     key = connection.slurm_key_trouble(snapshot)
     wanted = connection.connect(snapshot, environment.pace)
-    config = rollout.plan_rollout(snapshot, now)
+    config = rollout.plan_rollout(snapshot, environment.images, now, wall)
     actions += [one for one in config.actions if not _denied(snapshot, one, now)]
     stored = (snapshot.children.get(("ConfigMap", naming.config(cluster.name))) or {}).get("data")
     daemons = _daemons(snapshot, environment.images, (stored or config.rendered.files).get(SLURM_CONF, ""))
@@ -173,7 +174,8 @@ def _teardown(snapshot: Snapshot) -> Plan:
         for source in snapshot.sources.values()
         if source.exists and source.cluster_uid == snapshot.cluster.uid
     ]
-    return Plan((TearDown((*children, *secrets)),), None, None)
+    pods = [(PODS, name, pod["metadata"]["uid"]) for name, pod in sorted(snapshot.preflights.items())]
+    return Plan((TearDown((*pods, *children, *secrets)),), None, None)
 
 
 def _finish(

@@ -1,54 +1,53 @@
-"""The part of the plan about slurm.conf: which NodeSets are in it, and how far it has come.
+"""The part of the plan about the configuration: how far the wanted one has come. Pure.
 
 A change goes through these steps. Each is told from what can be seen, so that the operator may die between any two:
 
-1. the ConfigMap holds the new files;
-2. slurmctld's pod is touched, and its kubelet refreshes the volume;
-3. the agent shows that the files are mounted;
-4. slurmctld is told to reconfigure, and shows the new partitions;
-5. the status says so: `appliedHash`, and `nodeSets` with those that are new.
+1. it is rendered, with what must stay because jobs use it (`in_use`);
+2. throw-away daemons try it (`preflights`); what they refuse goes no further;
+3. the ConfigMap holds the new files;
+4. slurmctld mounts and loads them, and shows that it has (`loading`);
+5. a second ConfigMap keeps them as the last good ones;
+6. the status says so: `appliedHash`, and `nodeSets` with those that are new.
+
+If slurmctld does not take the new files all the same, the last good ones are put back, with a mark on the ConfigMap
+that says which were not taken and why.
 
 A NodeSet comes into `status.config.nodeSets` last and leaves it first: it gets pods only while the running
-configuration knows it. Its finalizer of ours stands before it is rendered, and goes when a configuration without it
-is live.
+configuration knows it. One NodeSet's text must not hold up the others: if a configuration is refused, it is tried
+without the changes of NodeSets, and those are then tried one by one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_api import labels
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import ConfigStatus
-from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.agent.files import expected
-from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, SetFinalizer, TouchPod, Write
+from slinky_api.v1alpha1.cluster import ConfigStatus, RefusedNodeSet
+from slinky_operator.cluster import in_use, loading, membership, preflights
+from slinky_operator.cluster.actions import Action, AskUse, Hold, Write
 from slinky_operator.cluster.children import Child, is_current
-from slinky_operator.cluster.daemons import shared
+from slinky_operator.cluster.daemons import Images, shared
+from slinky_operator.cluster.in_use import Kept
+from slinky_operator.cluster.loading import Loading
+from slinky_operator.cluster.memory import Held
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.client import Object
-from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
+from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, render
 from slinky_operator.slurm.conf.admit import lines_of
-from slinky_operator.slurm.conf.render import SLURM_CONF
+from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 
-ASK_EVERY: Final = 0.25
-"""Seconds between two questions to the agent while a change is on its way."""
+USE_VALID: Final = 3.0
+"""Seconds for which Slurm's answer to what is in use counts."""
 
-ASK_EVERY_IN_VAIN: Final = 1.0
-"""The same while it does not answer."""
-
-WORDS: Final = 4
-"""Lines of what slurmctld has said before it gave up that are shown."""
-
-RETRY_LOST: Final = 1.0
-"""The same where nobody could be asked."""
-
-RETRY_RELOAD: Final = 5.0
-"""Seconds until a configuration that slurmctld did not take is tried again."""
+TRY_REFUSED: Final = timedelta(minutes=5)
+"""How long a configuration that slurmctld did not take is left alone, unless it changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,13 @@ class Rollout:
 class _Draft:
     """What all answers have in common."""
 
-    rendered: Rendered
+    wanted: Rendered
+    """As the spec alone would have it."""
+
+    candidate: Rendered
+    """With what must stay for now."""
+
+    kept: Kept
     stored: ConfigStatus
     joining: tuple[Action, ...]
     """Comes before everything else: finalizers stand before anything is rendered for their owners."""
@@ -82,19 +87,27 @@ class _Draft:
         """The wanted configuration is on its way."""
         return self._rollout(Reason.CONFIG_PENDING, message, actions, wake_up)
 
-    def refused(self, message: str, *actions: Action, wake_up: float | None = None) -> Rollout:
+    def refused(
+        self, message: str, *actions: Action, wake_up: float | None = None, reason: Reason = Reason.CONFIG_REFUSED
+    ) -> Rollout:
         """The wanted configuration cannot be used; what runs stays, and so do the NodeSets in it."""
-        status = ConfigStatus(
-            hash=self.rendered.hash, applied_hash=self.stored.applied_hash, node_sets=self.stored.node_sets
-        )
-        return self._rollout(Reason.CONFIG_REFUSED, message, actions, wake_up, status)
+        return self._rollout(reason, message, actions, wake_up, self._status(self.stored.node_sets))
 
-    def applied(self, *actions: Action) -> Rollout:
-        """The wanted configuration is live."""
-        status = ConfigStatus(
-            hash=self.rendered.hash, applied_hash=self.rendered.hash, node_sets=tuple(sorted(self.rendered.node_sets))
+    def live(self, *actions: Action, wake_up: float | None = None) -> Rollout:
+        """What can be live is; what must stay for now is told."""
+        status = self._status(tuple(sorted(self.candidate.node_sets)), self.candidate.hash)
+        if not self.kept.why:
+            return self._rollout(Reason.AS_EXPECTED, self.remarks, actions, wake_up, status)
+        words = "; ".join((*self.kept.why, *filter(None, (self.remarks,))))
+        return self._rollout(self.kept.reason, words, actions, wake_up, status)
+
+    def _status(self, node_sets: tuple[str, ...], applied: str | None = None) -> ConfigStatus:
+        return ConfigStatus(
+            hash=self.wanted.hash,
+            applied_hash=self.stored.applied_hash if applied is None else applied,
+            node_sets=node_sets,
+            refused=tuple(RefusedNodeSet(name=one.node_set, message=str(one.problem)) for one in self.wanted.refused),
         )
-        return self._rollout(Reason.AS_EXPECTED, self.remarks, actions, None, status)
 
     def _rollout(
         self,
@@ -105,158 +118,199 @@ class _Draft:
         status: ConfigStatus | None = None,
     ) -> Rollout:
         if status is None:
-            live = tuple(sorted(set(self.stored.node_sets) & set(self.rendered.node_sets)))
-            status = ConfigStatus(hash=self.rendered.hash, applied_hash=self.stored.applied_hash, node_sets=live)
-        return Rollout(
-            (*self.joining, *actions),
-            status,
-            reason is Reason.AS_EXPECTED,
-            reason,
-            message,
-            self.rendered,
-            wake_up,
-        )
+            status = self._status(tuple(sorted(set(self.stored.node_sets) & set(self.candidate.node_sets))))
+        applied = reason is Reason.AS_EXPECTED
+        return Rollout((*self.joining, *actions), status, applied, reason, message, self.wanted, wake_up)
 
 
-def plan_rollout(snapshot: Snapshot, now: float) -> Rollout:
+def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime) -> Rollout:
     """Decide the next steps.
 
     Parameters
     ----------
+    images
+        What daemons are tried with where nothing else is said.
     now
         Monotonic seconds.
+    wall
+        The time of day.
     """
     cluster = snapshot.cluster
     stored = cluster.status.config or ConfigStatus()
-    config_map = snapshot.children.get(("ConfigMap", naming.config(cluster.name)))
-    running = ((config_map or {}).get("data") or {}).get(SLURM_CONF, "")
-    members, joining = _members(snapshot, running)
-    rendered = render(ConfInputs.of(cluster, [NodeSetConf.of(one) for one in members], snapshot.texts), running)
-    draft = _Draft(rendered, stored, tuple(joining), _remarks(rendered, snapshot))
-    if rendered.problems:
+    current = snapshot.children.get(("ConfigMap", naming.config(cluster.name)))
+    good = snapshot.children.get(("ConfigMap", naming.good_config(cluster.name)))
+    running: Mapping[str, str] = (current or good or {}).get("data") or {}
+    text = running.get(SLURM_CONF, "")
+    members, joining = membership.members(snapshot, text)
+    inputs = ConfInputs.of(cluster, [NodeSetConf.of(one) for one in members], snapshot.texts)
+    inputs = replace(inputs, held=_held(snapshot, inputs))
+    wanted = render(inputs, text)
+    is_live = bool(running) and stored.applied_hash == hash_of(running)
+    kept = Kept() if wanted.problems else in_use.keep(running, wanted.files, _use(snapshot, now), live=is_live)
+    candidate = render(kept.over(inputs), text)
+    draft = _Draft(wanted, candidate, kept, stored, tuple(joining), _remarks(wanted, snapshot))
+    load = Loading(loading.Stage.LOADED)
+    if current is not None and not is_live:
+        load = loading.loading(snapshot, current, now)
+    if wanted.problems:
         strangers = [
-            one for one in _leaving(snapshot, rendered) if lines_of(one.obj["metadata"]["name"], running) is None
+            one for one in membership.leaving(snapshot, wanted) if lines_of(one.obj["metadata"]["name"], text) is None
         ]
-        return draft.refused("; ".join(map(str, rendered.problems)), *strangers)
-    if set(stored.node_sets) - set(rendered.node_sets):
+        words = "; ".join(map(str, wanted.problems))
+        reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
+        return draft.refused(words, *load.actions, *strangers, wake_up=load.wake_up, reason=reason)
+    asking = (AskUse(stored.applied_hash),) if kept.asks and _may_ask(snapshot, now) else ()
+    if current is not None and hash_of(current.get("data") or {}) == candidate.hash:
+        return _settle(snapshot, draft, current, good, load, asking, wall)
+    return _change(_Change(snapshot, images, inputs, draft, current, good, load, asking, text), now, wall)
+
+
+def _settle(
+    snapshot: Snapshot,
+    draft: _Draft,
+    current: Object,
+    good: Object | None,
+    load: Loading,
+    asking: Sequence[Action],
+    wall: datetime,
+) -> Rollout:
+    """The ConfigMap holds what it is to hold."""
+    cluster, candidate = snapshot.cluster, draft.candidate
+    tidy = preflights.leftovers(snapshot)
+    child = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash))
+    if not is_current(child.body, current):
+        return draft.waiting("the configuration is being written", Write(child, current))
+    match load.stage:
+        case loading.Stage.UNDER_WAY:
+            return draft.waiting(load.message, *tidy, *load.actions, wake_up=load.wake_up)
+        case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.hash:
+            back = Child(CONFIGMAPS, shared.config_map(cluster, good["data"], hash_of(good["data"])))
+            marked = shared.marked_refused(back.body, candidate.hash, load.message, wall)
+            words = f"slurmctld did not take it, and the last good one is put back: {load.message}"
+            write = Write(Child(CONFIGMAPS, marked), current)
+            return draft.refused(words, write, reason=Reason.CONFIG_ROLLED_BACK)
+        case loading.Stage.REFUSED:
+            return draft.refused(load.message, *tidy, *load.actions, wake_up=load.wake_up)
+        case loading.Stage.LOADED:
+            name = naming.good_config(cluster.name)
+            keep_good = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, name))
+            store = [] if good is not None and is_current(keep_good.body, good) else [Write(keep_good, good)]
+            retry = [] if draft.stored.applied_hash != candidate.hash else _next_suspect(snapshot)
+            leaving = membership.leaving(snapshot, candidate)
+            wake_up = USE_VALID if draft.kept.asks else None
+            return draft.live(*store, *tidy, *asking, *retry, *leaving, wake_up=wake_up)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What is needed to bring another configuration into the ConfigMap."""
+
+    snapshot: Snapshot
+    images: Images
+    inputs: ConfInputs
+    draft: _Draft
+    current: Object | None
+    good: Object | None
+    load: Loading
+    asking: tuple[Action, ...]
+    running: str
+
+
+def _change(change: _Change, now: float, wall: datetime) -> Rollout:
+    snapshot, draft, current, load = change.snapshot, change.draft, change.current, change.load
+    candidate = draft.candidate
+    busy = (*change.asking, *load.actions)
+    if current is not None:
+        refused, why, at = shared.refused_of(current)
+        if refused == candidate.hash and wall - (at or wall) < TRY_REFUSED:
+            words = f"slurmctld did not take it, and the last good one is back: {why}"
+            return draft.refused(words, *busy, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
+    write = Write(Child(CONFIGMAPS, shared.config_map(snapshot.cluster, candidate.files, candidate.hash)), current)
+    known = change.good is not None and hash_of(change.good["data"]) == candidate.hash
+    # What has never run cannot be broken, and what has run once can be put back without asking again.
+    if not draft.stored.applied_hash or known:
+        return _written(draft, write, busy)
+    trial = preflights.trial(snapshot, change.images, candidate, now, wall)
+    if trial.stage is preflights.Stage.PASSED:
+        return _written(draft, write, (*trial.actions, *change.asking))
+    if trial.stage is preflights.Stage.UNDER_WAY:
+        wake_up = min(one for one in (trial.wake_up, load.wake_up, 5.0) if one is not None)
+        words = "; ".join((f"preflight: {trial.message}", *draft.kept.why))
+        return draft.waiting(words, *trial.actions, *busy, wake_up=wake_up)
+    suspects = _changed(change.inputs, candidate, change.running)
+    if suspects:
+        hold = _holding(snapshot, change.inputs, suspects, trial.message)
+        return draft.refused(trial.message, *trial.actions, hold, *busy)
+    return draft.refused(trial.message, *trial.actions, *busy, wake_up=load.wake_up)
+
+
+def _written(draft: _Draft, write: Write, others: Sequence[Action]) -> Rollout:
+    if set(draft.stored.node_sets) - set(draft.candidate.node_sets):
         # The status comes first: from then on nobody makes pods that the next configuration would not know.
-        return draft.waiting("a NodeSet is being taken out")
-    child = Child(CONFIGMAPS, shared.config_map(cluster, rendered.files, rendered.hash))
-    if config_map is None or not is_current(child.body, config_map):
-        return draft.waiting("the configuration is being written", Write(child, config_map))
-    if stored.applied_hash == rendered.hash:
-        return draft.applied(*_leaving(snapshot, rendered))
-    return _make_live(snapshot, draft, now)
+        return draft.waiting("a NodeSet is being taken out", *others, wake_up=0.0)
+    return draft.waiting("the configuration is being written", *others, write)
 
 
-def _make_live(snapshot: Snapshot, draft: _Draft, now: float) -> Rollout:
-    """Steps 2 to 5, for files that are in the ConfigMap."""
-    pod, rendered = snapshot.controller_pod, draft.rendered
-    if pod is None:
-        return draft.waiting("slurmctld has no pod yet")
-    mounting = _mount(snapshot, pod, draft, now)
-    if mounting is not None:
-        return mounting
-    if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY:
-        words = f"the files are mounted; waiting for Slurm to answer{_last_words(pod)}"
-        return draft.waiting(words, *_replacements(snapshot, pod, rendered.hash))
-    return _load(snapshot, pod, draft, now)
+# NodeSets held back
 
 
-def _load(snapshot: Snapshot, pod: Object, draft: _Draft, now: float) -> Rollout:
-    """Steps 4 and 5, for files that are mounted."""
-    rendered = draft.rendered
-    uid, loaded = pod["metadata"]["uid"], snapshot.memory.loaded
-    if loaded is not None and loaded.pod_uid == uid and loaded.hash == rendered.hash:
-        if loaded.proven:
-            return draft.applied()
-        if loaded.lost and now - loaded.at < RETRY_LOST:
-            return draft.waiting(f"reconfiguring: {loaded.why}", wake_up=RETRY_LOST)
-        if not loaded.lost and now - loaded.at < RETRY_RELOAD:
-            return draft.refused(loaded.why, wake_up=RETRY_RELOAD)
-    return draft.waiting("reconfiguring", Reload(uid, rendered.hash, rendered.partitions))
+def _held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
+    """NodeSets that are left as they were, and why."""
+    memory = snapshot.memory
+    if memory.held_for != _own_part(inputs):
+        return {}
+    texts = {one.name: repr(one) for one in inputs.node_sets}
+    return {name: one.why for name, one in memory.held.items() if texts.get(name) == one.text}
 
 
-def _replacements(snapshot: Snapshot, controller: Object, digest: str) -> list[ReplacePod]:
-    """Pods whose next attempt may be minutes away, though what they failed on has been mended.
+def _own_part(inputs: ConfInputs) -> str:
+    """Tells whether the Cluster's own part of the configuration is another one."""
+    return hashlib.sha256(repr(replace(inputs, node_sets=(), held={})).encode()).hexdigest()[:16]
 
-    Once for each configuration: what fails with this one too is left to the kubelet's pauses.
-    """
+
+def _changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeSetConf]:
+    """NodeSets whose lines in a configuration are not those that run."""
+    text = candidate.files[SLURM_CONF]
     return [
-        ReplacePod(pod, component, digest)
-        for component, pods in (
-            (naming.COMPONENT_CONTROLLER, (controller,)),
-            (naming.COMPONENT_RESTAPI, snapshot.restapi_pods),
-        )
-        for pod in pods
-        if _waits_to_restart(pod) and (component, digest) not in snapshot.memory.replaced
+        one
+        for one in inputs.node_sets
+        if one.name in candidate.node_sets and lines_of(one.name, text) != lines_of(one.name, running)
     ]
 
 
-def _waits_to_restart(pod: Object) -> bool:
-    return any(
-        ((one.get("state") or {}).get("waiting") or {}).get("reason") == "CrashLoopBackOff"
-        for one in (pod.get("status") or {}).get("containerStatuses") or ()
-    )
+def _holding(snapshot: Snapshot, inputs: ConfInputs, suspects: Sequence[NodeSetConf], why: str) -> Hold:
+    """Hold back what was refused; one alone is known to be the cause, several are tried one by one later."""
+    alone = len(suspects) == 1
+    words = why if alone else f"waits until the others are through, since with all of them {why}"
+    before = {name: one for name, one in snapshot.memory.held.items() if name in _held(snapshot, inputs)}
+    return Hold({**before, **{one.name: Held(repr(one), words, alone) for one in suspects}}, _own_part(inputs))
 
 
-def _last_words(pod: Object) -> str:
-    """What slurmctld has said before it gave up, if it keeps doing so."""
-    for one in (pod.get("status") or {}).get("containerStatuses") or ():
-        if one.get("name") == naming.CONTROLLER_CONTAINER and not one.get("ready"):
-            states = ((one.get("state") or {}).get("terminated"), (one.get("lastState") or {}).get("terminated"))
-            said = next((state.get("message") for state in states if state and state.get("message")), "")
-            lines = [line.strip() for line in said.splitlines() if line.strip()]
-            fatal = [line for line in lines if "fatal" in line or "error" in line]
-            return f"; slurmctld has ended: {' / '.join((fatal or lines)[-WORDS:])}" if lines else ""
-    return ""
+def _next_suspect(snapshot: Snapshot) -> list[Hold]:
+    """Let one of the NodeSets be tried that were held back together."""
+    memory = snapshot.memory
+    suspects = sorted(name for name, one in memory.held.items() if not one.proven)
+    if not suspects:
+        return []
+    return [Hold({name: one for name, one in memory.held.items() if name != suspects[0]}, memory.held_for)]
 
 
-def _mount(snapshot: Snapshot, pod: Object, draft: _Draft, now: float) -> Rollout | None:
-    """Steps 2 and 3; `None` once the agent has shown the files."""
-    metadata, rendered = pod["metadata"], draft.rendered
-    if (metadata.get("annotations") or {}).get(labels.ANNOTATION_CONFIG_TOUCH) != rendered.hash:
-        return draft.waiting("waiting for the files to be mounted", TouchPod(pod, rendered.hash), wake_up=1.0)
-    if not (pod.get("status") or {}).get("podIP"):
-        return draft.waiting("slurmctld's pod has no address yet")
-    mounted = snapshot.memory.mounted
-    if mounted is None or mounted.pod_uid != metadata["uid"]:
-        return draft.waiting("waiting for the files to be mounted", AskAgent(pod), wake_up=ASK_EVERY)
-    if mounted.files == expected(rendered.files):
+# Slurm's answers
+
+
+def _use(snapshot: Snapshot, now: float) -> in_use.Use | None:
+    use = snapshot.memory.use
+    stored = snapshot.cluster.status.config or ConfigStatus()
+    if use is None or use.hash != stored.applied_hash or now - use.asked_at > 2 * USE_VALID:
         return None
-    every = ASK_EVERY_IN_VAIN if mounted.why else ASK_EVERY
-    asking = (AskAgent(pod),) if now - mounted.asked_at >= every else ()
-    why = f": {mounted.why}" if mounted.why else ""
-    return draft.waiting(f"waiting for the files to be mounted{why}", *asking, wake_up=every)
+    return use
 
 
-def _members(snapshot: Snapshot, running: str) -> tuple[list[NodeSet], list[SetFinalizer]]:
-    """NodeSets that are to be in the configuration, and the finalizers they need first."""
-    members: list[NodeSet] = []
-    finalizers: list[SetFinalizer] = []
-    for node_set, raw in snapshot.node_sets:
-        held = labels.FINALIZER_NODESET_CONFIG in node_set.metadata.finalizers
-        if node_set.deleting:
-            # It stays as long as it may have pods; one that was never in the configuration has none.
-            draining = labels.FINALIZER_NODESET_DRAIN in node_set.metadata.finalizers
-            if draining and lines_of(node_set.name, running) is not None:
-                members.append(node_set)
-            continue
-        members.append(node_set)
-        if not held:
-            finalizers.append(SetFinalizer(NODESETS, raw, labels.FINALIZER_NODESET_CONFIG, present=True))
-    return members, finalizers
-
-
-def _leaving(snapshot: Snapshot, rendered: Rendered) -> list[SetFinalizer]:
-    """Finalizers to take off: their NodeSets are being deleted, and what is live knows nothing of them."""
-    return [
-        SetFinalizer(NODESETS, raw, labels.FINALIZER_NODESET_CONFIG, present=False)
-        for node_set, raw in snapshot.node_sets
-        if node_set.deleting
-        and labels.FINALIZER_NODESET_CONFIG in node_set.metadata.finalizers
-        and node_set.name not in rendered.node_sets
-    ]
+def _may_ask(snapshot: Snapshot, now: float) -> bool:
+    use, stored = _use(snapshot, now), snapshot.cluster.status.config
+    if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY or stored is None:
+        return False
+    return use is None or now - use.asked_at >= USE_VALID
 
 
 def _remarks(rendered: Rendered, snapshot: Snapshot) -> str:

@@ -22,11 +22,8 @@ from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import conf, guard, identity
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.places import Place
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import naming, security
 from slinky_operator.slurm.templates import merge
-
-CAPABILITIES: Final = ("CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER", "KILL")
-"""What slurmd needs to start steps as their users; with these it runs jobs (measured)."""
 
 GRACE_SECONDS: Final = 30
 """Between SIGTERM and SIGKILL. The operator deletes pods whose nodes are empty; slurmd then ends at once."""
@@ -176,12 +173,7 @@ def _spec(nodeset: NodeSet, cluster: Cluster, place: Place, defaults: Defaults) 
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
         ],
-        "securityContext": {
-            "runAsUser": 0,
-            "runAsGroup": 0,
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"], "add": list(CAPABILITIES)},
-        },
+        "securityContext": security.slurmd(),
         "volumeMounts": [
             {"name": SPOOL_VOLUME, "mountPath": naming.SPOOL_FOLDER},
             # An image made for other daemons too may have a /run/slurm of the user slurm, which slurmd refuses.

@@ -3,7 +3,7 @@
 Both controllers read names from here, so that a slurmd pod finds its slurmctld without either controller knowing the
 other. Where the user names an object of their own (`auth.slurmKeyRef` and the like), that name wins.
 
-Lengths: the API holds the name of a managed Cluster to 40 characters; with the longest suffix here, `-auth-slurm`,
+Lengths: the API holds the name of a managed Cluster to 40 characters; with the longest suffix here, that of preflights,
 every name stays a DNS label, and so does `<cluster>-controller-0`, which is a host name. The label
 `controller-revision-hash`, which Kubernetes makes of a StatefulSet's name, stays within its 63 characters too.
 """
@@ -81,6 +81,7 @@ COMPONENT_CONTROLLER: Final = "controller"
 COMPONENT_RESTAPI: Final = "restapi"
 COMPONENT_CONFIG: Final = "config"
 COMPONENT_AUTH: Final = "auth"
+COMPONENT_PREFLIGHT: Final = "preflight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,16 @@ def restapi_url(cluster: str, namespace: str) -> str:
 def config(cluster: str) -> str:
     """Name of the ConfigMap with slurm.conf and its family."""
     return f"{cluster}-config"
+
+
+def good_config(cluster: str) -> str:
+    """Name of the ConfigMap with the last configuration that slurmctld has loaded."""
+    return f"{cluster}-config-good"
+
+
+def preflight(cluster: str, digest: str) -> str:
+    """Name of the pod that tries a configuration, and of its ConfigMap."""
+    return f"{cluster}-preflight-{digest}"
 
 
 def slurm_key_secret(cluster: str) -> str:

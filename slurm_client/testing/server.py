@@ -445,7 +445,7 @@ class FakeSlurmrestd:
         return Reply({"statistics": encode.statistics(self.world.now, counts, call.version)})
 
     async def _get_reconfigure(self, _: Call) -> Reply:
-        self.world.reconfigured += 1
+        self.world.reconfigure()
         return Reply()
 
     async def _get_nodes(self, call: Call) -> Reply:

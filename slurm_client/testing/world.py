@@ -490,6 +490,11 @@ class World:
             self.add_partition(name, node_sets="", **values)
         self.partitions_changed = self._clock()
 
+    def reconfigure(self) -> None:
+        """Read the configuration, which counts as a change of all partitions."""
+        self.reconfigured += 1
+        self.partitions_changed = self._clock()
+
     def delete_partition(self, name: str) -> None:
         """Delete a partition."""
         if self.partitions.pop(name, None) is None:

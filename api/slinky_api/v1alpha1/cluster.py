@@ -68,6 +68,7 @@ __all__ = [
     "NodeCounts",
     "Partition",
     "Passwd",
+    "RefusedNodeSet",
     "RestApi",
     "ServiceMonitor",
     "Sssd",
@@ -612,6 +613,15 @@ class JobCounts(ApiModel):
     """Jobs in any other state."""
 
 
+class RefusedNodeSet(ApiModel):
+    """A NodeSet whose part of the configuration is not used."""
+
+    name: str
+    """Name of the NodeSet."""
+    message: str = ""
+    """Field and reason."""
+
+
 class ConfigStatus(ApiModel):
     """How far the configuration is."""
 
@@ -621,6 +631,8 @@ class ConfigStatus(ApiModel):
     """Hash of the one that the daemons run."""
     node_sets: Annotated[tuple[str, ...], _SET] = ()
     """NodeSets that the running configuration knows. A NodeSet gets pods only when it is listed here."""
+    refused: Annotated[tuple[RefusedNodeSet, ...], _MAP_BY_NAME] = ()
+    """NodeSets whose part is left out, or left as it was, and why."""
 
 
 class ClusterStatus(ApiModel):

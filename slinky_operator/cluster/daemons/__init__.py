@@ -24,6 +24,9 @@ class Images:
     agent: str
     """The operator's own."""
 
+    slurmd: str
+    """Tried in preflights; NodeSets are served elsewhere."""
+
     pull_policy: str = ""
 
 

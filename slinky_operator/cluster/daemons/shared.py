@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
@@ -18,16 +19,44 @@ CONFIG_MODE: Final = 0o555
 """Mode of mounted files: slurmctld ends if a script of its own cannot be executed, and a volume's mode is one for all
 unless each file is named, which would change the pod with every new one."""
 
+ANNOTATION_REFUSED: Final = labels.CLUSTER_PREFIX + "refused-hash"
+"""On the ConfigMap: hash of the configuration that slurmctld did not take; what it ran before is back in its place."""
+
+ANNOTATION_REFUSED_WHY: Final = labels.CLUSTER_PREFIX + "refused-why"
+ANNOTATION_REFUSED_AT: Final = labels.CLUSTER_PREFIX + "refused-at"
+
+LONGEST_WHY: Final = 2000
+"""Characters of a reason that are kept."""
+
 EVERY_POD: Final = 2_147_483_647
 """Of a budget: more pods than there can be, so that none may be evicted, however many there are."""
 
 
-def config_map(cluster: Cluster, files: Mapping[str, str], digest: str) -> Object:
-    """slurm.conf and its family."""
-    return {
-        "metadata": metadata(cluster, naming.config(cluster.name), naming.COMPONENT_CONFIG, {ANNOTATION_HASH: digest}),
-        "data": dict(files),
+def config_map(cluster: Cluster, files: Mapping[str, str], digest: str, name: str = "") -> Object:
+    """slurm.conf and its family, under the name that slurmctld mounts or another one."""
+    about = metadata(cluster, name or naming.config(cluster.name), naming.COMPONENT_CONFIG, {ANNOTATION_HASH: digest})
+    return {"metadata": about, "data": dict(files)}
+
+
+def marked_refused(body: Object, digest: str, why: str, at: datetime) -> Object:
+    """The same ConfigMap with a note on which configuration slurmctld did not take."""
+    about = body["metadata"]
+    note = {
+        ANNOTATION_REFUSED: digest,
+        ANNOTATION_REFUSED_WHY: why[:LONGEST_WHY],
+        ANNOTATION_REFUSED_AT: at.isoformat(timespec="seconds"),
     }
+    return {**body, "metadata": {**about, "annotations": {**about["annotations"], **note}}}
+
+
+def refused_of(config_map: Object) -> tuple[str, str, datetime | None]:
+    """Hash of the configuration that slurmctld did not take, why, and when; empty where there is none."""
+    notes = config_map["metadata"].get("annotations") or {}
+    try:
+        at = datetime.fromisoformat(notes.get(ANNOTATION_REFUSED_AT, ""))
+    except ValueError:
+        at = None
+    return notes.get(ANNOTATION_REFUSED, ""), notes.get(ANNOTATION_REFUSED_WHY, ""), at
 
 
 def node_service(cluster: Cluster) -> Object:

@@ -18,6 +18,9 @@ from slinky_operator.slurm.conf.parsed import parse
 ALL_PARTITION: Final = "all"
 """Name of the partition over all nodes."""
 
+_HELD_FIELD: Final = "spec.partition.config"
+"""The one field of a NodeSet whose text only Slurm can judge."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -37,6 +40,8 @@ def admit(inputs: ConfInputs, running: str) -> tuple[list[NodeSetConf], list[Ref
     default = _default_owner(inputs, running)
     for one in inputs.node_sets:
         problem = _problem(one, names, taken, default)
+        if problem is None and one.name in inputs.held:
+            problem = Problem(_HELD_FIELD, inputs.held[one.name])
         if problem is None:
             admitted.append(one)
             continue

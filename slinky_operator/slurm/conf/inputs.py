@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Self
 
 from slinky_api.v1alpha1.cluster import Cluster
@@ -84,6 +84,15 @@ class ConfInputs:
 
     kept_node_sets: tuple[str, ...] = ()
     """Names of NodeSets that stay declared, because kept partitions name them or their nodes still have jobs."""
+
+    kept_gres: tuple[str, ...] = ()
+    """Kinds of generic resources that stay known, because jobs have them."""
+
+    kept_files: Mapping[str, str] = field(default_factory=dict)
+    """Files of the running configuration that stay as they are, because jobs have what is in them."""
+
+    held: Mapping[str, str] = field(default_factory=dict)
+    """NodeSets whose part stays as it runs, or out, and why."""
 
     kept_nodes: tuple[str, ...] = ()
     """Lines `NodeName=` of the running configuration that stay for the same reasons."""

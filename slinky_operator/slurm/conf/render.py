@@ -111,7 +111,7 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     declared = {*undefined, *inputs.kept_node_sets} - known
     lines += [f"NodeSet={name} Feature={name}" for name in sorted(declared)]
     nodes = _static_nodes(inputs, problems)
-    files = contents(inputs.texts)
+    files = contents(inputs.texts) | dict(inputs.kept_files)
     problems += check(inputs.texts)
     main, rest = _keys(inputs, problems, node_sets, files)
     default = any(is_default(line) for line in lines) or defaults
@@ -250,7 +250,8 @@ def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mappi
         "ReturnToService": "2",
         "SrunPortRange": f"{first}-{last}",
     }
-    kinds = sorted({item.split(":", 1)[0] for one in node_sets for item in one.gres.split(",") if item})
+    named = (item.split(":", 1)[0] for one in node_sets for item in one.gres.split(",") if item)
+    kinds = sorted({*named, *inputs.kept_gres})
     if kinds:
         pairs["GresTypes"] = ",".join(kinds)
     if inputs.metrics:

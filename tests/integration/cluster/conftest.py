@@ -96,8 +96,40 @@ class Kubelet:
                 metadata = {"name": name, "labels": template["metadata"]["labels"]}
                 pod = await self.kube.create(PODS, {"metadata": metadata, "spec": spec}, self.namespace)
                 await self.kube.patch_status(PODS, name, {"podIP": "127.0.0.1", "phase": "Running"}, self.namespace)
+            for name in await self._preflights():
+                await self._try(name)
             if labels.ANNOTATION_CONFIG_TOUCH in (pod["metadata"].get("annotations") or {}):
                 await self._mount(one["metadata"]["name"].removesuffix("-controller"))
+
+    async def _preflights(self) -> list[str]:
+        pods = await self.kube.list(PODS, self.namespace, label_selector="app.kubernetes.io/component=preflight")
+        return [pod["metadata"]["name"] for pod in pods.items if (pod.get("status") or {}).get("phase") == "Pending"]
+
+    async def _try(self, name: str) -> None:
+        """End a preflight as its daemons would: slurmctld knows every key but `Bogus`."""
+        try:
+            found = await self.kube.get(CONFIGMAPS, name, self.namespace)
+        except errors.NotFound:
+            return
+        refused = "Bogus" in found["data"]["slurm.conf"]
+        words = "slurmctld: fatal: Parsing error at unrecognized key: Bogus" if refused else ""
+        ended = {
+            "exitCode": int(refused), "message": words, "containerID": "", "reason": "",
+            "startedAt": None, "finishedAt": None,
+        }  # fmt: skip
+        status = {
+            "phase": "Failed" if refused else "Succeeded",
+            "containerStatuses": [
+                {
+                    "name": "slurmctld", "image": "", "imageID": "", "ready": False, "restartCount": 0,
+                    "state": {"terminated": ended},
+                }
+            ],
+        }  # fmt: skip
+        try:
+            await self.kube.patch_status(PODS, name, status, self.namespace)
+        except errors.NotFound:
+            return
 
     async def _mount(self, cluster: str) -> None:
         found = await self.kube.get(CONFIGMAPS, f"{cluster}-config", self.namespace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,19 +15,25 @@ from slinky_operator.agent.files import expected
 from slinky_operator.cluster.actions import (
     Action,
     AskAgent,
+    AskUse,
     Connect,
     CountJobs,
     Disconnect,
+    EndPreflight,
+    Hold,
     MakeKey,
     Reload,
+    Remove,
     ReplacePod,
     SetFinalizer,
+    StartPreflight,
     TearDown,
     Tell,
     TouchPod,
     Write,
 )
 from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.in_use import Use
 from slinky_operator.cluster.memory import Jobs, Loaded, Memory, Mounted
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
@@ -35,7 +41,7 @@ from slinky_operator.cluster.sources import Source
 from slinky_operator.slurm.clients import Contact, ContactState, Trouble
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
-ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1"))
+ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1"))
 SILENT = (Disconnect,)
 
 
@@ -65,6 +71,14 @@ class World:
     secrets: dict[str, dict[str, bytes]] = field(default_factory=dict)
     pods: list[str] = field(default_factory=list)
     controller_pod: dict[str, Any] | None = None
+    preflights: dict[str, dict[str, Any]] = field(default_factory=dict)
+    refuses: Callable[[str], str] = lambda text: ""
+    """What a daemon of a preflight says of a slurm.conf; empty if it takes it."""
+
+    tried: list[str] = field(default_factory=list)
+    """Every slurm.conf that was tried."""
+
+    use: Use = field(default_factory=lambda: Use(0.0, ""))
     slurm: SlurmView | None = None
     memory: Memory = field(default_factory=lambda: Memory("cluster-uid"))
     now: float = 1000.0
@@ -86,6 +100,7 @@ class World:
             slurmd_pods=tuple(self.pods),
             controller_pod=self.controller_pod,
             restapi_pods=(),
+            preflights=dict(self.preflights),
             sources={
                 name: Source(name, self.now, exists=name in self.secrets, data=self.secrets.get(name, {}))
                 for name in names
@@ -138,10 +153,22 @@ class World:
             case Disconnect():
                 self.slurm = None
             case TouchPod():
+                self.memory.touched = action.hash, self.now
                 annotations = action.pod["metadata"].setdefault("annotations", {})
                 annotations[labels.ANNOTATION_CONFIG_TOUCH] = action.value
             case ReplacePod():
                 self.memory.replaced |= {(action.component, action.hash)}
+            case StartPreflight():
+                self._preflight(action)
+            case EndPreflight():
+                self.memory.judge(action.name, action.verdict)
+            case Remove():
+                self.preflights.pop(action.name, None)
+                self.children.pop((action.resource.kind, action.name), None)
+            case Hold():
+                self.memory.held, self.memory.held_for = dict(action.held), action.held_for
+            case AskUse():
+                self.memory.use = replace(self.use, asked_at=self.now, hash=action.hash)
             case AskAgent():
                 files = expected(self.children["ConfigMap", "slurm-config"]["data"])
                 self.memory.mounted = Mounted(action.pod["metadata"]["uid"], self.now, files)
@@ -169,6 +196,23 @@ class World:
     def slurm_conf(self) -> str:
         text: str = self.children["ConfigMap", "slurm-config"]["data"]["slurm.conf"]
         return text
+
+    def _preflight(self, action: StartPreflight) -> None:
+        name = action.preflight.name
+        config_map = copy.deepcopy(action.preflight.config_map.body)
+        config_map["metadata"]["uid"] = f"uid-of-{name}"
+        self.children["ConfigMap", name] = config_map
+        text = config_map["data"]["slurm.conf"]
+        self.tried.append(text)
+        words = self.refuses(text)
+        ended = {"exitCode": 1 if words else 0, "message": f"slurmctld: fatal: {words}" if words else ""}
+        pod = copy.deepcopy(action.preflight.pod.body)
+        pod["metadata"] |= {"uid": f"uid-of-{name}", "creationTimestamp": WALL.isoformat()}
+        pod["status"] = {
+            "phase": "Failed" if words else "Succeeded",
+            "containerStatuses": [{"name": "slurmctld", "state": {"terminated": ended}}],
+        }
+        self.preflights[name] = pod
 
     def _written(self, action: Write) -> None:
         body = {"kind": action.child.resource.kind, **copy.deepcopy(action.child.body)}

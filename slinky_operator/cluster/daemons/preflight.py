@@ -1,0 +1,241 @@
+"""A preflight: a throw-away pod in which a slurmctld and slurmds read a configuration before any running daemon does.
+
+The pod is slurmctld's own, by its template, less everything by which it could touch what is real: no claim, no key, an
+address of its own for slurmctld's host name. Each daemon says what it thinks of the configuration in its container's
+termination message, which the operator reads from the pod's status: neither logs nor exec are needed.
+
+Both Slurm 24.11 and 26.05 say `Running as primary controller` and `slurmd started on` once they have read everything,
+each within 0.1 s; with `SlurmdUser=slurm` a slurmd starts without being root (measured). So the pod stays within the
+restricted Pod Security level, unless a NodeSet gives its slurmd a security context of its own: then slurmd runs under
+that one here too, since whether a cgroup plugin can start depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.children import Child
+from slinky_operator.cluster.daemons import Images, locked_down, metadata, pod_security, slurmctld
+from slinky_operator.cluster.daemons.shared import CONFIG_MODE
+from slinky_operator.kube.client import Object
+from slinky_operator.kube.resources import CONFIGMAPS, PODS
+from slinky_operator.slurm import naming, security
+from slinky_operator.slurm.conf.derive import FOLDER, derive
+
+ANNOTATION_CANDIDATE: Final = labels.CLUSTER_PREFIX + "candidate"
+"""On a preflight's pod: hash of the configuration it looks at."""
+
+REFUSED: Final = 1
+"""Exit code of a daemon's container where the daemon has refused the configuration."""
+
+UNDECIDED: Final = 2
+"""The same where it neither runs nor has ended in time."""
+
+MOST_SLURMDS: Final = 4
+"""Kinds of slurmd that one preflight tries."""
+
+_RUN: Final = "run"
+_FOLDER: Final = "preflight"
+_CONFIG: Final = "config"
+
+# A daemon gets 15 seconds for what takes it a tenth of one; a machine may be busy.
+_WATCH: Final = """\
+tries=0
+until grep -q "$2" "$1.log" 2>/dev/null; do
+  tries=$((tries + 1))
+  [ -e "$1.ended" ] && end=1 || end=0
+  if [ "$end" = 1 ] || [ "$tries" -gt 300 ]; then
+    touch "$3"
+    tail -n 60 "$1.log" | tail -c 4000 > /dev/termination-log
+    [ "$end" = 1 ] && exit 1
+    exit 2
+  fi
+  sleep 0.05
+done
+"""
+
+_SLURMCTLD: Final = f"""\
+umask 027
+cd {FOLDER} && mkdir state || exit 2
+head -c 128 /dev/urandom > slurm.key && head -c 32 /dev/urandom > {naming.JWT_KEY} && chmod 600 ./*.key || exit 2
+( slurmctld -D > slurmctld.log 2>&1; touch slurmctld.ended ) &
+set -- slurmctld "Running as primary controller" refused
+{_WATCH}touch ready
+tries=0
+until [ "$(ls | grep -c '^told-')" -ge "$SLURMDS" ] || [ "$tries" -gt 900 ]; do
+  tries=$((tries + 1))
+  sleep 0.05
+done
+exit 0
+"""
+
+_SLURMD: Final = f"""\
+umask 027
+cd {FOLDER} || exit 2
+tries=0
+until [ -e ready ]; do
+  tries=$((tries + 1))
+  # What slurmctld thinks is said by slurmctld.
+  if [ -e refused ] || [ "$tries" -gt 900 ]; then exit 0; fi
+  sleep 0.05
+done
+( slurmd -D -Z -N "$NAME" --conf-server "$SERVER" --conf "Feature=preflight CPUs=1 RealMemory=1 Port=$PORT" \\
+    > "$NAME.log" 2>&1; touch "$NAME.ended" ) &
+set -- "$NAME" "slurmd started on" "told-$NAME"
+{_WATCH}touch "told-$NAME"
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmdKind:
+    """One way in which NodeSets run slurmd."""
+
+    image: str
+    security: Mapping[str, Any] | None = field(default=None, hash=False)
+    """Security context of a NodeSet's own; `None` for the operator's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """The two objects of one preflight."""
+
+    pod: Child
+    config_map: Child
+
+    @property
+    def name(self) -> str:
+        """Name of both."""
+        return self.pod.name
+
+
+def preflight(
+    cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], files: Mapping[str, str], digest: str
+) -> Preflight:
+    """Make the preflight of a configuration.
+
+    Parameters
+    ----------
+    kinds
+        Ways in which slurmd is run; the first `MOST_SLURMDS` are tried.
+    files, digest
+        The configuration and its hash.
+    """
+    tried = list(kinds[:MOST_SLURMDS])
+    own_context = any(kind.security is not None for kind in tried)
+    derived = derive(files, "root" if own_context else "slurm")
+    body: Object = {"metadata": {}, "spec": _pod_spec(cluster, images, tried, own_context=own_context)}
+    named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
+    name = naming.preflight(cluster.name, named.digest[:10])
+    about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION_CANDIDATE: digest})
+    # Without the Cluster's uid, by which slurmd pods are found.
+    pod_labels = naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)
+    body["metadata"] = {**about, "labels": pod_labels}
+    volume = next(one for one in body["spec"]["volumes"] if one["name"] == _CONFIG)
+    volume["configMap"]["name"] = name
+    return Preflight(
+        Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(derived), "immutable": True})
+    )
+
+
+def _pod_spec(cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool) -> dict[str, Any]:
+    template: dict[str, Any] = slurmctld.stateful_set(cluster, images)["spec"]["template"]["spec"]
+    own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
+    ours = {slurmctld.STATE, slurmctld.CONFIG, slurmctld.KEYS, slurmctld.RUN}
+    # What may be shared with the real one without disturbing it.
+    volumes = [
+        one
+        for one in template["volumes"]
+        if one["name"] not in ours and not {"persistentVolumeClaim", "ephemeral"} & one.keys()
+    ]
+    kept = {one["name"] for one in volumes}
+    mounts = [one for one in own.get("volumeMounts") or () if one["name"] in kept]
+    host, service = naming.controller_pod(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
+    spec = {key: value for key, value in template.items() if key not in {"containers", "initContainers", "volumes"}}
+    return {
+        **spec,
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": 120,
+        "terminationGracePeriodSeconds": 1,
+        "hostname": host,
+        # Nobody but this pod is slurmctld to the daemons in it.
+        "hostAliases": [{"ip": "127.0.0.1", "hostnames": [host, service]}],
+        "securityContext": pod_security(naming.SLURM_UID, volumes=True)
+        if not own_context
+        else {"fsGroup": naming.SLURM_UID, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            _container(
+                naming.CONTROLLER_CONTAINER,
+                {key: own[key] for key in ("image", "imagePullPolicy") if key in own},
+                _SLURMCTLD,
+                {"SLURMDS": str(len(kinds))},
+                mounts,
+                slurmctld_security(),
+            ),
+            *(
+                _slurmd(kind, number, f"{service}:{naming.SLURMCTLD_PORT}", images, own_context=own_context)
+                for number, kind in enumerate(kinds)
+            ),
+        ],
+        "volumes": [
+            *volumes,
+            {"name": _CONFIG, "configMap": {"name": "", "defaultMode": CONFIG_MODE}},
+            {"name": _FOLDER, "emptyDir": {"sizeLimit": "64Mi"}},
+            *({"name": f"{_RUN}-{number}", "emptyDir": {"sizeLimit": "16Mi"}} for number in range(len(kinds) + 1)),
+        ],
+    }
+
+
+def slurmctld_security() -> dict[str, Any]:
+    """Security context of slurmctld's container, complete: the pod's may be looser for the sake of slurmd."""
+    return {**locked_down(), "runAsNonRoot": True, "runAsUser": naming.SLURM_UID, "runAsGroup": naming.SLURM_UID}
+
+
+def _slurmd(kind: SlurmdKind, number: int, server: str, images: Images, *, own_context: bool) -> dict[str, Any]:
+    image: dict[str, Any] = {"image": kind.image}
+    if images.pull_policy and kind.image == images.slurmd:
+        image["imagePullPolicy"] = images.pull_policy
+    context = kind.security if kind.security is not None else security.slurmd()
+    variables = {"NAME": f"preflight-{number}", "SERVER": server, "PORT": str(naming.SLURMD_PORT + 10 + number)}
+    return _container(
+        f"slurmd-{number}",
+        image,
+        _SLURMD,
+        variables,
+        [],
+        dict(context) if own_context else slurmctld_security(),
+        run=f"{_RUN}-{number + 1}",
+        config=False,
+    )
+
+
+def _container(
+    name: str,
+    image: Mapping[str, Any],
+    script: str,
+    variables: Mapping[str, str],
+    mounts: Sequence[Mapping[str, Any]],
+    security: Mapping[str, Any],
+    *,
+    run: str = f"{_RUN}-0",
+    config: bool = True,
+) -> dict[str, Any]:
+    key = {"SLURM_SACK_KEY": f"{FOLDER}/{naming.SLURM_KEY}"}
+    return {
+        "name": name,
+        **image,
+        "command": ["/bin/sh", "-c", script],
+        "env": [{"name": variable, "value": value} for variable, value in {**key, **variables}.items()],
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+        "securityContext": dict(security),
+        "volumeMounts": [
+            *({"name": _CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True} for _ in range(config)),
+            {"name": _FOLDER, "mountPath": FOLDER},
+            {"name": run, "mountPath": naming.RUN_FOLDER},
+            *map(dict, mounts),
+        ],
+    }

@@ -1,0 +1,260 @@
+"""What a change of the configuration would end, and what of the running one therefore stays for now. Pure.
+
+Slurm ends jobs without asking when a line goes from under them (measured, or from Slurm's manual):
+
+==========================  =======================================================================================
+what goes                   what Slurm does with jobs
+==========================  =======================================================================================
+a partition                 running and pending jobs of it end as NODE_FAIL
+a node outside Kubernetes   jobs on it end; the same where its CPUs, sockets, cores, threads or GRES become others
+a kind of GRES              jobs that hold it lose it
+a line of gres.conf         nodes with a job that holds such a device are drained
+==========================  =======================================================================================
+
+A partition goes in two steps, so that no job can slip in between the question and the answer: first it stays as
+`State=INACTIVE`, which takes none; once that is live and Slurm shows neither job nor reservation in it, it goes. For
+the others there is no such state. They go when no job uses them; what begins in the seconds until the change is live is
+not held back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.slurm.conf import ConfInputs, StaticNodeConf
+from slinky_operator.slurm.conf.derive import GRES_CONF
+from slinky_operator.slurm.conf.directives import TextProblem, parse_words
+from slinky_operator.slurm.conf.parsed import Line, Parsed, parse
+from slinky_operator.slurm.conf.render import INACTIVE, SLURM_CONF
+from slurm_client import hostlist
+
+HARDWARE: Final = frozenset(
+    ("cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore", "gres")
+)
+"""Words of a node's line that jobs on it hold."""
+
+NAMED: Final = 10
+"""Job ids that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobUse:
+    """What one job that has not ended uses."""
+
+    id: int
+    partitions: frozenset[str]
+    nodes: frozenset[str]
+    gres: frozenset[str]
+    """Kinds of generic resources it asked for or has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationUse:
+    """What one reservation uses."""
+
+    name: str
+    partition: str
+    nodes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Slurm's answer to what is in use."""
+
+    asked_at: float
+    """Monotonic seconds."""
+
+    hash: str
+    """Of the configuration that was live then."""
+
+    jobs: tuple[JobUse, ...] = ()
+    reservations: tuple[ReservationUse, ...] = ()
+    why: str = ""
+    """Why there is no answer; with it, everything counts as used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What stays though it is not wanted any more."""
+
+    partitions: tuple[str, ...] = ()
+    node_sets: tuple[str, ...] = ()
+    nodes: tuple[StaticNodeConf, ...] = ()
+    gres: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    reason: Reason = Reason.AS_EXPECTED
+    why: tuple[str, ...] = ()
+    """For people: what stays, and which jobs and reservations it is for."""
+
+    asks: bool = False
+    """Whether Slurm's answer decides."""
+
+    def over(self, inputs: ConfInputs) -> ConfInputs:
+        """The inputs with what stays."""
+        kept = {one.name: one for one in self.nodes}
+        nodes = [kept.pop(one.name, one) for one in inputs.nodes]
+        return replace(
+            inputs,
+            kept_partitions=self.partitions,
+            kept_node_sets=self.node_sets,
+            kept_gres=self.gres,
+            nodes=(*nodes, *kept.values()),
+            kept_files=self.files,
+        )
+
+
+def keep(running: Mapping[str, str], wanted: Mapping[str, str], use: Use | None, *, live: bool) -> Kept:
+    """Decide what stays.
+
+    Parameters
+    ----------
+    running
+        Files slurmctld has, or is about to get.
+    wanted
+        Files as the spec alone would have them.
+    use
+        Slurm's answer about `running`; `None` if it was not asked.
+    live
+        Whether `running` is what slurmctld has loaded.
+    """
+    if not running:
+        return Kept()
+    old, new = parse(running[SLURM_CONF]), parse(wanted[SLURM_CONF])
+    answer = use if use is not None and not use.why else None
+    silence = "" if use is None else use.why
+    why: list[str] = []
+    partitions = _partitions(old, new, answer, why, silence, live=live)
+    nodes = _nodes(old, new, answer, why, silence)
+    gres, files = _gres(running, wanted, old, new, answer, why, silence)
+    kept = [old.partitions[name] for name in partitions]
+    closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
+    return Kept(
+        tuple(str(line) for line in kept),
+        tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
+        tuple(nodes),
+        tuple(gres),
+        files,
+        Reason.PARTITION_IN_USE if partitions else Reason.NODES_IN_USE if nodes else Reason.GRES_IN_USE,
+        tuple(why),
+        closed or bool(_changed_nodes(old, new)) or any(_changed_gres(running, wanted, old, new)),
+    )
+
+
+def _is_closed(line: Line) -> bool:
+    return line.get("State").upper() == INACTIVE
+
+
+def _gone(old: Parsed, new: Parsed) -> list[str]:
+    names = {name.lower() for name in new.partitions}
+    return [name for name in old.partitions if name.lower() not in names]
+
+
+def _partitions(old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, *, live: bool) -> list[str]:
+    kept = []
+    for name in _gone(old, new):
+        if not live or not _is_closed(old.partitions[name]):
+            why.append(f"partition {name} is closed to new jobs before it goes")
+        elif use is None:
+            why.append(f"partition {name} stays until Slurm says what is in it{_quoted(silence)}")
+        else:
+            jobs = [job.id for job in use.jobs if name in job.partitions]
+            reservations = [one.name for one in use.reservations if one.partition == name]
+            if not jobs and not reservations:
+                continue
+            why.append(f"partition {name} stays, closed to new jobs, for {_users(jobs, reservations)}")
+        kept.append(name)
+    return kept
+
+
+def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, Line]:
+    return {
+        name: line
+        for name, line in old.nodes.items()
+        if name not in new.nodes or _hardware(line) != _hardware(new.nodes[name])
+    }
+
+
+def _nodes(old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str) -> list[StaticNodeConf]:
+    kept = []
+    for name, line in _changed_nodes(old, new).items():
+        names = set(hostlist.expand(name))
+        if use is None:
+            why.append(f"node {name} stays as it is until Slurm says what is on it{_quoted(silence)}")
+        else:
+            jobs = [job.id for job in use.jobs if not names.isdisjoint(job.nodes)]
+            reservations = [one.name for one in use.reservations if not names.isdisjoint(one.nodes)]
+            if not jobs and not reservations:
+                continue
+            why.append(f"node {name} stays as it is for {_users(jobs, reservations)}")
+        kept.append(StaticNodeConf(name, " ".join(map(str, line.words[1:]))))
+    return kept
+
+
+def _hardware(line: Line) -> frozenset[tuple[str, str]]:
+    return frozenset((word.folded, word.value) for word in line.words if word.folded in HARDWARE)
+
+
+def _changed_gres(
+    running: Mapping[str, str], wanted: Mapping[str, str], old: Parsed, new: Parsed
+) -> tuple[set[str], set[str]]:
+    """Kinds that go from GresTypes, and kinds whose lines in gres.conf go or change."""
+    types = _items(old.value("GresTypes")) - _items(new.value("GresTypes"))
+    before, after = (_gres_lines(files.get(GRES_CONF, "")) for files in (running, wanted))
+    return types, {kind for kind, line in before if (kind, line) not in after}
+
+
+def _gres(
+    running: Mapping[str, str],
+    wanted: Mapping[str, str],
+    old: Parsed,
+    new: Parsed,
+    use: Use | None,
+    why: list[str],
+    silence: str,
+) -> tuple[list[str], dict[str, str]]:
+    types, lines = _changed_gres(running, wanted, old, new)
+    held: dict[str, list[int]] = {}
+    for kind in types | lines:
+        held[kind] = [job.id for job in use.jobs if kind in job.gres or (not kind and job.gres)] if use else []
+    kept = [kind for kind in sorted(types) if use is None or held[kind]]
+    stays = any(use is None or held[kind] for kind in lines)
+    for kind in sorted({*kept, *(kind for kind in lines if use is None or held[kind])}):
+        users = _users(held[kind], []) if use is not None else f"an answer of Slurm{_quoted(silence)}"
+        why.append(f"GRES {kind or 'of every kind'} stays as it is for {users}")
+    return kept, {GRES_CONF: running[GRES_CONF]} if stays else {}
+
+
+def _gres_lines(text: str) -> set[tuple[str, str]]:
+    """Kind and text of each line; the kind is empty for a line without one, which is about all."""
+    found = set()
+    for line in text.split("\n"):
+        bare = line.split("#", 1)[0].strip()
+        if not bare:
+            continue
+        words = parse_words(bare)
+        names = [] if isinstance(words, TextProblem) else [word.value for word in words if word.folded == "name"]
+        found.add((names[0] if names else "", " ".join(bare.split())))
+    return found
+
+
+def _items(text: str) -> set[str]:
+    return {item for item in text.split(",") if item}
+
+
+def _users(jobs: Iterable[int], reservations: Iterable[str]) -> str:
+    numbers, names = list(jobs), list(reservations)
+    parts = []
+    if numbers:
+        shown = ", ".join(map(str, numbers[:NAMED]))
+        more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
+        parts.append(f"job{'s' if len(numbers) > 1 else ''} {shown}{more}")
+    if names:
+        parts.append(f"reservation{'s' if len(names) > 1 else ''} {', '.join(names[:NAMED])}")
+    return " and ".join(parts)
+
+
+def _quoted(words: str) -> str:
+    return f" ({words})" if words else ""

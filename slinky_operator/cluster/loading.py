@@ -1,0 +1,144 @@
+"""The part of the plan that makes slurmctld run what its ConfigMap holds. Pure.
+
+1. slurmctld's pod is touched, and its kubelet refreshes the volume;
+2. the agent shows that the files are mounted;
+3. slurmctld is told to reconfigure, says that it has, and shows that it has read its files.
+
+Each step is told from what can be seen, so that the operator may die between any two. Whether the files are the right
+ones is not decided here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from slinky_api import labels
+from slinky_operator.agent.files import expected
+from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.words import last_words
+from slinky_operator.kube.client import Object
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ContactState
+from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+
+ASK_EVERY: Final = 0.25
+"""Seconds between two questions to the agent while a change is on its way."""
+
+ASK_EVERY_IN_VAIN: Final = 1.0
+"""The same while it does not answer."""
+
+TOUCH_AGAIN: Final = 3.0
+"""Seconds until the pod is touched again: a kubelet that was not yet told of the new ConfigMap mounts the old one."""
+
+RETRY_LOST: Final = 1.0
+"""Seconds until a reconfigure is tried again where nobody could be asked."""
+
+RETRY_RELOAD: Final = 5.0
+"""The same where slurmctld did not take the configuration."""
+
+
+class Stage(Enum):
+    """How far slurmctld is."""
+
+    UNDER_WAY = auto()
+    LOADED = auto()
+    REFUSED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What is known of slurmctld and its ConfigMap, and what is to be done."""
+
+    stage: Stage
+    message: str = ""
+    actions: tuple[Action, ...] = ()
+    wake_up: float | None = None
+
+
+def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
+    """Decide the next step for the files in a ConfigMap that slurmctld is not known to run yet."""
+    files = config_map.get("data") or {}
+    digest = hash_of(files)
+    pod = snapshot.controller_pod
+    if pod is None:
+        return Loading(Stage.UNDER_WAY, "slurmctld has no pod yet")
+    mounting = _mount(snapshot, pod, files, digest, now)
+    if mounting is not None:
+        return mounting
+    if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY:
+        words = words_of(pod)
+        ended = f"; slurmctld has ended: {words}" if words else ""
+        message = f"the files are mounted; waiting for Slurm to answer{ended}"
+        # One end may have any cause; one after the other has to do with what slurmctld finds when it starts.
+        stage = Stage.REFUSED if words and _waits_to_restart(pod) else Stage.UNDER_WAY
+        return Loading(stage, message, _replacements(snapshot, pod, digest))
+    return _load(snapshot, pod, files, digest, now)
+
+
+def words_of(pod: Object) -> str:
+    """What slurmctld has said before it gave up, if it keeps doing so."""
+    return last_words((pod.get("status") or {}).get("containerStatuses") or (), naming.CONTROLLER_CONTAINER)
+
+
+def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: float) -> Loading | None:
+    """Steps 1 and 2; `None` once the agent has shown the files."""
+    metadata, message = pod["metadata"], "waiting for the files to be mounted"
+    touched = (metadata.get("annotations") or {}).get(labels.ANNOTATION_CONFIG_TOUCH, "").split(".")[0]
+    if touched != digest:
+        return Loading(Stage.UNDER_WAY, message, (TouchPod(pod, digest, digest),), 1.0)
+    if not (pod.get("status") or {}).get("podIP"):
+        return Loading(Stage.UNDER_WAY, "slurmctld's pod has no address yet")
+    mounted = snapshot.memory.mounted
+    if mounted is None or mounted.pod_uid != metadata["uid"]:
+        return Loading(Stage.UNDER_WAY, message, (AskAgent(pod),), ASK_EVERY)
+    if mounted.files == expected(files):
+        return None
+    every = ASK_EVERY_IN_VAIN if mounted.why else ASK_EVERY
+    actions: list[Action] = []
+    last, at = snapshot.memory.touched
+    if last != digest or now - at >= TOUCH_AGAIN:
+        actions.append(TouchPod(pod, digest, f"{digest}.{int(now)}"))
+    if now - mounted.asked_at >= every:
+        actions.append(AskAgent(pod))
+    return Loading(Stage.UNDER_WAY, f"{message}{f': {mounted.why}' if mounted.why else ''}", tuple(actions), every)
+
+
+def _load(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: float) -> Loading:
+    """Step 3, for files that are mounted."""
+    uid, loaded = pod["metadata"]["uid"], snapshot.memory.loaded
+    if loaded is not None and loaded.pod_uid == uid and loaded.hash == digest:
+        if loaded.proven:
+            return Loading(Stage.LOADED)
+        if loaded.lost and now - loaded.at < RETRY_LOST:
+            return Loading(Stage.UNDER_WAY, f"reconfiguring: {loaded.why}", (), RETRY_LOST)
+        if not loaded.lost and now - loaded.at < RETRY_RELOAD:
+            return Loading(Stage.REFUSED, loaded.why, (), RETRY_RELOAD)
+    shown = {name: line.get("Nodes") for name, line in parse(files[SLURM_CONF]).partitions.items()}
+    return Loading(Stage.UNDER_WAY, "reconfiguring", (Reload(uid, digest, shown),))
+
+
+def _replacements(snapshot: Snapshot, controller: Object, digest: str) -> tuple[ReplacePod, ...]:
+    """Pods whose next attempt may be minutes away, though what they failed on has been mended.
+
+    Once for each configuration: what fails with this one too is left to the kubelet's pauses.
+    """
+    return tuple(
+        ReplacePod(pod, component, digest)
+        for component, pods in (
+            (naming.COMPONENT_CONTROLLER, (controller,)),
+            (naming.COMPONENT_RESTAPI, snapshot.restapi_pods),
+        )
+        for pod in pods
+        if _waits_to_restart(pod) and (component, digest) not in snapshot.memory.replaced
+    )
+
+
+def _waits_to_restart(pod: Object) -> bool:
+    return any(
+        ((one.get("state") or {}).get("waiting") or {}).get("reason") == "CrashLoopBackOff"
+        for one in (pod.get("status") or {}).get("containerStatuses") or ()
+    )

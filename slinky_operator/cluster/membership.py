@@ -1,0 +1,43 @@
+"""Which NodeSets are to be in the configuration, and the finalizers that go with it. Pure.
+
+A NodeSet's finalizer of ours stands before it is rendered, and goes when a configuration without it is live.
+"""
+
+from __future__ import annotations
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster.actions import SetFinalizer
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.kube.resources import NODESETS
+from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf.admit import lines_of
+
+
+def members(snapshot: Snapshot, running: str) -> tuple[list[NodeSet], list[SetFinalizer]]:
+    """NodeSets that are to be in the configuration, and the finalizers they need first."""
+    found: list[NodeSet] = []
+    finalizers: list[SetFinalizer] = []
+    for node_set, raw in snapshot.node_sets:
+        held = labels.FINALIZER_NODESET_CONFIG in node_set.metadata.finalizers
+        if node_set.deleting:
+            # It stays as long as it may have pods; one that was never in the configuration has none.
+            draining = labels.FINALIZER_NODESET_DRAIN in node_set.metadata.finalizers
+            if draining and lines_of(node_set.name, running) is not None:
+                found.append(node_set)
+            continue
+        found.append(node_set)
+        if not held:
+            finalizers.append(SetFinalizer(NODESETS, raw, labels.FINALIZER_NODESET_CONFIG, present=True))
+    return found, finalizers
+
+
+def leaving(snapshot: Snapshot, rendered: Rendered) -> list[SetFinalizer]:
+    """Finalizers to take off: their NodeSets are being deleted, and what is live knows nothing of them."""
+    return [
+        SetFinalizer(NODESETS, raw, labels.FINALIZER_NODESET_CONFIG, present=False)
+        for node_set, raw in snapshot.node_sets
+        if node_set.deleting
+        and labels.FINALIZER_NODESET_CONFIG in node_set.metadata.finalizers
+        and node_set.name not in rendered.node_sets
+    ]

@@ -1,0 +1,43 @@
+"""What Slurm's daemons say before they end, made short enough for a condition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from slinky_operator.kube.client import Object
+
+WORDS: Final = 4
+"""Lines that are shown."""
+
+_PREFIX: Final = re.compile(r"^(?:\[[^\]]*\]\s*)?(?:slurm(?:ctld|d)[^:\s]*:\s+)?")
+_NOISE: Final = (
+    "MailProg is invalid",
+    "Could not open",
+    "Trying backup",
+    "GPU detection failed",
+    "differs from hardware",
+    "lib wasn't found",
+)
+"""Lines about an empty state or a plain machine, which are said in every case."""
+
+
+def short(text: str) -> str:
+    """The lines that matter, in order, joined by slashes; empty if there are none."""
+    lines = [_PREFIX.sub("", line.strip()) for line in text.splitlines()]
+    said = [line for line in lines if line and not any(noise in line for noise in _NOISE)]
+    grave = [line for line in said if "fatal" in line or "error" in line]
+    return " / ".join(dict.fromkeys((grave or said)[-WORDS:]))
+
+
+def last_words(statuses: Iterable[Object], container: str) -> str:
+    """What a container that is not ready has said before it last ended; empty if it has not."""
+    for one in statuses:
+        if one.get("name") == container and not one.get("ready"):
+            states: tuple[Any, ...] = (
+                (one.get("state") or {}).get("terminated"),
+                (one.get("lastState") or {}).get("terminated"),
+            )
+            return short(next((state.get("message") or "" for state in states if state), ""))
+    return ""

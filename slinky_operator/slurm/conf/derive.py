@@ -1,0 +1,105 @@
+"""The files of a preflight: what a configuration becomes when throw-away daemons are to read it and touch nothing real.
+
+The throw-away slurmctld runs under the host name of the real one, with an empty state, fresh keys and no network beyond
+its own pod, so most of a slurm.conf can stay as it is. Changed are paths that daemons write to, everything by which
+slurmctld would start programs or call other services by itself, and nodes outside Kubernetes, which it would ping.
+
+Devices are the one thing a preflight cannot know: a slurmd without a GPU waits for `File=/dev/nvidia0` for ever. Names,
+types and counts in gres.conf are checked, files and `AutoDetect` are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.directives import Directive, TextProblem, logical_lines, parse_lines
+
+SLURM_CONF: Final = "slurm.conf"
+GRES_CONF: Final = "gres.conf"
+
+FOLDER: Final = "/preflight"
+"""Shared by the daemons of a preflight: keys, state, logs, verdicts."""
+
+SPOOL: Final = f"{FOLDER}/spool-%n"
+
+_TAKEN_OUT: Final = frozenset(
+    key.lower()
+    for key in (
+        "HealthCheckProgram",
+        "RebootProgram",
+        "ResumeFailProgram",
+        "ResumeProgram",
+        "SlurmctldPrimaryOffProg",
+        "SlurmctldPrimaryOnProg",
+        "SuspendProgram",
+        "MailProg",
+        "JobCompHost",
+        "JobCompLoc",
+        "JobCompPass",
+        "JobCompType",
+        "JobCompUser",
+        "FederationParameters",
+        "SlurmctldSyslogDebug",
+        "SlurmdSyslogDebug",
+    )
+)
+"""Keys by which slurmctld acts on the world without being asked."""
+
+_REPLACED: Final[Mapping[str, str]] = {
+    "statesavelocation": f"{FOLDER}/state",
+    "slurmdspooldir": SPOOL,
+    "authaltparameters": f"jwt_key={FOLDER}/{naming.JWT_KEY}",
+    # Their words go to where the preflight looks for them.
+    "slurmctldlogfile": "",
+    "slurmdlogfile": "",
+    "slurmctldpidfile": f"{FOLDER}/slurmctld.pid",
+    "slurmdpidfile": f"{FOLDER}/slurmd-%n.pid",
+}
+
+_GRES_DEVICES: Final = re.compile(r"(?i)(?:^|(?<=\s))(?:File|MultipleFiles|AutoDetect|Links)\s*=\s*\S+")
+
+
+def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
+    """Make the files of a preflight.
+
+    Parameters
+    ----------
+    files
+        A rendered configuration, slurm.conf among them.
+    slurmd_user
+        `SlurmdUser` of the throw-away slurmds: `slurm` where they need not be root.
+    """
+    derived = {name: text for name, text in files.items() if name != SLURM_CONF}
+    lines = [_derived_line(line) for _, line in logical_lines(files[SLURM_CONF])]
+    derived[SLURM_CONF] = "\n".join((*filter(None, lines), f"SlurmdUser={slurmd_user}", ""))
+    if GRES_CONF in derived:
+        derived[GRES_CONF] = "\n".join(map(_without_devices, derived[GRES_CONF].split("\n")))
+    return derived
+
+
+def _derived_line(line: str) -> str:
+    words = parse_lines(line)
+    # A line that is not ours to judge is read by the throw-away slurmctld as the real one would.
+    return line if isinstance(words, TextProblem) else " ".join(map(str, _derived(words)))
+
+
+def _derived(words: tuple[Directive, ...]) -> list[Directive]:
+    found = []
+    for word in words:
+        value = _REPLACED.get(word.folded)
+        if word.folded in _TAKEN_OUT or value == "":
+            continue
+        found.append(word if value is None else Directive(word.key, value))
+    if found and found[0].folded == "nodename":
+        # slurmctld neither resolves nor pings a node of the future.
+        return [*(word for word in found if word.folded != "state"), Directive("State", "FUTURE")]
+    return found
+
+
+def _without_devices(line: str) -> str:
+    bare = line.split("#", 1)[0]
+    rest = _GRES_DEVICES.sub("", bare).strip()
+    return rest if "=" in rest else ""

@@ -1,0 +1,48 @@
+"""What throw-away daemons are given to read."""
+
+from __future__ import annotations
+
+from slinky_operator.slurm.conf.derive import derive
+from slinky_operator.slurm.conf.parsed import parse
+
+CONF = """\
+# a comment
+ClusterName=x SlurmctldHost=c-0(c-0.c.ns.svc)
+StateSaveLocation=/var/spool/slurmctld
+SlurmctldLogFile=/proc/1/fd/2
+HealthCheckProgram=/usr/sbin/nhc
+ResumeProgram=/bin/wake
+AuthAltParameters=jwt_key=/etc/slurm-keys/jwt.key
+Prolog=p.sh
+NodeName=metal[1-2] CPUs=4 State=UNKNOWN
+PartitionName=all Nodes=ALL
+Bogus line without a key
+"""
+
+
+def test_nothing_real_is_written_called_or_pinged() -> None:
+    text = derive({"slurm.conf": CONF}, "slurm")["slurm.conf"]
+    found = parse(text)
+    assert found.value("StateSaveLocation") == "/preflight/state"
+    assert found.value("AuthAltParameters") == "jwt_key=/preflight/jwt.key"
+    assert found.value("SlurmdUser") == "slurm"
+    assert found.keys.keys().isdisjoint({"healthcheckprogram", "resumeprogram", "slurmctldlogfile"})
+    assert found.nodes["metal[1-2]"].get("State") == "FUTURE"
+
+
+def test_what_slurm_is_to_judge_stays() -> None:
+    text = derive({"slurm.conf": CONF}, "slurm")["slurm.conf"]
+    assert "Bogus line without a key" in text
+    assert "Prolog=p.sh" in text
+    assert "SlurmctldHost=c-0(c-0.c.ns.svc)" in text
+    assert "PartitionName=all Nodes=ALL" in text
+
+
+def test_devices_are_left_out_and_the_rest_of_their_lines_is_not() -> None:
+    gres = "AutoDetect=nvml\nName=gpu Type=a100 File=/dev/nvidia[0-3] Cores=0-7 # four\nBogus=1\n"
+    lines = derive({"slurm.conf": "", "gres.conf": gres}, "slurm")["gres.conf"].split("\n")
+    assert [" ".join(line.split()) for line in lines if line] == ["Name=gpu Type=a100 Cores=0-7", "Bogus=1"]
+
+
+def test_other_files_stay_as_they_are() -> None:
+    assert derive({"slurm.conf": "", "cgroup.conf": "Bogus=1"}, "slurm")["cgroup.conf"] == "Bogus=1"

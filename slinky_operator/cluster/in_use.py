@@ -137,10 +137,16 @@ def keep(running: Mapping[str, str], wanted: Mapping[str, str], use: Use | None,
         tuple(nodes),
         tuple(gres),
         files,
-        Reason.PARTITION_IN_USE if partitions else Reason.NODES_IN_USE if nodes else Reason.GRES_IN_USE,
+        _reason(partitions, nodes, asked=use is not None),
         tuple(why),
         closed or bool(_changed_nodes(old, new)) or any(_changed_gres(running, wanted, old, new)),
     )
+
+
+def _reason(partitions: list[str], nodes: list[StaticNodeConf], *, asked: bool) -> Reason:
+    if not asked:
+        return Reason.CONFIG_PENDING
+    return Reason.PARTITION_IN_USE if partitions else Reason.NODES_IN_USE if nodes else Reason.GRES_IN_USE
 
 
 def _is_closed(line: Line) -> bool:

@@ -315,12 +315,16 @@ def _count(snapshot: Snapshot, now: float) -> list[Action]:
 def _tell_ready(snapshot: Snapshot, wanted: ClusterStatus) -> list[Action]:
     """Tell of Ready and ConfigApplied when they change; that something is on its way is no event."""
     before = {one.type: one for one in snapshot.cluster.status.conditions}
+    reasons = {one.type: one.reason for one in wanted.conditions if one.status != "True"}
     told: list[Action] = []
     for one in wanted.conditions:
         old = before.get(one.type)
         if one.type not in {ClusterCondition.READY, ClusterCondition.CONFIG_APPLIED}:
             continue
         if one.reason in _ON_THE_WAY or (old is not None and (old.status, old.reason) == (one.status, one.reason)):
+            continue
+        if one.type == ClusterCondition.READY and one.reason == reasons.get(ClusterCondition.CONFIG_APPLIED):
+            # The other condition tells the same.
             continue
         good = one.status == "True"
         if good and one.type == ClusterCondition.READY and old is not None and old.reason == Reason.CONFIG_PENDING:

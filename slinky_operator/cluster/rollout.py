@@ -145,7 +145,7 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime)
     inputs = ConfInputs.of(cluster, [NodeSetConf.of(one) for one in members], snapshot.texts)
     inputs = replace(inputs, held=_held(snapshot, inputs))
     wanted = render(inputs, text)
-    is_live = bool(running) and stored.applied_hash == hash_of(running)
+    is_live = _is_live(snapshot, stored, current)
     kept = Kept() if wanted.problems else in_use.keep(running, wanted.files, _use(snapshot, now), live=is_live)
     candidate = render(kept.over(inputs), text)
     draft = _Draft(wanted, candidate, kept, stored, tuple(joining), _remarks(wanted, snapshot))
@@ -163,6 +163,15 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime)
     if current is not None and hash_of(current.get("data") or {}) == candidate.hash:
         return _settle(snapshot, draft, current, good, load, asking, wall)
     return _change(_Change(snapshot, images, inputs, draft, current, good, load, asking, text), now, wall)
+
+
+def _is_live(snapshot: Snapshot, stored: ConfigStatus, current: Object | None) -> bool:
+    """Whether slurmctld runs what the ConfigMap holds."""
+    if current is None or stored.applied_hash != hash_of(current.get("data") or {}):
+        return False
+    # What was put back was live before, but slurmctld may have ended on what came between.
+    loaded, put_back = snapshot.memory.loaded, bool(shared.refused_of(current)[0])
+    return not put_back or (loaded is not None and loaded.proven and loaded.hash == stored.applied_hash)
 
 
 def _settle(

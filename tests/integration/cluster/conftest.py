@@ -69,7 +69,7 @@ class Kubelet:
         self.namespace = namespace
         self.folder = folder
         self.slurm = slurm
-        self.stopped = False
+        self.mounts = True
         self.agent_port = 0
 
     def start_agent(self) -> None:
@@ -81,8 +81,7 @@ class Kubelet:
     async def run(self) -> None:
         while True:
             await asyncio.sleep(0.05)
-            if not self.stopped:
-                await self._once()
+            await self._once()
 
     async def _once(self) -> None:
         for one in (await self.kube.list(STATEFULSETS, self.namespace)).items:
@@ -98,7 +97,7 @@ class Kubelet:
                 await self.kube.patch_status(PODS, name, {"podIP": "127.0.0.1", "phase": "Running"}, self.namespace)
             for name in await self._preflights():
                 await self._try(name)
-            if labels.ANNOTATION_CONFIG_TOUCH in (pod["metadata"].get("annotations") or {}):
+            if self.mounts and labels.ANNOTATION_CONFIG_TOUCH in (pod["metadata"].get("annotations") or {}):
                 await self._mount(one["metadata"]["name"].removesuffix("-controller"))
 
     async def _preflights(self) -> list[str]:
@@ -203,6 +202,19 @@ class Bench:
             "spec": {"clusterName": "slurm", "replicas": 0, **(spec or {})},
         }
         return await self.kube.create(NODESETS, body, self.namespace)
+
+    async def edit(self, spec: Object, name: str = "slurm") -> None:
+        """Merge fields into a Cluster's spec."""
+        await self.kube.merge_patch(CLUSTERS, name, {"spec": spec}, self.namespace)
+
+    async def no_preflights(self) -> None:
+        """Wait until nothing of any preflight is left."""
+        selector = "app.kubernetes.io/component=preflight"
+        for resource in (PODS, CONFIGMAPS):
+            while True:
+                if not (await self.kube.list(resource, self.namespace, label_selector=selector)).items:
+                    break
+                await asyncio.sleep(0.02)
 
     async def cluster(self, name: str = "slurm") -> Object:
         return await self.kube.get(CLUSTERS, name, self.namespace)

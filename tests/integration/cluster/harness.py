@@ -12,7 +12,8 @@ import httpx
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster.act import Tools, agent_url
+from slinky_operator.cluster.act import Tools
+from slinky_operator.cluster.asking import agent_url
 from slinky_operator.cluster.connection import Pace
 from slinky_operator.cluster.controller import ClusterReconciler, server_of
 from slinky_operator.cluster.daemons import Images
@@ -36,6 +37,7 @@ IMAGES = Images(
     "localhost/slinky/slurmctld:26.05",
     "localhost/slinky/slurmrestd:26.05",
     "localhost/slinky/slurm-operator:dev",
+    "localhost/slinky/slurmd:26.05",
     "Never",
 )
 

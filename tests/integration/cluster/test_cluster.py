@@ -23,7 +23,8 @@ from tests.integration.cluster.conftest import Bench, wait_until
 
 
 def ready(status: dict[str, Any]) -> bool:
-    return bool(status.get("isReady"))
+    config = status.get("config") or {}
+    return bool(status.get("isReady")) and config.get("hash") == config.get("appliedHash")
 
 
 def reason(kind: str, word: str) -> Any:
@@ -85,8 +86,8 @@ async def test_a_node_set_is_listed_and_leaves_again(bench: Bench) -> None:
         assert found["metadata"]["finalizers"] == [labels.FINALIZER_NODESET_CONFIG]
         assert "compute" in bench.slurm.world.partitions
         await bench.kube.delete(NODESETS, "compute", bench.namespace, uid=found["metadata"]["uid"])
+        await wait_until(lambda: "compute" not in bench.slurm.world.partitions)
         await bench.gone(NODESETS, "compute")
-        assert "compute" not in bench.slurm.world.partitions
         status = (await bench.cluster())["status"]
         assert status["config"]["nodeSets"] == []
 
@@ -95,28 +96,50 @@ async def test_a_node_set_stays_out_while_nothing_is_mounted(bench: Bench) -> No
     await bench.create()
     async with bench.operator():
         await bench.until(ready)
-        bench.kubelet.stopped = True
+        bench.kubelet.mounts = False
         await bench.create_node_set("compute")
         status = (await bench.until(lambda s: "mounted" in message(s, "ConfigApplied")))["status"]
         assert status["config"]["nodeSets"] == []
         assert bench.slurm.world.reconfigured == 1
-        bench.kubelet.stopped = False
+        bench.kubelet.mounts = True
         await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
 
 
-async def test_what_slurmctld_refuses_is_told_in_its_words(bench: Bench) -> None:
+async def test_what_a_preflight_refuses_changes_nothing_and_leaves_nothing(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        before = (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"]
+        reconfigured = bench.slurm.world.reconfigured
+        await bench.edit({"extraConf": "Bogus=1"})
+        status = (await bench.until(reason("ConfigApplied", "ConfigRefused")))["status"]
+        words = message(status, "ConfigApplied")
+        assert words == "slurmctld refuses it: fatal: Parsing error at unrecognized key: Bogus"
+        assert status["config"]["hash"] != status["config"]["appliedHash"]
+        assert (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"] == before
+        assert bench.slurm.world.reconfigured == reconfigured
+        await bench.edit({"extraConf": "KillWait=7"})
+        await bench.until(ready)
+        after = (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"]["slurm.conf"]
+        assert "KillWait=7" in after
+        await bench.no_preflights()
+
+
+async def test_what_slurmctld_does_not_take_is_put_back(bench: Bench) -> None:
     await bench.create()
     async with bench.operator():
         await bench.until(ready)
         words = {
             "errors": [{"error_number": -1, "error": "Unspecified error", "description": "slurm_reconfigure() failed"}]
         }
-        bench.slurm.faults.add("reconfigure", times=None, status=500, body=words)
+        bench.slurm.faults.add("reconfigure", times=1, status=500, body=words)
         await bench.create_node_set("compute")
-        status = (await bench.until(reason("ConfigApplied", "ConfigRefused")))["status"]
+        status = (await bench.until(reason("ConfigApplied", "ConfigRolledBack")))["status"]
         assert "slurm_reconfigure() failed" in message(status, "ConfigApplied")
         assert status["config"]["nodeSets"] == []
-        bench.slurm.faults.clear()
+        data = (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"]
+        assert "compute" not in data["slurm.conf"]
+        await bench.edit({"extraConf": "KillWait=7"})
         await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
 
 

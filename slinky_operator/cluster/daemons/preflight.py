@@ -143,7 +143,7 @@ def preflight(
 
 
 def _pod_spec(cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool) -> dict[str, Any]:
-    template: dict[str, Any] = slurmctld.stateful_set(cluster, images)["spec"]["template"]["spec"]
+    template: dict[str, Any] = slurmctld.stateful_set(cluster, images, {})["spec"]["template"]["spec"]
     own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
     ours = {slurmctld.STATE, slurmctld.CONFIG, slurmctld.KEYS, slurmctld.RUN}
     # What may be shared with the real one without disturbing it.

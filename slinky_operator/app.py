@@ -100,6 +100,13 @@ class Caches:
             label_selector=nodeset.SELECTOR,
             indexers=nodeset.INDEXES_OF_REVISIONS,
         )
+        self.claims = Informer(
+            client,
+            resources.PERSISTENTVOLUMECLAIMS,
+            namespaces=namespaces,
+            label_selector=nodeset.SELECTOR,
+            indexers=nodeset.INDEXES_OF_CLAIMS,
+        )
         self.children = {
             resource: Informer(
                 client, resource, namespaces=namespaces, label_selector=MANAGED, indexers=cluster_observe.INDEXERS
@@ -118,7 +125,7 @@ class Caches:
     def all(self) -> Sequence[Mirror | Informer]:
         """Every cache."""
         hosts = [self.hosts] if self.hosts is not None else []
-        return *self.mirrors, self.pods, self.revisions, *self.children.values(), *hosts
+        return *self.mirrors, self.pods, self.revisions, self.claims, *self.children.values(), *hosts
 
     def for_clusters(self) -> cluster_observe.Caches:
         """Return what the Cluster controller reads."""
@@ -264,6 +271,7 @@ async def _controllers(
             pods=caches.pods.store,
             watch_hosts=caches.hosts is not None,
             revisions=caches.revisions.store,
+            claims=caches.claims.store,
             slurm=clients,
             recorder=recorder,
             defaults=Defaults(settings.image_slurmd, settings.image_pull_policy),
@@ -313,6 +321,7 @@ def _wake_nodesets(
     caches.nodesets.add_handler(waking(reconciler.keys_of_nodeset))
     caches.clusters.add_handler(waking(reconciler.keys_of_cluster))
     caches.pods.add_handler(waking(reconciler.keys_of_pod))
+    caches.claims.add_handler(waking(reconciler.keys_of_claim))
     if caches.hosts is not None:
         caches.hosts.add_handler(waking(reconciler.keys_of_host))
     clients.subscribe(node)

@@ -37,6 +37,7 @@ from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
     CreatePods,
+    DeleteClaims,
     DeleteIdlePods,
     DeletePods,
     DeleteRecords,
@@ -56,6 +57,7 @@ from slinky_operator.nodeset.actions import (
 )
 from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.bookkeeping import NameTaken
+from slinky_operator.nodeset.claims import Claim
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.marks import Marks
 from slinky_operator.nodeset.places import Place
@@ -111,6 +113,8 @@ class Actor:
         The NodeSet as the API server gave it, for Events and finalizers.
     revision
         What new pods are made from.
+    claims
+        The NodeSet's claims as the cache shows them.
     defaults
         The operator's settings for new pods.
     expectations
@@ -129,6 +133,7 @@ class Actor:
     cluster: Cluster | None
     obj: Object
     revision: Revision
+    claims: tuple[Claim, ...]
     owner: str
     defaults: pods.Defaults
     expectations: Expectations
@@ -202,6 +207,8 @@ class Actor:
                 await bookkeeping.drop(self.kube, self.nodeset, action)
             case CreatePods():
                 await self._create(action)
+            case DeleteClaims():
+                await bookkeeping.delete_claims(self.kube, self.nodeset, action)
 
     # Slurm
 
@@ -421,6 +428,9 @@ class Actor:
             guard_uid=guard_uid,
             defaults=self.defaults,
         )
+        why = await bookkeeping.ensure_claims(self.kube, nodeset, place.pod, self.claims)
+        if why is not None:
+            return why
         try:
             return await self.kube.create(PODS, body)
         except kube_errors.AlreadyExists:
@@ -477,6 +487,7 @@ class Actor:
         if left:
             self.outcome.kept.append(f"pod {left[0]['metadata']['name']} is still there")
             return
+        await bookkeeping.delete_all_claims(self.kube, self.nodeset)
         await self._delete_guard()
         await self._set_finalizers(add=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from slinky_operator.nodeset.claims import Claim
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.history import Recorded
@@ -138,6 +139,13 @@ class CreatePods:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteClaims:
+    """Delete the claims of pods that are gone."""
+
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LetGo:
     """Delete the guard and take the finalizer off, unless the API server still has a pod; the NodeSet's last action."""
 
@@ -160,5 +168,6 @@ Action = (
     | RenumberRevision
     | DropRevisions
     | CreatePods
+    | DeleteClaims
     | LetGo
 )

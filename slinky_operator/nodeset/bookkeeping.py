@@ -1,4 +1,4 @@
-"""Carries out what a plan asks for about recorded revisions: the part of `act` that touches ControllerRevisions.
+"""Carries out what a plan asks for about revisions and claims: the part of `act` that touches what outlives a pod.
 
 Each write may be repeated, and may meet one that an earlier pass made and the cache does not show: names follow from
 content, and what is deleted or changed is named by uid.
@@ -6,12 +6,15 @@ content, and what is deleted or changed is named by uid.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors
-from slinky_operator.kube.resources import CONTROLLERREVISIONS
-from slinky_operator.nodeset import history
-from slinky_operator.nodeset.actions import DropRevisions, RecordRevision, RenumberRevision
+from slinky_operator.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS, PODS
+from slinky_operator.nodeset import claims, history
+from slinky_operator.nodeset.actions import DeleteClaims, DropRevisions, RecordRevision, RenumberRevision
+from slinky_operator.nodeset.claims import Claim
 from slinky_operator.nodeset.ports import Kube
 from slinky_operator.nodeset.snapshot import Revision
 
@@ -35,9 +38,15 @@ async def record(kube: Kube, nodeset: NodeSet, revision: Revision, action: Recor
         await kube.create(CONTROLLERREVISIONS, body)
     except errors.AlreadyExists:
         name = body["metadata"]["name"]
-        there = await kube.get(CONTROLLERREVISIONS, name, nodeset.namespace)
-        if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) != nodeset.uid:
+        there = (await kube.get(CONTROLLERREVISIONS, name, nodeset.namespace))["metadata"]
+        own = there.get("labels") or {}
+        if own.get(labels.LABEL_NODESET_UID) == nodeset.uid:
+            return
+        if own.get(labels.LABEL_NODESET_NAME) != nodeset.name:
             raise NameTaken(f"there is a ControllerRevision {name} that is not ours") from None
+        # Of an earlier NodeSet of that name: the garbage collector has not come to it yet.
+        await kube.delete(CONTROLLERREVISIONS, name, nodeset.namespace, uid=there["uid"])
+        await kube.create(CONTROLLERREVISIONS, body)
 
 
 async def renumber(kube: Kube, nodeset: NodeSet, action: RenumberRevision) -> None:
@@ -58,3 +67,57 @@ async def drop(kube: Kube, nodeset: NodeSet, action: DropRevisions) -> None:
             await kube.delete(CONTROLLERREVISIONS, revision.name, nodeset.namespace, uid=revision.uid)
         except (errors.NotFound, errors.Conflict):
             continue
+
+
+async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[Claim]) -> str | None:
+    """Create the claims of a pod that are not there yet; gives why the pod must wait, or None if all are there.
+
+    Raises
+    ------
+    KubeError
+        What the API server could not do, or refused.
+    """
+    there = {claim.name for claim in known if not claim.deleting}
+    for body in claims.build(nodeset, pod):
+        name = body["metadata"]["name"]
+        if name in there:
+            continue
+        try:
+            await kube.create(PERSISTENTVOLUMECLAIMS, body)
+        except errors.AlreadyExists:
+            found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
+            if not claims.is_ours(nodeset, found):
+                return (
+                    f"there is a claim {name} that is not ours; to hand it over: "
+                    f"kubectl label pvc {name} {labels.LABEL_NODESET_NAME}={nodeset.name} {labels.LABEL_POD_NAME}={pod}"
+                )
+            if "deletionTimestamp" in found["metadata"]:
+                return f"claim {name} of an earlier pod is still being deleted"
+    return None
+
+
+async def delete_claims(kube: Kube, nodeset: NodeSet, action: DeleteClaims) -> None:
+    """Delete claims whose pods, by a look past the cache, are gone."""
+    for claim in action.claims:
+        try:
+            await kube.get(PODS, claim.pod, nodeset.namespace)
+        except errors.NotFound:
+            await _delete_claim(kube, nodeset, claim)
+
+
+async def delete_all_claims(kube: Kube, nodeset: NodeSet) -> None:
+    """Delete every claim of a NodeSet that is going, where its spec says so; its pods are gone."""
+    if nodeset.spec.persistent_volume_claim_retention_policy.when_deleted != "Delete":
+        return
+    selector = f"{labels.LABEL_NODESET_NAME}={nodeset.name}"
+    for obj in (await kube.list(PERSISTENTVOLUMECLAIMS, nodeset.namespace, label_selector=selector)).items:
+        claim = claims.read(obj)
+        if not claim.deleting:
+            await _delete_claim(kube, nodeset, claim)
+
+
+async def _delete_claim(kube: Kube, nodeset: NodeSet, claim: Claim) -> None:
+    try:
+        await kube.delete(PERSISTENTVOLUMECLAIMS, claim.name, nodeset.namespace, uid=claim.uid)
+    except (errors.NotFound, errors.Conflict):
+        return

@@ -26,7 +26,15 @@ from slinky_operator.nodeset import asking, facts, identity, status
 from slinky_operator.nodeset.act import Actor, Outcome
 from slinky_operator.nodeset.actions import LetGo
 from slinky_operator.nodeset.hosts import Hosts
-from slinky_operator.nodeset.observe import OLDEST_PICTURE, POD_INDEX, REVISION_INDEX, Observer, blinded, with_jobs
+from slinky_operator.nodeset.observe import (
+    CLAIM_INDEX,
+    OLDEST_PICTURE,
+    POD_INDEX,
+    REVISION_INDEX,
+    Observer,
+    blinded,
+    with_jobs,
+)
 from slinky_operator.nodeset.plan import LATER, Plan, plan
 from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm, SlurmByCluster
@@ -71,6 +79,15 @@ INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
 INDEXES_OF_REVISIONS: Final[Mapping[str, Indexer]] = {REVISION_INDEX: by_label(labels.LABEL_NODESET_UID)}
 """Indexes the ControllerRevision cache must have."""
 
+INDEXES_OF_CLAIMS: Final[Mapping[str, Indexer]] = {
+    CLAIM_INDEX: lambda obj: [
+        f"{obj['metadata'].get('namespace') or ''}/{name}"
+        for name in [(obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME)]
+        if name
+    ]
+}
+"""Indexes the claim cache must have."""
+
 INDEXES_OF_NODESETS: Final[Mapping[str, Indexer]] = {
     CLUSTER_INDEX: lambda obj: [
         f"{obj['metadata'].get('namespace') or ''}/{(obj.get('spec') or {}).get('clusterName') or ''}"
@@ -78,7 +95,7 @@ INDEXES_OF_NODESETS: Final[Mapping[str, Indexer]] = {
 }
 """Indexes the NodeSet cache must have."""
 
-SELECTOR: Final = labels.LABEL_NODESET_UID
+SELECTOR: Final = labels.LABEL_NODESET_NAME
 """Label selector of what belongs to any NodeSet."""
 
 
@@ -98,8 +115,8 @@ class NodeSetController:
     ----------
     kube
         The API server.
-    nodesets, clusters, pods, revisions
-        Caches, with `INDEXES_OF_NODESETS`, `INDEXES_OF_PODS` and `INDEXES_OF_REVISIONS` where there are such.
+    nodesets, clusters, pods, revisions, claims
+        Caches, with `INDEXES_OF_NODESETS`, `INDEXES_OF_PODS` and so on where there are such.
     watch_hosts
         Whether `keys_of_host` will be told of the Kubernetes Nodes. Without them cordons are not noticed.
     slurm
@@ -122,6 +139,7 @@ class NodeSetController:
         clusters: Store,
         pods: Store,
         revisions: Store,
+        claims: Store,
         watch_hosts: bool,
         slurm: SlurmByCluster,
         recorder: Recorder,
@@ -139,7 +157,9 @@ class NodeSetController:
         self._clock = clock
         self._pods = pods
         self._hosts = Hosts() if watch_hosts else None
-        self._observer = Observer(clusters, pods, revisions, self._hosts, slurm, clock=clock, max_startup=max_startup)
+        self._observer = Observer(
+            clusters, pods, revisions, claims, self._hosts, slurm, clock=clock, max_startup=max_startup
+        )
         self.expectations = Expectations(pods, clock=clock)
         """Add `expectations.observe` as the first handler of the pod informer."""
         self._guards: dict[str, str] = {}
@@ -180,6 +200,12 @@ class NodeSetController:
         elif new is not None:
             memory.ended.discard(facts.node_name(obj))
         yield obj["metadata"].get("namespace") or "", name
+
+    def keys_of_claim(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of claims: their NodeSet when one goes, since its name may be waited for."""
+        if new is None and old is not None:
+            own = old["metadata"].get("labels") or {}
+            yield old["metadata"].get("namespace") or "", own.get(labels.LABEL_NODESET_NAME) or ""
 
     def keys_of_node(self, cluster_uid: str, old: Node | None, new: Node | None) -> Iterable[Key]:
         """Node event of a Cluster's Slurm: the NodeSet the record names, or whose pod has that name."""
@@ -302,6 +328,7 @@ class NodeSetController:
             cluster=cluster,
             obj=obj,
             revision=snapshot.revision,
+            claims=snapshot.claims,
             owner=identity.tag(nodeset.namespace, nodeset.name),
             defaults=self._defaults,
             expectations=self.expectations,

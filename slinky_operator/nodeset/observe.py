@@ -11,6 +11,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.store import Store
+from slinky_operator.nodeset import claims as claim_facts
 from slinky_operator.nodeset import facts, history, identity, ordinals, places, pod, revision
 from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
@@ -23,6 +24,9 @@ POD_INDEX: Final = "nodeset"
 
 REVISION_INDEX: Final = "nodeset"
 """Index of the ControllerRevision cache over the uid label of the NodeSet."""
+
+CLAIM_INDEX: Final = "nodeset"
+"""Index of the claim cache over `<namespace>/<nodeset>`."""
 
 OLDEST_PICTURE: Final = 120.0
 """Seconds after which a picture of the nodes is no longer one, whatever the state of contact says."""
@@ -39,8 +43,8 @@ class Observer:
 
     Parameters
     ----------
-    clusters, pods, revisions
-        Caches; that of the pods has the index `POD_INDEX`, that of the revisions `REVISION_INDEX`.
+    clusters, pods, revisions, claims
+        Caches; the last three with the indexes `POD_INDEX`, `REVISION_INDEX` and `CLAIM_INDEX`.
     hosts
         The Kubernetes Nodes; None if nobody watches them.
     slurm
@@ -56,6 +60,7 @@ class Observer:
         clusters: Store,
         pods: Store,
         revisions: Store,
+        claims: Store,
         hosts: Hosts | None,
         slurm: SlurmByCluster,
         *,
@@ -66,6 +71,7 @@ class Observer:
         self._pods = pods
         self._hosts = hosts
         self._revisions = revisions
+        self._claims = claims
         self._slurm = slurm
         self._clock = clock
         self._max_startup = max_startup
@@ -123,6 +129,7 @@ class Observer:
                 recorded=recorded,
             ),
             pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
+            claims=tuple(map(claim_facts.read, self._claims.find(CLAIM_INDEX, f"{nodeset.namespace}/{nodeset.name}"))),
             hosts=self._hosts.picture() if self._hosts is not None else None,
             strangers=self._strangers(nodeset, own, slurm),
             ended=ended,

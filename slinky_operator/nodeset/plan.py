@@ -18,11 +18,11 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import ScalingMode
 from slinky_operator.nodeset import (
+    claims,
     deadline,
     drain,
     history,
     identity,
-    ordinals,
     places,
     podstate,
     protection,
@@ -35,6 +35,7 @@ from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
     CreatePods,
+    DeleteClaims,
     DeleteIdlePods,
     DeletePods,
     DeleteRecords,
@@ -145,12 +146,13 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
             actions.append(DeleteRecords(settling.delete))
     record, forget = _upkeep(snapshot)
     actions += record
+    wanted = _missing(snapshot, live, desired) if desired is not None else []
     blocked: dict[str, str] = {}
-    if desired is not None and excess < 0 and _may_create(snapshot):
-        create, blocked = _creations(snapshot, live, desired)
+    if wanted and _may_create(snapshot):
+        create, blocked = _creations(snapshot, live, wanted)
         if create:
             actions += [*([] if snapshot.guarded else [EnsureGuard()]), *create]
-    actions += forget
+    actions += [*forget, *_claims_to_delete(snapshot, wanted, desired)]
     if nodeset.deleting and not snapshot.pods and not settling.down:
         actions.append(LetGo())
     assessment = Assessment(
@@ -428,30 +430,53 @@ def _upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
     return record, [DropRevisions(found.drop)] if found.drop else []
 
 
-def _creations(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> tuple[list[CreatePods], dict[str, str]]:
-    """What is to be created now, and the names that must wait, with reasons."""
+def _missing(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> list[Place]:
+    """The places that are to be filled, now or later."""
     nodeset = snapshot.nodeset
     held = {pod.ordinal for pod in live if pod.ordinal is not None}
+    numbers = claims.next_ordinals(nodeset, snapshot.claims, held, desired - len(live))
+    return [places.of_ordinal(nodeset, number) for number in numbers]
+
+
+def _claims_to_delete(snapshot: Snapshot, wanted: Sequence[Place], desired: int | None) -> list[Action]:
+    """Claims of pods that went with a scale-in, where the spec wants them to go; those of a deletion go last of all."""
+    nodeset = snapshot.nodeset
+    if nodeset.spec.persistent_volume_claim_retention_policy.when_scaled != "Delete":
+        return []
+    if desired is None or nodeset.deleting or not snapshot.cluster.exists or snapshot.cluster.deleting:
+        return []
+    standing = {pod.name for pod in snapshot.pods}
+    left = claims.left_over(snapshot.claims, standing, {place.pod for place in wanted})
+    return [DeleteClaims(left)] if left else []
+
+
+def _creations(
+    snapshot: Snapshot, live: Sequence[Pod], wanted: Sequence[Place]
+) -> tuple[list[CreatePods], dict[str, str]]:
+    """What is to be created now, and the names that must wait, with reasons."""
+    nodeset = snapshot.nodeset
     standing = {pod.name for pod in snapshot.pods}
     starting = sum(1 for pod in live if not pod.registered)
     room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
     create: dict[str, list[Place]] = {}
     blocked: dict[str, str] = {}
-    for ordinal in ordinals.lowest_free(held, desired - len(live)):
-        place = places.of_ordinal(nodeset, ordinal)
+    for number, place in enumerate(wanted):
         why: str | None
         if place.pod in snapshot.strangers:
             why = f"there is a pod {place.pod} that is not ours"
         elif place.pod in standing:
             why = f"pod {place.pod} is still ending"
         else:
-            why = records.why_blocked(snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner)
+            why = claims.why_blocked(snapshot.claims, place.pod) or records.why_blocked(
+                snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner
+            )
         if why is not None:
             blocked[place.node] = why
         elif room > 0:
+            ordinal = place.ordinal if place.ordinal is not None else number
             create.setdefault(rollout.target(ordinal, nodeset, snapshot.revision), []).append(place)
             room -= 1
-    return [CreatePods(tuple(wanted), revision) for revision, wanted in create.items()], blocked
+    return [CreatePods(tuple(found), revision) for revision, found in create.items()], blocked
 
 
 def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:

@@ -19,7 +19,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import conf, guard, identity
+from slinky_operator.nodeset import claims, conf, guard, identity
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm import naming, security
@@ -99,6 +99,9 @@ def build(
     template = nodeset.spec.template or {}
     fragment: dict[str, Any] = {key: value for key, value in (template.get("spec") or {}).items() if key != "hostname"}
     pod_spec = merge(_spec(nodeset, cluster, place, defaults), fragment)
+    own_claims = claims.volumes(nodeset, place.pod)
+    replaced = {volume["name"] for volume in own_claims}
+    pod_spec["volumes"] = [*(one for one in pod_spec["volumes"] if one.get("name") not in replaced), *own_claims]
     pod_spec["hostname"] = place.node
     pod_spec["subdomain"] = naming.node_service(cluster.name)
     container = next(item for item in pod_spec["containers"] if item["name"] == SLURMD)
@@ -148,6 +151,8 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C90
         yield Problem(
             "spec.template", "must be a whole one, with --conf-server, or the Cluster must say controller.external"
         )
+    for field, reason in claims.check(nodeset, {KEY_VOLUME}):
+        yield Problem(field, reason)
     try:
         conf.node_line(nodeset, _resources(nodeset, containers))
     except conf.InvalidQuantity as error:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.common import Resources
 from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset import claims
 
 GENERATOR: Final = 1
 """Raised when pods made by older releases must be replaced; every NodeSet then rolls."""
@@ -36,6 +37,8 @@ def content(nodeset: NodeSet) -> Content:
         "gres": spec.gres,
         "weight": spec.weight,
         "extraConf": spec.extra_conf,
+        # Their names only: a claim that exists does not change with its template.
+        "claims": sorted(claims.template_name(template) for template in spec.volume_claim_templates),
     }
     return {key: value for key, value in given.items() if value is not None and value not in ("", [], {})}
 
@@ -49,6 +52,7 @@ def of(nodeset: NodeSet) -> str:
 def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
     """The NodeSet with that part of its spec as it was once recorded; all else is as it is now."""
     resources = recorded.get("resources")
+    templates = {claims.template_name(template): template for template in nodeset.spec.volume_claim_templates}
     spec = nodeset.spec.model_copy(
         update={
             "template": recorded.get("template"),
@@ -58,6 +62,9 @@ def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
             "gres": recorded.get("gres"),
             "weight": recorded.get("weight"),
             "extra_conf": recorded.get("extraConf") or "",
+            "volume_claim_templates": tuple(
+                templates.get(name, {"metadata": {"name": name}}) for name in recorded.get("claims") or ()
+            ),
         }
     )
     return nodeset.model_copy(update={"spec": spec})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import identity
+from slinky_operator.nodeset.claims import Claim
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.history import Recorded
 from slinky_operator.nodeset.hosts import Host
@@ -77,6 +78,8 @@ class Snapshot:
     revision: Revision
     pods: tuple[Pod, ...] = ()
     """Pods with our uid label."""
+    claims: tuple[Claim, ...] = ()
+    """Claims of the NodeSet, or of an earlier one of its name."""
     hosts: Mapping[str, Host] | None = None
     """Kubernetes Nodes by name; None if nobody watches them."""
     strangers: frozenset[str] = frozenset()

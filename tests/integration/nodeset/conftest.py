@@ -26,6 +26,7 @@ from slinky_operator.kube.resources import (
     NAMESPACES,
     NODES,
     NODESETS,
+    PERSISTENTVOLUMECLAIMS,
     PODS,
     SERVICEACCOUNTS,
     Resource,
@@ -84,6 +85,13 @@ class Site:
             label_selector=nodeset.SELECTOR,
             indexers=nodeset.INDEXES_OF_REVISIONS,
         )
+        claims = Informer(
+            self.kube,
+            PERSISTENTVOLUMECLAIMS,
+            namespaces=own,
+            label_selector=nodeset.SELECTOR,
+            indexers=nodeset.INDEXES_OF_CLAIMS,
+        )
         self._clients = ClientMap(OpenFence())
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
         reconciler = nodeset.NodeSetController(
@@ -93,6 +101,7 @@ class Site:
             pods=self.pods.store,
             watch_hosts=True,
             revisions=revisions.store,
+            claims=claims.store,
             slurm=self._clients,
             recorder=recorder,
             defaults=Defaults("slurmd"),
@@ -100,7 +109,7 @@ class Site:
         controller: Controller[Key] = Controller(
             nodeset.NAME,
             reconciler.reconcile,
-            gates=[one.synced for one in (nodesets, clusters, self.pods, revisions, hosts)],
+            gates=[one.synced for one in (nodesets, clusters, self.pods, revisions, claims, hosts)],
         )
         self.pods.add_handler(reconciler.expectations.observe)
 
@@ -111,10 +120,11 @@ class Site:
         nodesets.add_handler(lambda old, new: wake(reconciler.keys_of_nodeset(old, new)))
         clusters.add_handler(lambda old, new: wake(reconciler.keys_of_cluster(old, new)))
         self.pods.add_handler(lambda old, new: wake(reconciler.keys_of_pod(old, new)))
+        claims.add_handler(lambda old, new: wake(reconciler.keys_of_claim(old, new)))
         hosts.add_handler(lambda old, new: wake(reconciler.keys_of_host(old, new)))
         self._clients.subscribe(lambda uid, event: wake(reconciler.keys_of_node(uid, event.old, event.new)))
         self._clients.subscribe_contact(lambda uid, _: wake(reconciler.keys_of_contact(uid)))
-        caches = (nodesets.run(), clusters.run(), self.pods.run(), revisions.run(), hosts.run())
+        caches = (nodesets.run(), clusters.run(), self.pods.run(), revisions.run(), claims.run(), hosts.run())
         runs = (*caches, recorder.run(), controller.run())
         self._tasks = [asyncio.create_task(one) for one in runs]
         metadata = self.cluster["metadata"]

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from slinky_api.v1alpha1.nodeset import ClaimRetention
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import (
     asking,
+    claims,
     deadline,
     drain,
     history,
@@ -24,6 +26,7 @@ from slinky_operator.nodeset import (
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.nodeset.victims import Rank
 from slurm_client import errors
 from slurm_client.models import Job, Node
@@ -220,6 +223,31 @@ def protection_lifted_unasked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(protection, "may_be_lifted", lambda *given: True)
 
 
+def claims_of_replaced_pods_deleted(patch: pytest.MonkeyPatch) -> None:
+    """A claim goes with its pod, whatever the pod went for."""
+    real = claims.left_over
+    patch.setattr(claims, "left_over", lambda found, standing, wanted: real(found, standing, ()))
+
+
+def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:
+    """A claim of the right name is used whoever made it."""
+    patch.setattr(claims, "is_ours", lambda nodeset, obj: True)
+
+
+def claims_always_deleted(patch: pytest.MonkeyPatch) -> None:
+    """Claims go with a scale-in whatever the spec says."""
+    real = plan._claims_to_delete
+    policy = ClaimRetention(when_scaled="Delete")
+
+    def to_delete(snapshot: Snapshot, *rest: Any) -> Any:
+        nodeset = snapshot.nodeset
+        spec = nodeset.spec.model_copy(update={"persistent_volume_claim_retention_policy": policy})
+        other = nodeset.model_copy(update={"spec": spec})
+        return real(dataclasses.replace(snapshot, nodeset=other), *rest)
+
+    patch.setattr(plan, "_claims_to_delete", to_delete)
+
+
 def record_left_behind(patch: pytest.MonkeyPatch) -> None:
     """A name is used again whatever Slurm still sees under it."""
     patch.setattr(records, "why_blocked", lambda node, jobs, owner: None)
@@ -287,6 +315,15 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "protection lifted unasked": (
         protection_lifted_unasked,
         (("cordon", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("job_starts", 0), ("kubectl_drain", 0)),
+    ),
+    "claims of replaced pods deleted": (
+        claims_of_replaced_pods_deleted,
+        (("edit", 0), ("edit", 1), ("see_all", 0), ("pass", 0), ("poll", 0), ("kubelet_ends", 0)),
+    ),
+    "foreign claims used": (foreign_claims_used, (("scale", 0), ("scale", 3), ("squat", 2), ("see_all", 0))),
+    "claims always deleted": (
+        claims_always_deleted,
+        (*_SHRINK, ("retain", 1), ("retain", 5), ("kubelet_ends", 0)),
     ),
     "record left behind": (
         record_left_behind,

@@ -14,7 +14,14 @@ from typing import Any
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import Listing
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.resources import CONFIGMAPS, CONTROLLERREVISIONS, NODESETS, PODS, Resource
+from slinky_operator.kube.resources import (
+    CONFIGMAPS,
+    CONTROLLERREVISIONS,
+    NODESETS,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+    Resource,
+)
 from slinky_operator.slurm.clients import Contact, ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
@@ -46,6 +53,8 @@ class KubeDoor:
             return self.world.maps
         if resource == CONTROLLERREVISIONS:
             return self.world.revisions
+        if resource == PERSISTENTVOLUMECLAIMS:
+            return self.world.claims
         if resource == NODESETS and self.world.nodeset is not None:
             return {self.world.nodeset["metadata"]["name"]: self.world.nodeset}
         return {}
@@ -81,6 +90,8 @@ class KubeDoor:
             self.world.order_create_pod(obj)
         elif resource == CONTROLLERREVISIONS:
             self.world.order_record(obj)
+        elif resource == PERSISTENTVOLUMECLAIMS:
+            self.world.order_claim(obj)
         else:
             obj["metadata"]["uid"] = f"map-{self.world.next()}"
             self.world.maps[name] = obj
@@ -108,6 +119,8 @@ class KubeDoor:
                 self.world.order_delete_pod(name)
         elif resource == CONTROLLERREVISIONS:
             self.world.order_drop(name)
+        elif resource == PERSISTENTVOLUMECLAIMS:
+            self.world.order_unclaim(name)
         else:
             del self.world.maps[name]
             if any(self.world.is_ours(pod) for pod in self.world.pods.values()):

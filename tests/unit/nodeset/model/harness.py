@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.store import Store
 from slinky_operator.nodeset.controller import (
+    INDEXES_OF_CLAIMS,
     INDEXES_OF_NODESETS,
     INDEXES_OF_PODS,
     INDEXES_OF_REVISIONS,
@@ -44,6 +45,9 @@ STEPS: tuple[str, ...] = (
     *("scale",) * 3,
     *("edit",) * 2,
     "hold_back",
+    "retain",
+    "squat",
+    "claims_go",
     "policy",
     "policy",
     "delete",
@@ -103,6 +107,7 @@ class Run:
         self.nodesets = Store(INDEXES_OF_NODESETS)
         self.pods = Store(INDEXES_OF_PODS)
         self.revisions = Store(INDEXES_OF_REVISIONS)
+        self.claims = Store(INDEXES_OF_CLAIMS)
         self.clusters = Store()
         self.clusters.put(
             {
@@ -119,6 +124,8 @@ class Run:
             self.pods.put(copy.deepcopy(pod))
         for revision in self.world.revisions.values():
             self.revisions.put(copy.deepcopy(revision))
+        for claim in self.world.claims.values():
+            self.claims.put(copy.deepcopy(claim))
         self.cursor = len(self.world.log)
         self.world.do_poll(0)
         self.controller = NodeSetController(
@@ -128,6 +135,7 @@ class Run:
             pods=self.pods,
             watch_hosts=True,
             revisions=self.revisions,
+            claims=self.claims,
             slurm=self,
             recorder=Silent(),
             defaults=Defaults("slurmd"),
@@ -148,7 +156,7 @@ class Run:
             if resource == "nodes":
                 list(self.controller.keys_of_host(None, obj))
                 continue
-            stores = {"pods": self.pods, "revisions": self.revisions, "nodesets": self.nodesets}
+            stores = {"pods": self.pods, "revisions": self.revisions, "claims": self.claims, "nodesets": self.nodesets}
             store = stores[resource]
             change = store.remove(obj) if kind == "DELETED" else store.put(obj)
             if change is None:
@@ -194,6 +202,8 @@ class Run:
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
         self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
         update = (seen["spec"].get("updateStrategy") or {}) if seen is not None else {}
+        retention = "persistentVolumeClaimRetentionPolicy"
+        self.world.seen_retention = seen["spec"][retention] if seen is not None else {}
         self.world.seen_update = update.get("rollingUpdate") or {}
         try:
             await self.controller.reconcile((NAMESPACE, NODESET))
@@ -215,10 +225,12 @@ class Run:
         world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
         if world.nodeset is not None:
             world.do_hold_back(0)
+            world.do_retain(0)
             if world.nodeset["spec"]["image"] == BAD:
                 world.do_edit(0)
         for name in [name for name, pod in world.pods.items() if not world.is_ours(pod)]:
             world.remove_pod(name)
+        world.claims = {name: one for name, one in world.claims.items() if "labels" in one["metadata"]}
         for pod in world.pods.values():
             (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
             world.tell("pods", "MODIFIED", pod)
@@ -237,6 +249,7 @@ class Run:
                 if job.holds:
                     job.state, job.alive = "COMPLETED", False
             world.do_node_returns(0)
+            world.do_claims_go(0)
             world.do_time(3)
             world.do_poll(0)
             self.see(len(world.log))
@@ -254,7 +267,7 @@ class Run:
                 host["spec"].pop("unschedulable", None)
                 world.tell("nodes", "MODIFIED", host)
 
-    async def settled(self) -> bool:  # noqa: PLR0911
+    async def settled(self) -> bool:  # noqa: C901, PLR0911 - one for each
         """Whether all is as wanted and a further pass changes nothing."""
         world = self.world
         ours = [record for record in world.records.values() if record.extra == TAG]
@@ -287,6 +300,8 @@ class Run:
         if world.nodeset.get("status", {}).get("replicas") != wanted:
             return False
         if world.nodeset["status"].get("updatedReplicas") != wanted or len(world.revisions) != 1:
+            return False
+        if set(world.claims) != {f"data-{name}" for name in world.pods}:
             return False
         before = world.counter
         await self.one_pass()

@@ -89,6 +89,7 @@ class World:
     """Uids of running slurmds that have registered and have a record."""
     maps: dict[str, Object] = field(default_factory=dict)
     revisions: dict[str, Object] = field(default_factory=dict)
+    claims: dict[str, Object] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
     jobs: list[WorldJob] = field(default_factory=list)
     log: list[tuple[str, str, Object]] = field(default_factory=list)
@@ -111,6 +112,8 @@ class World:
     """`spec.drain` that the controller sees."""
     seen_replicas: int = 0
     """The number of replicas in the spec that the controller sees."""
+    seen_retention: Object = field(default_factory=dict)
+    """What is to become of claims, in that spec."""
     seen_update: Object = field(default_factory=dict)
     """How it is to update, in that spec."""
     foreign: dict[str, str] = field(default_factory=dict)
@@ -165,7 +168,13 @@ class World:
                 "generation": 1,
                 "creationTimestamp": stamp(self.now),
             },
-            "spec": {"clusterName": CLUSTER, "replicas": replicas, "image": "v1"},
+            "spec": {
+                "clusterName": CLUSTER,
+                "replicas": replicas,
+                "image": "v1",
+                "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+                "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Delete"},
+            },
         }
         self.tell("nodesets", "ADDED", self.nodeset)
 
@@ -474,6 +483,25 @@ class World:
             self.nodeset["spec"]["image"] = ("v0", "v1", BAD)[index % 3]
             self.edited()
 
+    def do_retain(self, index: int) -> None:
+        """The user says what is to become of claims."""
+        if self.nodeset is not None:
+            policy = {"whenScaled": ("Delete", "Retain")[index % 2], "whenDeleted": ("Delete", "Retain")[index // 4]}
+            self.nodeset["spec"]["persistentVolumeClaimRetentionPolicy"] = policy
+            self.edited()
+
+    def do_claims_go(self, index: int) -> None:
+        """Claims that are being deleted come to their end."""
+        for name, claim in list(self.claims.items()):
+            if "deletionTimestamp" in claim["metadata"]:
+                self.tell("claims", "DELETED", self.claims.pop(name))
+
+    def do_squat(self, index: int) -> None:
+        """Somebody has a claim of a name that could be ours."""
+        name = f"data-{NODESET}-{index % 4}"
+        if name not in self.claims:
+            self.claims[name] = {"metadata": {"name": name, "uid": f"theirs-{self.next()}"}}
+
     def do_hold_back(self, index: int) -> None:
         """The user keeps an update from some pods, or from all, or from none any more."""
         if self.nodeset is not None:
@@ -684,6 +712,34 @@ class World:
 
     # What the controller orders of Kubernetes
 
+    def order_claim(self, claim: Object) -> None:
+        claim["metadata"] |= {"uid": f"claim-{self.next()}"}
+        self.claims[claim["metadata"]["name"]] = claim
+        self.tell("claims", "ADDED", claim)
+
+    def order_unclaim(self, name: str) -> None:
+        claim = self.claims[name]
+        if "deletionTimestamp" in claim["metadata"]:
+            return
+        claim["metadata"]["deletionTimestamp"] = stamp(self.now)
+        self.tell("claims", "MODIFIED", claim)
+        pod = name.removeprefix("data-")
+        if "labels" not in claim["metadata"]:
+            self.violations.append(f"claim {name} is not ours and was deleted")
+        elif pod in self.pods and self.is_ours(self.pods[pod]):
+            self.violations.append(f"claim {name} was deleted under its pod")
+        if self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]:
+            return
+        if self.seen_retention.get("whenScaled") != "Delete":
+            self.violations.append(f"claim {name} was deleted although it was to be retained")
+        ours = [
+            one
+            for one in self.claims.values()
+            if "labels" in one["metadata"] and "deletionTimestamp" not in one["metadata"]
+        ]
+        if len(ours) < self.seen_replicas:
+            self.violations.append(f"claim {name} was deleted although a pod is to come back to it")
+
     def order_record(self, revision: Object) -> None:
         revision["metadata"] |= {"uid": f"revision-{self.next()}"}
         self.revisions[revision["metadata"]["name"]] = revision
@@ -728,6 +784,9 @@ class World:
             self.violations.append(f"pod {name} was created before the finalizer was there")
         if not self.maps:
             self.violations.append(f"pod {name} was created before its guard")
+        claim = self.claims.get(f"data-{name}")
+        if claim is None or "labels" not in claim["metadata"] or "deletionTimestamp" in claim["metadata"]:
+            self.violations.append(f"pod {name} was created without a claim of ours")
         if not any(revision_of(one) == revision_of(pod) for one in self.revisions.values()):
             self.violations.append(f"pod {name} was created before its revision was recorded")
         record = self.records.get(name)

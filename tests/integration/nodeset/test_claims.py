@@ -1,0 +1,122 @@
+"""Claims of pods on a real API server: kept, reused, deleted as the spec says, and never taken from anybody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slinky_operator.kube.client import Propagation
+from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS
+from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.machines import Machines
+
+SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+TEMPLATES = [{"metadata": {"name": "data"}, "spec": SPEC}]
+
+
+async def apply(site: Site, count: int, **policy: str) -> None:
+    await site.apply(count, volumeClaimTemplates=TEMPLATES, persistentVolumeClaimRetentionPolicy=policy)
+
+
+async def up(site: Site, count: int, **policy: str) -> None:
+    await apply(site, count, **policy)
+    await site.until(lambda: site.ready(count), f"{count} nodes are ready")
+
+
+async def claims(site: Site) -> dict[str, str]:
+    """Uids by name, of those that are not going; nobody takes off the finalizer that guards them here."""
+    found = (await site.kube.list(PERSISTENTVOLUMECLAIMS, site.namespace)).items
+    return {
+        one["metadata"]["name"]: one["metadata"]["uid"] for one in found if "deletionTimestamp" not in one["metadata"]
+    }
+
+
+async def has(site: Site, *names: str) -> bool:
+    return set(await claims(site)) == set(names)
+
+
+async def test_a_claim_outlives_its_pod_and_its_nodeset(site: Site, machines: Machines) -> None:
+    await up(site, 2)
+    first = await claims(site)
+    assert set(first) == {"data-a-0", "data-a-1"}
+    pod = await site.kube.get(PODS, "a-1", site.namespace)
+    assert {"name": "data", "persistentVolumeClaim": {"claimName": "data-a-1"}} in pod["spec"]["volumes"]
+
+    await site.scale(1)
+    await site.until(lambda: _are(site, ["a-0"]), "one pod is left")
+    await site.delete(Propagation.FOREGROUND)
+    await site.until(lambda: _are(site, []), "no pod is left")
+    assert await claims(site) == first
+
+
+async def test_a_nodeset_made_anew_finds_the_claims_of_the_last_one(site: Site, machines: Machines) -> None:
+    await up(site, 1)
+    first = await claims(site)
+    await site.delete(Propagation.BACKGROUND)
+    await site.until(site.gone, "the NodeSet is gone")
+
+    await up(site, 1)
+    assert await claims(site) == first
+
+
+async def _are(site: Site, names: list[str]) -> bool:
+    return await site.names() == names
+
+
+async def test_an_update_brings_each_pod_back_to_its_claim(site: Site, machines: Machines) -> None:
+    await up(site, 3, whenScaled="Delete")
+    job = site.slurm.add_job(nodes=["a-2"])
+    await apply(site, 1, whenScaled="Delete")
+    await site.until(lambda: _are(site, ["a-2"]), "the busy one is left, whose ordinal is the highest")
+    await site.until(lambda: has(site, "data-a-2"), "the claims of the others go")
+    site.slurm.finish_job(job.id)
+    kept = await claims(site)
+
+    await site.apply(
+        1,
+        volumeClaimTemplates=TEMPLATES,
+        persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"},
+        features=["new"],
+    )
+    await site.until(lambda: _updated(site), "it is updated")
+    assert await site.names() == ["a-2"]
+    assert await claims(site) == kept
+
+
+async def _updated(site: Site) -> bool:
+    obj = await site.nodeset()
+    status = obj["status"]
+    seen = status["observedGeneration"] == obj["metadata"]["generation"]
+    return bool(seen and status["updatedReplicas"] == status["readyReplicas"] == 1)
+
+
+@pytest.mark.parametrize("propagation", [Propagation.BACKGROUND, Propagation.FOREGROUND])
+async def test_claims_go_with_the_nodeset_where_the_spec_says_so(
+    site: Site, machines: Machines, propagation: Propagation
+) -> None:
+    await up(site, 2, whenDeleted="Delete")
+    job = site.slurm.add_job(nodes=["a-1"])
+    await site.delete(propagation)
+    await site.until(lambda: _are(site, ["a-1"]), "the idle one is gone")
+    assert set(await claims(site)) == {"data-a-0", "data-a-1"}
+
+    site.slurm.finish_job(job.id)
+    await site.until(lambda: has(site), "all claims go with the last pod")
+
+
+async def test_a_claim_of_somebody_else_is_told_and_left_alone(site: Site, machines: Machines) -> None:
+    body: dict[str, Any] = {"metadata": {"name": "data-a-1", "namespace": site.namespace}, "spec": SPEC}
+    theirs = await site.kube.apply(PERSISTENTVOLUMECLAIMS, body, field_manager="user")
+    await apply(site, 2, whenDeleted="Delete", whenScaled="Delete")
+    await site.until(lambda: _told(site), "the condition names the claim")
+    assert await site.names() == ["a-0"]
+
+    label = {"nodeset.slinky.slurm.net/name": "a", "nodeset.slinky.slurm.net/pod-name": "a-1"}
+    await site.kube.merge_patch(PERSISTENTVOLUMECLAIMS, "data-a-1", {"metadata": {"labels": label}}, site.namespace)
+    await site.until(lambda: site.ready(2), "once handed over, it is used", seconds=45)
+    assert (await claims(site))["data-a-1"] == theirs["metadata"]["uid"]
+
+
+async def _told(site: Site) -> bool:
+    return "claim data-a-1 that is not ours" in (await site.condition("Degraded")).get("message", "")

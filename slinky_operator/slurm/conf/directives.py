@@ -125,7 +125,7 @@ def logical_lines(text: str) -> tuple[tuple[int, str], ...]:
         if _CONTINUED.search(bare) is not None and number < len(physical):
             carried = _CONTINUED.sub("", carried)
             continue
-        if carried.strip():
+        if carried.strip(" \t"):
             lines.append((first, carried))
         carried, first = "", 0
     return tuple(lines)

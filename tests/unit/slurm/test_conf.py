@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -17,7 +16,6 @@ from slinky_operator.slurm.conf import (
     NodeSetConf,
     PartitionConf,
     StaticNodeConf,
-    TextProblem,
     gather,
     parse,
     parse_lines,
@@ -263,52 +261,6 @@ def test_a_rendered_file_is_read_again() -> None:
     assert found.value("GresTypes") == "gpu,shard"
     assert found.keys["prolog"] == ("/one", "/two")
     assert all(f"{line}\n" in text for line in (*found.partitions.values(), *found.nodes.values()))
-
-
-# Slurm's own reading of a file, written down a second time and differently: lines are joined, cut and searched.
-_SLURM = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-*+/]?=\s*(?:"[^"]*"|\S+)(?=\s|$)')
-
-
-def read_as_slurm(text: str) -> list[str]:
-    keys = []
-    for line in text.replace("\\\n", "").split("\n"):
-        bare = re.split(r"(?<!\\)#", line)[0]
-        at = 0
-        while match := _SLURM.match(bare, at):
-            keys.append(match[1].lower())
-            at = match.end()
-        assert not bare[at:].strip(), line
-    return keys
-
-
-TEXTS = st.text(st.sampled_from("aB=\"'# \t\n\r\\,+-\u2028\u0085N"), max_size=24) | st.sampled_from(
-    ["MaxTime=1 PartitionName=x", "a=1#\n", 'a="x\ny"', "a=b\\", "NodeName=DEFAULT", "a = 1 Include=x", "a=1 b"]
-)
-
-
-@settings(max_examples=400, deadline=None)
-@given(TEXTS, TEXTS, TEXTS)
-def test_no_text_makes_more_words_than_it_was_read_as(partition: str, extra: str, line: str) -> None:
-    inputs = replace(
-        BASE,
-        node_sets=(NodeSetConf("a", partition), NodeSetConf("b", "")),
-        partitions=(PartitionConf("p", ("a",), config=line),),
-        extra_conf=extra,
-    )
-    keys = read_as_slurm(render(inputs).files["slurm.conf"])
-    plain = read_as_slurm(
-        render(replace(inputs, node_sets=inputs.node_sets[1:], partitions=(), extra_conf="")).files["slurm.conf"]
-    )
-    words = 0
-    for text, allowed in ((partition, parse_words), (line, parse_words), (extra, parse_lines)):
-        found = allowed(text)
-        words += 0 if isinstance(found, TextProblem) else len(found)
-    # Beside the words: a NodeSet line of two, and for each of the two partitions its name, nodes and state.
-    assert len(keys) <= len(plain) + words + 2 + 3 + 3
-    # No line has swallowed another.
-    assert keys.count("partitionname") >= plain.count("partitionname")
-    for key, most in (("nodename", 0), ("include", 0), ("partitionname", 4), ("nodeset", 2), ("slurmctldhost", 1)):
-        assert keys.count(key) <= most
 
 
 @settings(max_examples=200, deadline=None)

@@ -43,6 +43,7 @@ TEXTS = st.text(st.sampled_from("aB=\"'# \t\n\r\\,+-\u2028\u0085N/"), max_size=2
         "Q=\\",
         "Q= R=1",
         'Q="" R=""',
+        'Q="x#y" R=1',
         "State=UP\\",
     ]
 )

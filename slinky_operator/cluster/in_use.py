@@ -7,6 +7,7 @@ what goes                   what Slurm does with jobs
 ==========================  =======================================================================================
 a partition                 running and pending jobs of it end as NODE_FAIL
 a node outside Kubernetes   jobs on it end; the same where its CPUs, sockets, cores, threads or GRES become others
+room for nodes              with `MaxNodeCount` below the number of nodes, it forgets some, and their jobs
 a kind of GRES              jobs that hold it lose it
 a line of gres.conf         nodes with a job that holds such a device are drained
 ==========================  =======================================================================================
@@ -19,7 +20,7 @@ not held back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -83,6 +84,9 @@ class Kept:
     partitions: tuple[str, ...] = ()
     node_sets: tuple[str, ...] = ()
     nodes: tuple[StaticNodeConf, ...] = ()
+    max_node_count: int = 0
+    """0 where the spec's may be used."""
+
     gres: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     reason: Reason = Reason.AS_EXPECTED
@@ -102,11 +106,14 @@ class Kept:
             kept_node_sets=self.node_sets,
             kept_gres=self.gres,
             nodes=(*nodes, *kept.values()),
+            max_node_count=self.max_node_count or inputs.max_node_count,
             kept_files=self.files,
         )
 
 
-def keep(running: Mapping[str, str], wanted: Mapping[str, str], use: Use | None, *, live: bool) -> Kept:
+def keep(
+    running: Mapping[str, str], wanted: Mapping[str, str], use: Use | None, nodes: int | None, *, live: bool
+) -> Kept:
     """Decide what stays.
 
     Parameters
@@ -117,6 +124,8 @@ def keep(running: Mapping[str, str], wanted: Mapping[str, str], use: Use | None,
         Files as the spec alone would have them.
     use
         Slurm's answer about `running`; `None` if it was not asked.
+    nodes
+        How many nodes Slurm has; `None` while it does not answer.
     live
         Whether `running` is what slurmctld has loaded.
     """
@@ -127,23 +136,34 @@ def keep(running: Mapping[str, str], wanted: Mapping[str, str], use: Use | None,
     silence = "" if use is None else use.why
     why: list[str] = []
     partitions = _partitions(old, new, answer, why, silence, live=live)
-    nodes = _nodes(old, new, answer, why, silence)
+    changed = _nodes(old, new, answer, why, silence)
+    room = _room(old, new, nodes, why)
     gres, files = _gres(running, wanted, old, new, answer, why, silence)
     kept = [old.partitions[name] for name in partitions]
     closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
     return Kept(
         tuple(str(line) for line in kept),
         tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
-        tuple(nodes),
+        tuple(changed),
+        room,
         tuple(gres),
         files,
-        _reason(partitions, nodes, asked=use is not None),
+        _reason(partitions, [*changed, *([room] if room else [])], asked=use is not None or nodes is not None),
         tuple(why),
         closed or bool(_changed_nodes(old, new)) or any(_changed_gres(running, wanted, old, new)),
     )
 
 
-def _reason(partitions: list[str], nodes: list[StaticNodeConf], *, asked: bool) -> Reason:
+def _room(old: Parsed, new: Parsed, nodes: int | None, why: list[str]) -> int:
+    before, after = (int(one.value("MaxNodeCount", "0")) for one in (old, new))
+    if after >= before or (nodes is not None and nodes <= after):
+        return 0
+    for_what = "until Slurm says how many nodes there are" if nodes is None else f"while there are {nodes} nodes"
+    why.append(f"MaxNodeCount stays {before} {for_what}")
+    return before
+
+
+def _reason(partitions: list[str], nodes: Sequence[object], *, asked: bool) -> Reason:
     if not asked:
         return Reason.CONFIG_PENDING
     return Reason.PARTITION_IN_USE if partitions else Reason.NODES_IN_USE if nodes else Reason.GRES_IN_USE

@@ -146,7 +146,9 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime)
     inputs = replace(inputs, held=_held(snapshot, inputs))
     wanted = render(inputs, text)
     is_live = _is_live(snapshot, stored, current)
-    kept = Kept() if wanted.problems else in_use.keep(running, wanted.files, _use(snapshot, now), live=is_live)
+    kept = Kept()
+    if not wanted.problems:
+        kept = in_use.keep(running, wanted.files, _use(snapshot, now), _nodes(snapshot), live=is_live)
     candidate = render(kept.over(inputs), text)
     draft = _Draft(wanted, candidate, kept, stored, tuple(joining), _remarks(wanted, snapshot))
     load = Loading(loading.Stage.LOADED)
@@ -313,6 +315,14 @@ def _use(snapshot: Snapshot, now: float) -> in_use.Use | None:
     if use is None or use.hash != stored.applied_hash or now - use.asked_at > 2 * USE_VALID:
         return None
     return use
+
+
+def _nodes(snapshot: Snapshot) -> int | None:
+    """How many nodes Slurm has; those that are about to register count."""
+    slurm = snapshot.slurm
+    if slurm is None or slurm.contact.state is not ContactState.READY:
+        return None
+    return max(len(slurm.nodes), len(snapshot.slurmd_pods))
 
 
 def _may_ask(snapshot: Snapshot, now: float) -> bool:

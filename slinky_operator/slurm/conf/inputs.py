@@ -94,9 +94,6 @@ class ConfInputs:
     held: Mapping[str, str] = field(default_factory=dict)
     """NodeSets whose part stays as it runs, or out, and why."""
 
-    kept_nodes: tuple[str, ...] = ()
-    """Lines `NodeName=` of the running configuration that stay for the same reasons."""
-
     @classmethod
     def of(
         cls, cluster: Cluster, node_sets: Iterable[NodeSetConf], sources: Mapping[str, TextSource] | None = None

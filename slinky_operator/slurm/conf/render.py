@@ -200,15 +200,13 @@ def _kept_partitions(inputs: ConfInputs, wanted: Iterable[str]) -> dict[str, Lin
 
 def _static_nodes(inputs: ConfInputs, problems: list[Problem]) -> list[str]:
     lines = []
-    wanted = {one.name for one in inputs.nodes}
-    kept = sorted(parse("\n".join(inputs.kept_nodes)).nodes.items())
     for index, one in sorted(enumerate(inputs.nodes), key=lambda pair: pair[1].name):
         words = parse_words(one.config, forbidden=("NodeName", "NodeSet", "PartitionName", "Include"))
         if isinstance(words, TextProblem):
             problems.append(Problem(f"spec.nodes[{index}].config", words.reason))
             continue
         lines.append(" ".join(map(str, (Directive("NodeName", one.name), *words))))
-    return [*lines, *(str(line) for name, line in kept if name not in wanted)]
+    return lines
 
 
 def _keys(

@@ -214,14 +214,12 @@ def test_a_partition_that_is_kept_lets_jobs_run_on_and_takes_none() -> None:
         node_sets=(NodeSetConf("b"),),
         kept_partitions=tuple(str(before.partitions[name]) for name in ("a", "p")),
         kept_node_sets=before.node_sets_of(before.partitions.values()),
-        kept_nodes=tuple(str(line) for line in before.nodes.values()),
     )
     rendered = render(kept)
     text = rendered.files["slurm.conf"]
     assert "NodeSet=b Feature=b\nNodeSet=a Feature=a\n" in text
     assert "PartitionName=a Nodes=a Default=NO MaxTime=60 State=INACTIVE\n" in text
     assert "PartitionName=p Nodes=a,b,n[1,3] State=INACTIVE Default=NO\n" in text
-    assert "NodeName=m\nNodeName=n[1,3] CPUs=2\n" in text
     assert "PartitionName=all Nodes=ALL Default=YES" in text
     assert rendered.partitions == {"all": "ALL", "a": "a", "p": "a,b,n[1,3]"}
     assert rendered.node_sets == ("b",)
@@ -232,13 +230,11 @@ def test_what_is_wanted_wins_over_what_is_kept() -> None:
         BASE,
         node_sets=(NodeSetConf("a", ""),),
         partitions=(PartitionConf("p"),),
-        nodes=(StaticNodeConf("n"),),
     )
     kept = replace(
         wanted,
         kept_partitions=("PartitionName=P Nodes=a", "PartitionName=a Nodes=a", "PartitionName=all Nodes=ALL"),
         kept_node_sets=("a",),
-        kept_nodes=("NodeName=n CPUs=7",),
     )
     assert render(kept).files == render(wanted).files
 

@@ -42,6 +42,7 @@ __all__ = [
     "LEGACY_PREFIX",
     "MANAGED_BY",
     "NODESET_PREFIX",
+    "NODE_HOSTNAME_OVERRIDE",
     "is_true",
     "read",
 ]
@@ -121,6 +122,9 @@ ANNOTATION_NODE_WEIGHT: Final = NODESET_PREFIX + "node-weight"
 """A 32-bit integer: Nodes are taken in ascending order of it. 0.1 wrote it without ``nodeset.``."""
 
 ANNOTATION_NODE_CORDON_REASON: Final = NODESET_PREFIX + "node-cordon-reason"
+NODE_HOSTNAME_OVERRIDE: Final = NODESET_PREFIX + "hostname-override"
+"""Annotation or label: what the Slurm node on this Node is called, instead of the Node's short name."""
+
 ANNOTATION_TOPOLOGY_SPEC: Final = "topology.slinky.slurm.net/spec"
 ANNOTATION_FEATURES_SPEC: Final = "features.slinky.slurm.net/spec"
 

@@ -106,10 +106,14 @@ class Expectations:
         self._settle(uid, deletion=True)
 
     def expect_version(self, owner_uid: str, obj: Object) -> None:
-        """Wait until the cache shows a child as new as `obj`, the reply to a write."""
+        """Wait until the cache shows a child as new as `obj`, the reply to a write.
+
+        Children are written to that the cache has shown. One that it shows no more has gone while the reply was on its
+        way, and nothing will be told of it any more.
+        """
         uid = obj["metadata"]["uid"]
         shown = self._store.get(*key_of(obj))
-        if shown is not None and shown["metadata"]["uid"] == uid and version_of(shown) >= version_of(obj):
+        if shown is None or shown["metadata"]["uid"] != uid or version_of(shown) >= version_of(obj):
             return
         self._of(owner_uid).updates[uid] = (version_of(obj), self._clock() + self._timeout)
         self._owner_of[uid] = owner_uid

@@ -62,6 +62,7 @@ from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.marks import Marks
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm
+from slinky_operator.nodeset.reserved import ReservedNames
 from slinky_operator.nodeset.revision import restored
 from slinky_operator.nodeset.snapshot import Revision
 from slurm_client import errors as slurm_errors
@@ -121,6 +122,8 @@ class Actor:
         Told of every pod created or deleted.
     guards
         Uids of guards known to exist, by uid of the NodeSet.
+    reserved
+        Names that NodeSets are just taking.
     recorder
         Takes Events.
     now
@@ -138,6 +141,7 @@ class Actor:
     defaults: pods.Defaults
     expectations: Expectations
     guards: dict[str, str]
+    reserved: ReservedNames
     recorder: Recorder
     now: Callable[[], datetime]
     outcome: Outcome = field(default_factory=Outcome)
@@ -367,7 +371,7 @@ class Actor:
         await self.kube.delete(PODS, pod.name, self.nodeset.namespace, uid=pod.uid, resource_version=version)
 
     async def _create(self, action: CreatePods) -> None:
-        wanted, guard_uid = action.places, self.guards[self.nodeset.uid]
+        wanted, guard_uid = [place for place in action.places if self._take(place)], self.guards[self.nodeset.uid]
         made_from = self._at(action.revision)
         position, size = 0, FIRST_BATCH
         created: list[str] = []
@@ -385,6 +389,13 @@ class Actor:
                 break
         if created:
             self.recorder.normal(self.obj, str(Reason.SCALING_OUT), f"created: {_listed(created)}")
+
+    def _take(self, place: Place) -> bool:
+        """Take the name of a node, unless another NodeSet has just taken it: a moment later the cache shows its pod."""
+        if self.cluster is None or self.reserved.take(self.cluster.uid, place.node, self.nodeset.uid):
+            return True
+        self.outcome.kept.append(f"node {place.node} is just being made by another NodeSet")
+        return False
 
     def _created(self, names: Sequence[str], results: Sequence[object], created: list[str]) -> bool:
         """Note what became of a batch; False if no further one is to be tried."""

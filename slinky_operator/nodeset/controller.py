@@ -17,7 +17,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
+from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus, ScalingMode
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
@@ -28,6 +28,7 @@ from slinky_operator.nodeset.actions import LetGo
 from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.observe import (
     CLAIM_INDEX,
+    NODE_INDEX,
     OLDEST_PICTURE,
     POD_INDEX,
     REVISION_INDEX,
@@ -38,6 +39,7 @@ from slinky_operator.nodeset.observe import (
 from slinky_operator.nodeset.plan import LATER, Plan, plan
 from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm, SlurmByCluster
+from slinky_operator.nodeset.reserved import ReservedNames
 from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.clients import ContactState
@@ -66,6 +68,12 @@ HOST_INDEX: Final = "host"
 INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
     POD_INDEX: lambda obj: (
         [uid] if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) else []
+    ),
+    NODE_INDEX: lambda obj: (
+        [f"{cluster}/{facts.node_name(obj)}"]
+        if (cluster := (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_UID))
+        and labels.LABEL_NODESET_UID in obj["metadata"]["labels"]
+        else []
     ),
     HOST_INDEX: lambda obj: (
         [host]
@@ -163,6 +171,7 @@ class NodeSetController:
         self.expectations = Expectations(pods, clock=clock)
         """Add `expectations.observe` as the first handler of the pod informer."""
         self._guards: dict[str, str] = {}
+        self._reserved = ReservedNames(clock)
         self._memory: dict[str, _Memory] = {}
 
     # What wakes it
@@ -219,17 +228,24 @@ class NodeSetController:
                 found.add((namespace, name))
         if not found:
             found.update(self._by_name(cluster_uid, node.name))
+            found.update(_key_of_owner(pod) for pod in self._pods.find(NODE_INDEX, f"{cluster_uid}/{node.name}"))
+            if old is None or new is None:
+                # A name that was somebody else's may be free, or one that was free is not.
+                of_cluster = frozenset(self.keys_of_contact(cluster_uid))
+                on_hosts = {_key(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset)}
+                found.update(on_hosts & of_cluster)
         yield from found
 
     def keys_of_host(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of Kubernetes Nodes: NodeSets with pods there, unless nothing has changed that means anything."""
+        """Handler of Kubernetes Nodes: NodeSets with pods there, and those that may want one there.
+
+        Nobody if nothing has changed that means anything.
+        """
         host = self._hosts.observe(old, new) if self._hosts is not None else None
         if host is None:
             return
-        found = {
-            (pod["metadata"].get("namespace") or "", pod["metadata"]["labels"].get(labels.LABEL_NODESET_NAME) or "")
-            for pod in self._pods.find(HOST_INDEX, host.name)
-        }
+        found = {_key_of_owner(pod) for pod in self._pods.find(HOST_INDEX, host.name)}
+        found.update(_key(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset))
         yield from found
 
     def keys_of_contact(self, cluster_uid: str) -> Iterable[Key]:
@@ -333,6 +349,7 @@ class NodeSetController:
             defaults=self._defaults,
             expectations=self.expectations,
             guards=self._guards,
+            reserved=self._reserved,
             recorder=self._recorder,
             now=self._now,
         )
@@ -403,6 +420,19 @@ def _relevant(cluster: Mapping[str, Any]) -> tuple[Any, ...]:
         metadata.get("generation"),
         tuple(config.get("nodeSets") or ()),
     )
+
+
+def _is_on_hosts(nodeset: Mapping[str, Any]) -> bool:
+    """Whether a NodeSet has one pod on each matching Node, by its mode once fixed, else by its spec."""
+    spec = nodeset.get("spec") or {}
+    mode = (nodeset.get("status") or {}).get("scalingMode") or spec.get("scalingMode")
+    return mode == ScalingMode.DAEMON_SET if mode else spec.get("replicas") is None
+
+
+def _key_of_owner(pod: Mapping[str, Any]) -> Key:
+    """Key of the NodeSet a pod belongs to."""
+    metadata = pod["metadata"]
+    return metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_NODESET_NAME) or ""
 
 
 def _key(obj: Mapping[str, Any]) -> Key:

@@ -45,11 +45,13 @@ class Cause(StrEnum):
     """Of the pod, by its annotation."""
     NODE_CORDON = "node-cordon"
     """Of the Kubernetes Node it runs on."""
+    NODE_MISMATCH = "node-mismatch"
+    """The Kubernetes Node is none any more that the NodeSet asks for."""
     DELETION = "deletion"
     CLUSTER_DELETION = "cluster deletion"
 
 
-REMOVAL: Final = frozenset({Cause.SCALE_IN, Cause.UPDATE, Cause.DELETION, Cause.CLUSTER_DELETION})
+REMOVAL: Final = frozenset({Cause.SCALE_IN, Cause.UPDATE, Cause.NODE_MISMATCH, Cause.DELETION, Cause.CLUSTER_DELETION})
 """Causes for which the pod is deleted once its node is drained; after a cordon it stays."""
 
 CORDONS: Final = frozenset({Cause.CORDON, Cause.NODE_CORDON})

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
-from slinky_operator.nodeset import ordinals
+from slinky_api.v1alpha1.nodeset import ScalingMode
+from slinky_operator.nodeset import matching, ordinals
 
 SLURMD: Final = "slurmd"
 """Name of the container that matters; what runs beside it is the user's."""
@@ -70,6 +71,10 @@ class Pod:
     deleting: bool = False
     host: str = ""
     """Kubernetes Node it is bound to; empty before."""
+    on_node: bool = False
+    """Whether it was made as the one pod of a Kubernetes Node, not as an ordinal."""
+    pinned_to: str = ""
+    """Kubernetes Node it can only be bound to; empty if any will do."""
     phase: str = "Pending"
     slurmd: Slurmd = Slurmd.NEVER
     slurmd_started_at: datetime | None = None
@@ -88,6 +93,11 @@ class Pod:
     told: Told | None = None
     deadline: str = ""
     """When the last of its jobs ends, as written on it."""
+
+    @property
+    def stands_on(self) -> str:
+        """The Kubernetes Node it belongs to, whether it has come there or not; empty if that is open."""
+        return self.host or self.pinned_to
 
     @property
     def bound(self) -> bool:
@@ -110,6 +120,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
     status: Mapping[str, Any] = obj.get("status") or {}
     own = metadata.get("labels") or {}
     deleting = "deletionTimestamp" in metadata
+    on_node = own.get(labels.LABEL_SCALING_MODE) == ScalingMode.DAEMON_SET
     slurmd, started, stuck = _slurmd(status, deleting=deleting)
     conditions = {item.get("type"): item for item in status.get("conditions") or ()}
     ready = conditions.get("Ready") or {}
@@ -119,10 +130,12 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         node_name=node_name(obj),
         uid=metadata["uid"],
         resource_version=metadata.get("resourceVersion") or "",
-        ordinal=ordinals.ordinal(nodeset, metadata["name"]),
+        ordinal=None if on_node else ordinals.ordinal(nodeset, metadata["name"]),
         revision=own.get(labels.LABEL_REVISION) or "",
         deleting=deleting,
         host=spec.get("nodeName") or "",
+        on_node=on_node,
+        pinned_to=matching.pinned_to(spec),
         phase=status.get("phase") or "Pending",
         slurmd=slurmd,
         slurmd_started_at=started,

@@ -17,6 +17,8 @@ from slinky_operator.nodeset.ports import Object
 LONGEST_REASON: Final = 256
 """Characters of a Node's own words in the reason of a Slurm node."""
 
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+
 _SPACE: Final = re.compile(r"\s+")
 
 
@@ -36,6 +38,10 @@ class Host:
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
+    node_name: str = ""
+    """What a Slurm node there is called where the Node gives it its name."""
+    weight: int = 0
+    """Nodes with a lower one are taken first."""
     cordoned: bool = False
     why_cordoned: str = ""
     """Its reason annotation, else the conditions that are bad; empty if it is not cordoned or nothing says why."""
@@ -77,8 +83,11 @@ def read(obj: Mapping[str, Any]) -> Host:
     metadata = obj["metadata"]
     spec: Mapping[str, Any] = obj.get("spec") or {}
     cordoned = bool(spec.get("unschedulable"))
+    annotations = metadata.get("annotations") or {}
     return Host(
         name=metadata["name"],
+        node_name=_node_name(metadata),
+        weight=_integer(labels.read(annotations, labels.ANNOTATION_NODE_WEIGHT)),
         labels=metadata.get("labels") or {},
         taints=tuple(
             Taint(str(one.get("key") or ""), str(one.get("value") or ""), str(one.get("effect") or ""))
@@ -101,6 +110,20 @@ def prune(obj: Object) -> None:
         for one in status.get("conditions") or ()
     ]
     obj["status"] = {"conditions": conditions}
+
+
+def _node_name(metadata: Mapping[str, Any]) -> str:
+    """The override, an annotation or a label, else the host name, without its domain."""
+    annotations, own = metadata.get("annotations") or {}, metadata.get("labels") or {}
+    override = labels.read(annotations, labels.NODE_HOSTNAME_OVERRIDE) or own.get(labels.NODE_HOSTNAME_OVERRIDE)
+    return str(override or (own.get(HOSTNAME_LABEL) or metadata["name"]).partition(".")[0])
+
+
+def _integer(text: str | None) -> int:
+    try:
+        return int(text) if text is not None else 0
+    except ValueError:
+        return 0
 
 
 def _why_cordoned(obj: Mapping[str, Any]) -> str:

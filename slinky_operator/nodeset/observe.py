@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import claims as claim_facts
 from slinky_operator.nodeset import facts, history, identity, ordinals, places, pod, revision
@@ -21,6 +22,9 @@ from slurm_client.models import Job, Node
 
 POD_INDEX: Final = "nodeset"
 """Index of the pod cache over the uid label of the NodeSet."""
+
+NODE_INDEX: Final = "node"
+"""Index of the pod cache over `<uid of the Cluster>/<name of the Slurm node>`."""
 
 REVISION_INDEX: Final = "nodeset"
 """Index of the ControllerRevision cache over the uid label of the NodeSet."""
@@ -44,7 +48,7 @@ class Observer:
     Parameters
     ----------
     clusters, pods, revisions, claims
-        Caches; the last three with the indexes `POD_INDEX`, `REVISION_INDEX` and `CLAIM_INDEX`.
+        Caches; the last three with the indexes `POD_INDEX` and `NODE_INDEX`, `REVISION_INDEX`, and `CLAIM_INDEX`.
     hosts
         The Kubernetes Nodes; None if nobody watches them.
     slurm
@@ -116,7 +120,10 @@ class Observer:
         wanted = revision.of(nodeset)
         recorded = tuple(map(history.read, self._revisions.find(REVISION_INDEX, nodeset.uid)))
         own = self._own_pods(nodeset)
+        mode_is_fixed = nodeset.status.scaling_mode is not None
+        nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, own)
+        strangers, neighbours = self._others(nodeset, cluster, own, slurm)
         return Snapshot(
             nodeset=nodeset,
             cluster=_cluster_facts(nodeset, cluster, gone=cluster_gone),
@@ -131,7 +138,9 @@ class Observer:
             pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
             claims=tuple(map(claim_facts.read, self._claims.find(CLAIM_INDEX, f"{nodeset.namespace}/{nodeset.name}"))),
             hosts=self._hosts.picture() if self._hosts is not None else None,
-            strangers=self._strangers(nodeset, own, slurm),
+            strangers=strangers,
+            neighbours=neighbours,
+            mode_is_fixed=mode_is_fixed,
             ended=ended,
             guarded=guarded,
             max_startup=self._max_startup,
@@ -167,20 +176,51 @@ class Observer:
             return _blind(Reason.SLURM_UNREACHABLE, "there is no recent picture of the nodes")
         names = {item.node_name for item in own}
         owner = identity.tag(nodeset.namespace, nodeset.name)
+        could_be = self._namer(nodeset)
         nodes: dict[str, Node] = {
             name: node
             for name, node in slurm.nodes.items()
-            if name in names or identity.is_tagged(node, owner) or ordinals.ordinal(nodeset.name, name) is not None
+            if name in names or identity.is_tagged(node, owner) or could_be(name)
         }
         return SlurmFacts(readable=True, nodes=nodes)
 
-    def _strangers(self, nodeset: NodeSet, own: tuple[facts.Pod, ...], slurm: SlurmFacts) -> frozenset[str]:
+    def _namer(self, nodeset: NodeSet) -> Callable[[str], bool]:
+        """Tells of the name of a node whether one of ours could be called so."""
+        if nodeset.mode is ScalingMode.STATEFUL_SET or self._hosts is None:
+            return lambda name: ordinals.ordinal(nodeset.name, name) is not None
+        names = {host.node_name for host in self._hosts.picture().values()}
+        return names.__contains__
+
+    def _others(
+        self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[facts.Pod, ...], slurm: SlurmFacts
+    ) -> tuple[frozenset[str], dict[str, str]]:
+        """Pods that stand where ours could, and nodes of other NodeSets that are called as ours could be."""
+        possible = set(slurm.nodes)
+        if nodeset.mode is ScalingMode.STATEFUL_SET:
+            numbers = range((nodeset.spec.replicas or 0) + len(own))
+            possible.update(places.of_ordinal(nodeset, number).node for number in numbers)
+        elif self._hosts is not None:
+            possible.update(host.node_name for host in self._hosts.picture().values())
         names = {item.name for item in own}
-        wanted = nodeset.spec.replicas or 0
-        possible = {places.of_ordinal(nodeset, number).pod for number in range(wanted + len(own))}
-        possible.update(places.pod_name(nodeset, node) for node in slurm.nodes)
-        namespace = nodeset.namespace
-        return frozenset(name for name in possible - names if self._pods.get(namespace, name) is not None)
+        wanted = {places.pod_name(nodeset, node) for node in possible} - names
+        strangers = frozenset(name for name in wanted if self._pods.get(nodeset.namespace, name) is not None)
+        if cluster is None:
+            return strangers, {}
+        neighbours = {}
+        for node in possible:
+            for other in self._pods.find(NODE_INDEX, f"{cluster.uid}/{node}"):
+                given = other["metadata"]["labels"]
+                if given[labels.LABEL_NODESET_UID] != nodeset.uid:
+                    neighbours[node] = given.get(labels.LABEL_NODESET_NAME) or ""
+        return strangers, neighbours
+
+
+def _with_mode(nodeset: NodeSet, own: tuple[facts.Pod, ...]) -> NodeSet:
+    """The NodeSet with the mode that its pods were made in, where its status has been lost."""
+    if nodeset.status.scaling_mode is not None or not own:
+        return nodeset
+    mode = ScalingMode.DAEMON_SET if any(item.on_node for item in own) else ScalingMode.STATEFUL_SET
+    return nodeset.model_copy(update={"status": nodeset.status.model_copy(update={"scaling_mode": mode})})
 
 
 def with_jobs(snapshot: Snapshot, jobs: Mapping[str, tuple[Job, ...]]) -> Snapshot:
@@ -201,6 +241,7 @@ def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool) -> 
         uid=cluster.uid,
         deleting=cluster.deleting,
         external=cluster.spec.external,
+        node_sets=frozenset(config.node_sets if config is not None else ()),
         listed=config is not None and nodeset.name in config.node_sets,
     )
 

@@ -7,6 +7,7 @@ the pod is `<nodeset>-<node>`, since several NodeSets may stand on one Node.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,7 @@ LONGEST_NAME: Final = 63
 """A pod's name is the value of a label too."""
 
 _HASH_LENGTH: Final = 8
+_NODE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,19 @@ class Place:
     node: str
     """Name of its Slurm node, which is the pod's host name too."""
     ordinal: int | None = None
+    host: str = ""
+    """The Kubernetes Node it belongs to; empty if any will do."""
 
 
 def of_ordinal(nodeset: NodeSet, ordinal: int) -> Place:
     """The place of an ordinal."""
     name = ordinals.name(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
     return Place(name, name, ordinal)
+
+
+def is_node_name(text: str) -> bool:
+    """Whether a node can be called so: it is the host name of a pod, and must not mean something else to Slurm."""
+    return _NODE_NAME.fullmatch(text) is not None and text not in {"all", "default", "localhost"}
 
 
 def pod_name(nodeset: NodeSet, node: str) -> str:

@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import ScalingMode
 from slinky_operator.nodeset import (
     claims,
+    creation,
     deadline,
     drain,
     history,
@@ -34,7 +34,6 @@ from slinky_operator.nodeset import (
 from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
-    CreatePods,
     DeleteClaims,
     DeleteIdlePods,
     DeletePods,
@@ -56,7 +55,7 @@ from slinky_operator.nodeset.actions import (
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.identity import Bond
-from slinky_operator.nodeset.places import Place
+from slinky_operator.nodeset.layout import Layout, lay_out
 from slinky_operator.nodeset.podstate import State
 from slinky_operator.nodeset.snapshot import Snapshot
 from slurm_client.models import Job, Node
@@ -87,6 +86,10 @@ class Assessment:
     skip_drain: bool = False
     overdue: Mapping[str, deadline.Overdue] = field(default_factory=dict)
     """Nodes whose drain has taken longer than the spec allows, by name."""
+    conflicts: Mapping[str, str] = field(default_factory=dict)
+    """Nodes that cannot be made because their name is somebody else's, and whose."""
+    misplaced: tuple[str, ...] = ()
+    """Pods on Kubernetes Nodes that no longer match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +115,21 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
         The time; knows its zone.
     """
     nodeset = snapshot.nodeset
-    if not nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in nodeset.metadata.finalizers:
-        return Plan(Assessment(_desired(snapshot)), (AddFinalizer(),))
-    skip = nodeset.deleting and labels.is_true(nodeset.metadata.annotations, labels.ANNOTATION_SKIP_DRAIN)
-    desired = _desired(snapshot)
     live = [pod for pod in snapshot.pods if not pod.deleting and pod.slurmd is not Slurmd.ENDED]
+    layout = lay_out(snapshot, live)
+    desired = layout.desired
+    if not nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in nodeset.metadata.finalizers:
+        return Plan(Assessment(desired), (AddFinalizer(),))
+    if not nodeset.deleting and not snapshot.mode_is_fixed:
+        # The status of this pass fixes it: before that, no pod is made that another mode would not know.
+        return Plan(Assessment(desired))
+    skip = nodeset.deleting and labels.is_true(nodeset.metadata.annotations, labels.ANNOTATION_SKIP_DRAIN)
     orphans = _orphans(snapshot)
-    if _needs_jobs(snapshot, live, desired, orphans):
+    if _needs_jobs(snapshot, live, layout, orphans):
         return Plan(Assessment(desired), needs_jobs=True)
 
-    excess = 0 if desired is None else len(live) - desired
-    chosen = victims.choose(live, excess, snapshot.slurm, now) if snapshot.slurm.readable else _blind(live, excess)
-    causes = _causes(snapshot, live, chosen, desired, now)
+    chosen = _chosen(snapshot, layout, now)
+    causes = _causes(snapshot, live, layout, chosen, now)
     states = {
         pod.name: podstate.classify(pod, snapshot.slurm, causes.get(pod.name, frozenset()), snapshot.owner)
         for pod in snapshot.pods
@@ -146,13 +152,12 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
             actions.append(DeleteRecords(settling.delete))
     record, forget = _upkeep(snapshot)
     actions += record
-    wanted = _missing(snapshot, live, desired) if desired is not None else []
-    blocked: dict[str, str] = {}
-    if wanted and _may_create(snapshot):
-        create, blocked = _creations(snapshot, live, wanted)
-        if create:
-            actions += [*([] if snapshot.guarded else [EnsureGuard()]), *create]
-    actions += [*forget, *_claims_to_delete(snapshot, wanted, desired)]
+    created = creation.Creation()
+    if layout.missing and creation.is_possible(snapshot):
+        created = creation.choose(snapshot, layout, live)
+        if created.pods:
+            actions += [*([] if snapshot.guarded else [EnsureGuard()]), *created.pods]
+    actions += [*forget, *_claims_to_delete(snapshot, layout)]
     if nodeset.deleting and not snapshot.pods and not settling.down:
         actions.append(LetGo())
     assessment = Assessment(
@@ -160,22 +165,14 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
         states,
         causes,
         tuple(pod.name for pod in chosen),
-        blocked,
+        created.blocked,
         (*settling.busy, *settling.down),
         skip,
         {one.pod.node_name: one for one in late},
+        created.conflicts,
+        tuple(pod.name for pod in layout.misplaced),
     )
     return Plan(assessment, tuple(actions), _wake_up(snapshot, assessment, live, now))
-
-
-def _desired(snapshot: Snapshot) -> int | None:
-    """How many pods there are to be; None where the mode is not served and nothing is to change."""
-    nodeset = snapshot.nodeset
-    if nodeset.deleting or (snapshot.cluster.deleting and not snapshot.cluster.external):
-        return 0
-    if nodeset.mode is not ScalingMode.STATEFUL_SET:
-        return None
-    return nodeset.spec.replicas if nodeset.spec.replicas is not None else 1
 
 
 def _orphans(snapshot: Snapshot) -> list[Node]:
@@ -194,14 +191,14 @@ def _ended(snapshot: Snapshot) -> frozenset[str]:
     return snapshot.ended | {pod.node_name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
 
 
-def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, orphans: Sequence[Node]) -> bool:
+def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans: Sequence[Node]) -> bool:
     if not snapshot.slurm.readable or snapshot.slurm.jobs is not None:
         return False
-    if desired is not None and len(live) > desired:
+    if layout.excess or layout.misplaced:
         return True
     if any(not drain.is_foreign(node) or drain.is_busy(node) for node in orphans):
         return True
-    if orphans and desired is not None and len(live) < desired:
+    if orphans and layout.missing:
         # One of their names may be used again; a suspended job on it does not show in the node's state.
         return True
     for pod in live:
@@ -211,15 +208,18 @@ def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], desired: int | None, or
     return bool(rollout.outdated(live, snapshot.nodeset, snapshot.revision))
 
 
-def _blind(live: Sequence[Pod], excess: int) -> tuple[Pod, ...]:
-    """With Slurm out of sight only those can be chosen that need no asking."""
-    free = [pod for pod in live if podstate.is_free_blindly(pod)]
+def _chosen(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Pod, ...]:
+    """The pods that are too many, in order."""
+    if snapshot.slurm.readable:
+        return victims.choose(layout.staying, layout.excess, snapshot.slurm, now)
+    # With Slurm out of sight only those can be chosen that need no asking.
+    free = [pod for pod in layout.staying if podstate.is_free_blindly(pod)]
     free.sort(key=lambda pod: -(pod.ordinal if pod.ordinal is not None else -1))
-    return tuple(free[: max(0, excess)])
+    return tuple(free[: layout.excess])
 
 
 def _causes(
-    snapshot: Snapshot, live: Sequence[Pod], chosen: Sequence[Pod], desired: int | None, now: datetime
+    snapshot: Snapshot, live: Sequence[Pod], layout: Layout, chosen: Sequence[Pod], now: datetime
 ) -> dict[str, frozenset[Cause]]:
     """What the node of each pod is to be drained for."""
     causes: dict[str, set[Cause]] = {pod.name: set() for pod in live}
@@ -231,11 +231,13 @@ def _causes(
         removal = Cause.SCALE_IN
     for pod in chosen:
         causes[pod.name].add(removal)
+    for pod in layout.misplaced:
+        causes[pod.name].add(Cause.NODE_MISMATCH)
     for pod in live:
         causes[pod.name] |= _cordons(snapshot, pod)
     staying = [pod for pod in live if not causes[pod.name]]
-    if desired and not snapshot.revision.problems:
-        for name in _updates(snapshot, staying, desired, now):
+    if layout.desired and not snapshot.revision.problems:
+        for name in _updates(snapshot, staying, layout.desired, now):
             causes[name].add(Cause.UPDATE)
     return {name: frozenset(found) for name, found in causes.items() if found}
 
@@ -400,18 +402,6 @@ def _note(name: str, jobs: Mapping[str, tuple[Job, ...]], now: datetime) -> str:
     return f"{name} (jobs {numbers}, {victims.seconds_lost(held, now):.0f} s on it)"
 
 
-def _may_create(snapshot: Snapshot) -> bool:
-    cluster = snapshot.cluster
-    return (
-        not snapshot.nodeset.deleting
-        and cluster.exists
-        and not cluster.deleting
-        and cluster.listed
-        and snapshot.slurm.readable
-        and not snapshot.revision.problems
-    )
-
-
 def _upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
     """What is to be recorded of revisions before pods are made, and forgotten after; nothing while none can be made."""
     nodeset, revision = snapshot.nodeset, snapshot.revision
@@ -430,53 +420,16 @@ def _upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
     return record, [DropRevisions(found.drop)] if found.drop else []
 
 
-def _missing(snapshot: Snapshot, live: Sequence[Pod], desired: int) -> list[Place]:
-    """The places that are to be filled, now or later."""
-    nodeset = snapshot.nodeset
-    held = {pod.ordinal for pod in live if pod.ordinal is not None}
-    numbers = claims.next_ordinals(nodeset, snapshot.claims, held, desired - len(live))
-    return [places.of_ordinal(nodeset, number) for number in numbers]
-
-
-def _claims_to_delete(snapshot: Snapshot, wanted: Sequence[Place], desired: int | None) -> list[Action]:
+def _claims_to_delete(snapshot: Snapshot, layout: Layout) -> list[Action]:
     """Claims of pods that went with a scale-in, where the spec wants them to go; those of a deletion go last of all."""
     nodeset = snapshot.nodeset
     if nodeset.spec.persistent_volume_claim_retention_policy.when_scaled != "Delete":
         return []
-    if desired is None or nodeset.deleting or not snapshot.cluster.exists or snapshot.cluster.deleting:
+    if layout.desired is None or nodeset.deleting or not snapshot.cluster.exists or snapshot.cluster.deleting:
         return []
     standing = {pod.name for pod in snapshot.pods}
-    left = claims.left_over(snapshot.claims, standing, {place.pod for place in wanted})
+    left = claims.left_over(snapshot.claims, standing, layout.awaited)
     return [DeleteClaims(left)] if left else []
-
-
-def _creations(
-    snapshot: Snapshot, live: Sequence[Pod], wanted: Sequence[Place]
-) -> tuple[list[CreatePods], dict[str, str]]:
-    """What is to be created now, and the names that must wait, with reasons."""
-    nodeset = snapshot.nodeset
-    standing = {pod.name for pod in snapshot.pods}
-    starting = sum(1 for pod in live if not pod.registered)
-    room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
-    create: dict[str, list[Place]] = {}
-    blocked: dict[str, str] = {}
-    for number, place in enumerate(wanted):
-        why: str | None
-        if place.pod in snapshot.strangers:
-            why = f"there is a pod {place.pod} that is not ours"
-        elif place.pod in standing:
-            why = f"pod {place.pod} is still ending"
-        else:
-            why = claims.why_blocked(snapshot.claims, place.pod) or records.why_blocked(
-                snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner
-            )
-        if why is not None:
-            blocked[place.node] = why
-        elif room > 0:
-            ordinal = place.ordinal if place.ordinal is not None else number
-            create.setdefault(rollout.target(ordinal, nodeset, snapshot.revision), []).append(place)
-            room -= 1
-    return [CreatePods(tuple(found), revision) for revision, found in create.items()], blocked
 
 
 def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:

@@ -19,7 +19,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import claims, conf, guard, identity
+from slinky_operator.nodeset import claims, conf, guard, identity, matching
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm import naming, security
@@ -103,6 +103,8 @@ def build(
     replaced = {volume["name"] for volume in own_claims}
     pod_spec["volumes"] = [*(one for one in pod_spec["volumes"] if one.get("name") not in replaced), *own_claims]
     pod_spec["hostname"] = place.node
+    if place.host:
+        _pin(pod_spec, place.host)
     pod_spec["subdomain"] = naming.node_service(cluster.name)
     container = next(item for item in pod_spec["containers"] if item["name"] == SLURMD)
     own: Mapping[str, Any] = next((item for item in fragment.get("containers") or () if item.get("name") == SLURMD), {})
@@ -125,6 +127,15 @@ def build(
         },
         "spec": pod_spec,
     }
+
+
+def _pin(pod_spec: dict[str, Any], host: str) -> None:
+    """Make a pod one of one Node. Its own terms have been found to hold there; a later change is ours to see."""
+    affinity = pod_spec.get("affinity") or {}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": matching.affinity_to(host)}
+    pod_spec["affinity"] = {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}
+    given = list(pod_spec.get("tolerations") or ())
+    pod_spec["tolerations"] = [*given, *(dict(one) for one in matching.TOLERATIONS if dict(one) not in given)]
 
 
 def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C901 - one field after the other
@@ -241,6 +252,7 @@ def _labels(nodeset: NodeSet, cluster: Cluster, place: Place, revision: str) -> 
         labels.LABEL_NODESET_UID: nodeset.uid,
         labels.LABEL_POD_NAME: place.pod,
         labels.LABEL_POD_HOSTNAME: place.node,
+        labels.LABEL_SCALING_MODE: nodeset.mode.value,
         **({labels.LABEL_POD_INDEX: str(place.ordinal)} if place.ordinal is not None else {}),
         labels.LABEL_REVISION: revision,
         **({labels.LABEL_POD_PROTECT: "true"} if nodeset.spec.workload_disruption_protection else {}),

@@ -26,6 +26,8 @@ class ClusterFacts:
     """Whether the API server itself, not a cache, has said that there is none."""
     deleting: bool = False
     external: bool = False
+    node_sets: frozenset[str] = frozenset()
+    """Names of the NodeSets that its running configuration knows: no node can be called so."""
     listed: bool = False
     """Whether the running configuration knows the NodeSet."""
 
@@ -84,6 +86,10 @@ class Snapshot:
     """Kubernetes Nodes by name; None if nobody watches them."""
     strangers: frozenset[str] = frozenset()
     """Names of pods that are not ours and stand where ours could."""
+    neighbours: Mapping[str, str] = field(default_factory=dict)
+    """Nodes that ours could be called like, and that are those of another NodeSet's pods, with its name."""
+    mode_is_fixed: bool = True
+    """Whether the mode has been written down; it is not before the first pass."""
     ended: frozenset[str] = frozenset()
     """Nodes whose pods are gone, and of which a kubelet had said that all had ended."""
     guarded: bool = False

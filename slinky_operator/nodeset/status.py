@@ -15,6 +15,7 @@ from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset import Drain, NodeSet, NodeSetStatus
 from slinky_operator.nodeset import drain, history, plan, podstate, rollout
 from slinky_operator.nodeset.deadline import Overdue
+from slinky_operator.nodeset.layout import is_fixed_otherwise
 from slinky_operator.nodeset.plan import Assessment
 from slinky_operator.nodeset.snapshot import Snapshot
 
@@ -54,6 +55,7 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
         ready=ready,
         available=available,
         draining=len(draining),
+        misscheduled=len(found.misplaced),
         idle=sum(1 for node in nodes if node.is_idle),
         allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
         down=sum(1 for node in nodes if node.is_down),
@@ -139,8 +141,16 @@ def _trouble(snapshot: Snapshot, found: Assessment, refusals: Sequence[str]) -> 
     nodeset, cluster = snapshot.nodeset, snapshot.cluster
     if snapshot.revision.problems:
         return Reason.INVALID_SPEC, "; ".join(snapshot.revision.problems)
+    if is_fixed_otherwise(nodeset):
+        return Reason.SCALING_MODE_FIXED, (
+            f"spec.scalingMode: {nodeset.spec.scaling_mode} was asked for, but the NodeSet has been made in mode "
+            f"{nodeset.mode}, which decides how its nodes are called; nothing is done until the spec agrees. "
+            "Another mode takes another NodeSet"
+        )
     if found.desired is None:
-        return Reason.INVALID_SPEC, "spec.scalingMode: DaemonSet is not served yet; give spec.replicas a number"
+        return Reason.NODES_NOT_WATCHED, (
+            f"spec.scalingMode: {nodeset.mode} needs the operator to see Nodes, and it runs with --no-watch-nodes"
+        )
     if not cluster.exists:
         told = f"there is no Cluster {nodeset.spec.cluster_name} in this namespace"
         if not cluster.gone or not snapshot.pods:
@@ -253,7 +263,7 @@ def _overdue(late: Overdue, spec: Drain) -> str:
 
 
 def _conflicts(found: Assessment) -> tuple[Reason, str] | None:
-    told = [why for name, why in sorted(found.blocked.items()) if "not ours" in why]
+    told = [why for _, why in sorted(found.conflicts.items())]
     told += sorted(
         state.why
         for state in found.states.values()

@@ -147,10 +147,11 @@ class Site:
 
     # What users do
 
-    async def apply(self, replicas: int, name: str = "a", **spec: Any) -> Object:
+    async def apply(self, replicas: int | None, name: str = "a", **spec: Any) -> Object:
+        number = {} if replicas is None else {"replicas": replicas}
         body = {
             "metadata": {"name": name, "namespace": self.namespace},
-            "spec": {"clusterName": "c", "replicas": replicas, **spec},
+            "spec": {"clusterName": "c", **number, **spec},
         }
         return await self.kube.apply(NODESETS, body, field_manager="user")
 
@@ -167,7 +168,12 @@ class Site:
         whole = f"{name}-{self.namespace.rpartition('-')[2]}"
         await self.kube.create(NODES, {"metadata": {"name": whole, **metadata}, "spec": {}})
         self.hosts.append(whole)
+        # The API server taints each new Node as not ready; no controller is here to take that back.
+        await self.kube.merge_patch(NODES, whole, {"spec": {"taints": None}})
         return whole
+
+    async def label(self, host: str, **given: str | None) -> None:
+        await self.kube.merge_patch(NODES, host, {"metadata": {"labels": given}})
 
     async def cordon(self, host: str, *, because: str = "", on: bool = True) -> None:
         annotations = {labels.ANNOTATION_NODE_CORDON_REASON: because or None}
@@ -192,6 +198,11 @@ class Site:
         except errors.NotFound:
             return True
         return False
+
+    def sees(self, node: str) -> bool:
+        """Whether the operator's picture of Slurm shows a node."""
+        client = self._clients.get(self.cluster["metadata"]["uid"]) if self._clients is not None else None
+        return client is not None and node in client.nodes
 
     async def ready(self, count: int, name: str = "a") -> bool:
         status = (await self.nodeset(name)).get("status") or {}

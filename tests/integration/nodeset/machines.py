@@ -75,6 +75,10 @@ class Machines:
         )
 
     def _host_for(self, pod: Object) -> str:
+        affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+        for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", []):
+            for field in term.get("matchFields", []):
+                return str(field["values"][0])
         ordinal = int(pod["metadata"]["labels"].get("nodeset.slinky.slurm.net/pod-index", "0"))
         return self.hosts[ordinal % len(self.hosts)]
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
+from slinky_operator.kube.resources import NODES, PODS
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 
@@ -54,3 +58,138 @@ async def test_a_node_cordoned_while_the_operator_is_away_is_noticed(site: Site,
     await site.cordon(machines.hosts[0], on=False)
     await site.start()
     await site.until(lambda: not reason(site, "a-0"), "it is given back")
+
+
+# One pod on each matching Node
+
+
+def on(site: Site) -> dict[str, Any]:
+    """A template for the Nodes of one test: all tests share the API server."""
+    return {"spec": {"nodeSelector": {"site": site.namespace}}}
+
+
+async def hosts(site: Site, *names: str) -> list[str]:
+    return [await site.add_host(name, labels={"site": site.namespace}) for name in names]
+
+
+async def test_each_matching_node_gets_a_pod_that_is_named_after_it(site: Site, machines: Machines) -> None:
+    one, other = await hosts(site, "one", "other")
+    await site.add_host("third")
+    await site.apply(None, template=on(site))
+    await site.until(lambda: site.ready(2), "both are ready")
+
+    assert await site.names() == sorted([f"a-{one}", f"a-{other}"])
+    assert sorted(site.slurm.nodes) == sorted([one, other])
+    status = (await site.nodeset())["status"]
+    assert (status["scalingMode"], status["desiredNumberScheduled"]) == ("DaemonSet", 2)
+    pod = await site.kube.get(PODS, f"a-{one}", site.namespace)
+    assert pod["spec"]["nodeName"] == one
+    assert pod["spec"]["hostname"] == one
+
+
+async def test_nodes_come_and_go_and_jobs_end_first(site: Site, machines: Machines) -> None:
+    one, other = await hosts(site, "one", "other")
+    await site.apply(None, template=on(site))
+    await site.until(lambda: site.ready(2), "both are ready")
+    job = site.slurm.add_job(nodes=[other])
+
+    await site.label(other, site=None)
+    await site.until(lambda: reason(site, other).startswith("slurm-operator: node-mismatch"), "its node is drained")
+    (third,) = await hosts(site, "third")
+    await site.until(lambda: third in site.slurm.nodes, "a new Node gets its pod at once")
+    status = (await site.nodeset())["status"]
+    assert f"a-{other}" in await site.names()
+    assert status["numberMisscheduled"] == 1
+
+    site.slurm.finish_job(job.id)
+    await site.until(lambda: other not in site.slurm.nodes, "pod and record go")
+    assert await site.names() == sorted([f"a-{one}", f"a-{third}"])
+
+
+async def test_a_label_that_comes_back_gives_the_node_back(site: Site, machines: Machines) -> None:
+    (one,) = await hosts(site, "one")
+    await site.apply(None, template=on(site))
+    await site.until(lambda: site.ready(1), "it is ready")
+    site.slurm.add_job(nodes=[one])
+
+    await site.label(one, site=None)
+    await site.until(lambda: reason(site, one), "its node is drained")
+    await site.label(one, site=site.namespace)
+    await site.until(lambda: not reason(site, one), "it is given back")
+    assert await site.names() == [f"a-{one}"]
+
+
+async def test_a_number_is_a_limit_and_scaling_does_not_change_the_mode(site: Site, machines: Machines) -> None:
+    one, other = await hosts(site, "one", "other")
+    await site.kube.merge_patch(
+        NODES, other, {"metadata": {"annotations": {"nodeset.slinky.slurm.net/node-weight": "-1"}}}
+    )
+    await site.apply(None, template=on(site))
+    await site.until(lambda: site.ready(2), "both are ready")
+
+    await site.scale(1)
+    await site.until(lambda: set(site.slurm.nodes) == {other}, "the heavier one goes")
+    assert (await site.nodeset())["status"]["scalingMode"] == "DaemonSet"
+    await site.scale(2)
+    await site.until(lambda: set(site.slurm.nodes) == {one, other}, "and comes back")
+
+
+async def test_no_pod_is_put_on_a_cordoned_node(site: Site, machines: Machines) -> None:
+    one, other = await hosts(site, "one", "other")
+    await site.apply(None, template=on(site))
+    await site.until(lambda: site.ready(2), "both are ready")
+
+    await site.cordon(other)
+    await site.until(lambda: reason(site, other), "its node is drained")
+    pod = await site.kube.get(PODS, f"a-{other}", site.namespace)
+    await site.kube.delete(PODS, f"a-{other}", site.namespace, uid=pod["metadata"]["uid"])
+    await site.until(lambda: set(site.slurm.nodes) == {one}, "the evicted pod's record goes")
+    await site.until(lambda: site.ready(1), "one is all there is to be")
+
+    await site.cordon(other, on=False)
+    await site.until(lambda: site.ready(2), "the pod is back")
+    assert not reason(site, other)
+
+
+async def test_two_nodesets_that_want_one_node_do_not_fight(site: Site, machines: Machines) -> None:
+    (one,) = await hosts(site, "one")
+    await asyncio.gather(site.apply(None, template=on(site)), site.apply(None, "a-b", template=on(site)))
+
+    async def told() -> bool:
+        conflicts = [await site.condition("NameConflict", name) for name in ("a", "a-b")]
+        return sorted(one.get("status", "") for one in conflicts) == ["False", "True"]
+
+    await site.until(lambda: one in site.slurm.nodes, "one of them has it")
+    await site.until(told, "the other says so")
+    assert len(await site.names()) == 1
+
+
+async def test_a_record_of_somebody_else_is_left_alone(site: Site, machines: Machines) -> None:
+    (one,) = await hosts(site, "one")
+    site.slurm.add_node(one, dynamic=False)
+    await site.until(lambda: site.sees(one), "the operator has seen it")
+    await site.apply(None, template=on(site))
+
+    async def told() -> bool:
+        return (await site.condition("NameConflict")).get("status") == "True"
+
+    await site.until(told, "the conflict is told")
+    assert await site.names() == []
+    site.slurm.remove_node(one)
+    await site.until(lambda: site.ready(1), "a pod comes when the name is free")
+
+
+async def test_the_mode_is_fixed(site: Site, machines: Machines) -> None:
+    (one,) = await hosts(site, "one")
+    await site.apply(None, template=on(site))
+    await site.until(lambda: site.ready(1), "it is ready")
+
+    await site.apply(3, template=on(site), scalingMode="StatefulSet")
+
+    async def told() -> bool:
+        found = await site.condition("Degraded")
+        return found.get("reason") == "ScalingModeFixed"
+
+    await site.until(told, "the condition says so")
+    assert await site.names() == [f"a-{one}"]
+    assert not reason(site, one)

@@ -86,6 +86,7 @@ def test_a_deletion_is_seen_by_its_timestamp_its_end_or_its_successor() -> None:
 
 def test_an_update_is_waited_for_by_version_unless_the_cache_was_faster() -> None:
     expectations, store, _ = made()
+    store.put(pod("p0", "u0", 5))
     expectations.expect_version("owner", pod("p0", "u0", 7))
     expectations.observe(pod("p0", "u0", 5), pod("p0", "u0", 6))
     assert not expectations.satisfied("owner")
@@ -93,6 +94,15 @@ def test_an_update_is_waited_for_by_version_unless_the_cache_was_faster() -> Non
     assert expectations.satisfied("owner")
     store.put(pod("p0", "u0", 9))
     expectations.expect_version("owner", pod("p0", "u0", 9))
+    assert expectations.satisfied("owner")
+
+
+def test_no_version_is_waited_for_of_one_that_went_while_the_reply_was_on_its_way() -> None:
+    expectations, store, _ = made()
+    expectations.expect_version("owner", pod("p0", "u0", 7))
+    assert expectations.satisfied("owner")
+    store.put(pod("p0", "u1", 8))
+    expectations.expect_version("owner", pod("p0", "u0", 7))
     assert expectations.satisfied("owner")
 
 
@@ -122,7 +132,8 @@ def test_forgetting_an_owner_leaves_nothing_behind() -> None:
 
 @given(order=st.permutations(["created0", "seen0", "created1", "seen1", "gone2", "seen3"]))
 def test_in_any_order_everything_is_waited_for_exactly_once(order: list[str]) -> None:
-    expectations, _, _ = made()
+    expectations, store, _ = made()
+    store.put(pod("p3", "u3", 4))
     expectations.expect_creations("owner", "a", ["p0", "p1"])
     expectations.expect_deletions("owner", ["u2"])
     expectations.expect_version("owner", pod("p3", "u3", 5))

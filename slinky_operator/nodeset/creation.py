@@ -1,0 +1,91 @@
+"""Which pods are created now, and why others must wait.
+
+A name that belongs to somebody else is never taken: another NodeSet's pod, a pod of no NodeSet, a record that no pod of
+ours made. With one pod on each Node the next Node is taken instead; with ordinals there is no other name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from slinky_operator.nodeset import claims, identity, records, rollout
+from slinky_operator.nodeset.actions import CreatePods
+from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.layout import Layout
+from slinky_operator.nodeset.places import Place
+from slinky_operator.nodeset.snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class Creation:
+    """What is to be created, and what keeps the rest."""
+
+    pods: list[CreatePods] = field(default_factory=list)
+    blocked: dict[str, str] = field(default_factory=dict)
+    """Names of nodes whose pods must wait, and why; those in conflict too."""
+    conflicts: dict[str, str] = field(default_factory=dict)
+    """Those of them whose name belongs to somebody else."""
+
+
+def is_possible(snapshot: Snapshot) -> bool:
+    """Whether any pod may be created at all."""
+    cluster = snapshot.cluster
+    return (
+        not snapshot.nodeset.deleting
+        and cluster.exists
+        and not cluster.deleting
+        and cluster.listed
+        and snapshot.slurm.readable
+        and not snapshot.revision.problems
+    )
+
+
+def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
+    """Choose what is to be created now."""
+    found = Creation(conflicts=dict(layout.conflicts), blocked=dict(layout.conflicts))
+    nodeset, left = snapshot.nodeset, layout.missing
+    standing = {pod.name for pod in snapshot.pods}
+    starting = sum(1 for pod in live if not pod.registered)
+    room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
+    create: dict[str, list[Place]] = {}
+    for place in layout.free:
+        if left <= 0:
+            break
+        conflict = _whose(place, snapshot)
+        if conflict is not None:
+            found.blocked[place.node] = found.conflicts[place.node] = conflict
+            continue
+        left -= 1
+        if place.pod in standing:
+            found.blocked[place.node] = f"pod {place.pod} is still ending"
+            continue
+        why = claims.why_blocked(snapshot.claims, place.pod) or records.why_blocked(
+            snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner
+        )
+        if why is not None:
+            found.blocked[place.node] = why
+        elif room > 0:
+            revision = rollout.target(_number(place, live), nodeset, snapshot.revision)
+            create.setdefault(revision, []).append(place)
+            room -= 1
+    found.pods = [CreatePods(tuple(wanted), revision) for revision, wanted in create.items()]
+    return found
+
+
+def _whose(place: Place, snapshot: Snapshot) -> str | None:
+    """Whose a name is that is not ours; None if it is nobody's, or ours."""
+    if place.pod in snapshot.strangers:
+        return f"there is a pod {place.pod} that is not ours"
+    neighbour = snapshot.neighbours.get(place.node)
+    if neighbour is not None:
+        return f"node {place.node} is that of NodeSet {neighbour}"
+    record = snapshot.slurm.nodes.get(place.node)
+    if record is not None and not identity.is_tagged(record, snapshot.owner):
+        return records.why_blocked(record, snapshot.slurm.jobs, snapshot.owner)
+    return None
+
+
+def _number(place: Place, live: Sequence[Pod]) -> int:
+    """Its ordinal, or the place its pod will have in the order of names."""
+    return place.ordinal if place.ordinal is not None else sum(1 for pod in live if pod.name < place.pod)

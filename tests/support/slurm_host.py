@@ -152,6 +152,24 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 """
         )
 
+    def write_file(self, name: str, text: str | None, mode: int = 0o555) -> None:
+        """Put a file beside slurm.conf, or take it away; as with slurm.conf, nobody looks before a reconfigure."""
+        path = self._etc / name
+        path.unlink(missing_ok=True)
+        if text is not None:
+            path.write_text(text)
+            path.chmod(mode)
+
+    @property
+    def configuration(self) -> Path:
+        """The folder with slurm.conf, which daemons see as ``/etc/slurm``."""
+        return self._etc
+
+    @property
+    def shared(self) -> Path:
+        """A folder that every daemon and job sees as ``/var/spool``."""
+        return self._spool
+
     def _write_key(self, name: str, key: bytes) -> None:
         path = self._etc / name
         path.write_bytes(key)
@@ -199,6 +217,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         features: Sequence[str] = ("all",),
         instance_id: str = "",
         extra: str = "",
+        configless: bool = False,
         wait: bool = True,
     ) -> None:
         """
@@ -214,12 +233,17 @@ PartitionName=all Nodes=ALL Default=YES State=UP
             Feature words; ``all`` puts it into the partition ``all``.
         instance_id, extra
             The record's fields of those names.
+        configless
+            Whether it gets its configuration from slurmctld, as in pods, instead of from the shared folder.
         wait
             Return only when slurmctld shows the node without NOT_RESPONDING.
         """
         (port,) = free_ports(1)
         conf = f"Port={port} CPUs={cpus} RealMemory={memory} Features={','.join(features)}"
-        command = ["slurmd", "-D", "-Z", "-N", name, "-f", "/etc/slurm/slurm.conf", "--conf", conf]
+        source = (
+            ["--conf-server", f"127.0.0.1:{self.slurmctld_port}"] if configless else ["-f", "/etc/slurm/slurm.conf"]
+        )
+        command = ["slurmd", "-D", "-Z", "-N", name, *source, "--conf", conf]
         if instance_id:
             command += ["--instance-id", instance_id]
         if extra:

@@ -285,17 +285,14 @@ class Actor:
         answer = await asking.everything(slurm, names)
         wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, self.owner)
         self.unseen = True
-        results = await side_by_side(slurm.client.delete_node(name) for name in wanted)
-        for name, result in zip(wanted, results, strict=True):
-            if isinstance(result, slurm_errors.NotFound):
-                continue
-            if isinstance(result, slurm_errors.Conflict):
-                self.outcome.refusals.append(f"record of node {name}: {result.message}")
-            elif isinstance(result, slurm_errors.SlurmError):
-                self.outcome.slurm_error = result
-            elif isinstance(result, BaseException):
-                raise result
         self.outcome.acted = True
+        try:
+            await slurm.client.delete_nodes(wanted)
+        except (slurm_errors.NotFound, slurm_errors.Conflict) as error:
+            # What could be deleted is; which ones could not, the error does not tell.
+            left = await asking.nodes(slurm, wanted)
+            busy = [name for name in wanted if left.get(name) is not None]
+            self.outcome.refusals += [f"record of node {name}: {error.message}" for name in busy]
         await self._read_back(slurm, names)
 
     async def _read_back(self, slurm: Slurm, names: Sequence[str]) -> None:

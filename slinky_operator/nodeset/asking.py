@@ -38,14 +38,14 @@ async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | Non
 
 
 async def jobs(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
-    """Ask for the jobs that hold nodes, by node; raises `SlurmError`."""
-    return drain.jobs_by_node(await slurm.client.jobs())
+    """The jobs that hold nodes, by node, as new as a plan needs them; raises `SlurmError`."""
+    return drain.jobs_by_node(await slurm.shared_jobs())
 
 
 async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
     """Ask for nodes, and then for jobs: what was drained when it was asked for can only have lost jobs since."""
     fresh = await nodes(slurm, names)
-    return Answer(fresh, await jobs(slurm))
+    return Answer(fresh, drain.jobs_by_node(await slurm.client.jobs()))
 
 
 def reason_of(error: errors.SlurmError) -> Reason:

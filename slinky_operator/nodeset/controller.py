@@ -278,14 +278,14 @@ class NodeSetController:
         obj = self._nodesets.get(*key)
         if obj is None:
             return Result()
+        uid = obj["metadata"]["uid"]
+        if not self.expectations.satisfied(uid):
+            return Result(self.expectations.expires_in(uid))
         try:
             nodeset = NodeSet.parse(obj)
         except InvalidObjectError as error:
             await self._tell_invalid(obj, str(error))
             return Result()
-        uid = nodeset.uid
-        if not self.expectations.satisfied(uid):
-            return Result(self.expectations.expires_in(uid))
         memory = self._memory.setdefault(uid, _Memory())
         cluster = self._observer.cluster(nodeset)
         slurm = self._observer.slurm(cluster)

@@ -11,11 +11,11 @@ from slinky_api.conditions import Reason
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
-from slinky_operator.kube.store import Store
+from slinky_operator.kube.store import Key, Store
 from slinky_operator.nodeset import claims as claim_facts
 from slinky_operator.nodeset import facts, history, identity, ordinals, places, pod, revision
 from slinky_operator.nodeset.hosts import Hosts
-from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
+from slinky_operator.nodeset.ports import Object, Slurm, SlurmByCluster
 from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slinky_operator.slurm.clients import ContactState, Trouble
 from slurm_client.models import Job, Node
@@ -79,16 +79,26 @@ class Observer:
         self._slurm = slurm
         self._clock = clock
         self._max_startup = max_startup
+        self._parsed: dict[Key, tuple[Object, Cluster | None]] = {}
+        """Clusters as they were read last, with what they were read from: they change seldom, and reading is dear."""
         self._read: dict[str, dict[str, facts.Pod]] = {}
         """Pods as they were read last, by uids of NodeSet and pod: few of them change between two passes."""
 
     def cluster(self, nodeset: NodeSet) -> Cluster | None:
         """The Cluster a NodeSet names, or None if there is none that can be read."""
-        obj = self._clusters.get(nodeset.namespace, nodeset.spec.cluster_name)
-        try:
-            return Cluster.parse(obj) if obj is not None else None
-        except InvalidObjectError:
+        key = nodeset.namespace, nodeset.spec.cluster_name
+        obj = self._clusters.get(*key)
+        if obj is None:
+            self._parsed.pop(key, None)
             return None
+        known = self._parsed.get(key)
+        if known is None or known[0] is not obj:
+            try:
+                known = obj, Cluster.parse(obj)
+            except InvalidObjectError:
+                known = obj, None
+            self._parsed[key] = known
+        return known[1]
 
     def slurm(self, cluster: Cluster | None) -> Slurm | None:
         """The Slurm of a Cluster."""

@@ -102,11 +102,12 @@ def choose(
     # A budget that has become smaller gives back what was begun beyond it.
     going_on = sorted((pod for pod in waiting if pod.name in begun), key=rank)[:allowed]
     chosen.update(pod.name for pod in going_on)
+    # Those that run and do not serve go one for one, like the others; but they may come back, and those that never ran
+    # do not: both together are not to be more than the budget.
+    within = max(0, allowed - len(chosen))
     waiting = [pod for pod in waiting if pod.name not in begun]
     room = max(0, allowed - unavailable)
-    # Those that do not serve are counted as missing already, but may come back: they go one for one, like the others.
     waiting.sort(key=rank)
-    within = allowed - len(going_on)
     chosen.update([pod.name for pod in waiting if not healthy(pod)][:within])
     chosen.update([pod.name for pod in waiting if healthy(pod)][:room])
     return frozenset(chosen)

@@ -66,13 +66,13 @@ def _told(pod: Pod, node: Node | None, state: podstate.State) -> Told | None:
         return None
     match state:
         case podstate.Drained():
-            return Told("True", _Reason.DRAINED, f"node {node.name} holds no job; {_drain(node)}")
+            return Told("True", _Reason.DRAINED.value, f"node {node.name} holds no job; {_drain(node)}")
         case podstate.Draining() if node.is_drain and state.jobs:
-            return Told("False", _Reason.DRAINING, f"node {node.name} holds {_jobs(state.jobs)}; {_drain(node)}")
+            return Told("False", _Reason.DRAINING.value, f"node {node.name} holds {_jobs(state.jobs)}; {_drain(node)}")
         case podstate.Ready() if state.foreign:
-            return Told("False", _Reason.FOREIGN_DRAIN, f"node {node.name} is {node.state}; {_drain(node)}")
+            return Told("False", _Reason.FOREIGN_DRAIN.value, f"node {node.name} is {node.state}; {_drain(node)}")
         case podstate.Ready() if pod.told is not None:
-            return Told("False", _Reason.NOT_DRAINED, f"node {node.name} takes jobs")
+            return Told("False", _Reason.NOT_DRAINED.value, f"node {node.name} takes jobs")
         case _:
             return None
 

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from slinky_operator.kube.fence import Fence
 from slinky_operator.slurm.fencing import FencedTransport
 from slurm_client import SlurmClient, TokenProvider, errors
 from slurm_client.circuit import Circuit
-from slurm_client.models import Node
+from slurm_client.models import Job, Node
 from slurm_client.operations.base import Listing
 from slurm_client.watch import NodeEvent, Pace, Watch
 
@@ -34,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.25
 """Seconds until the next question after a first failure; doubled for each further one."""
+
+JOBS_AGE: Final = 1.0
+"""Seconds for which one answer about jobs serves everybody who plans."""
 
 LONGEST_PAUSE: Final = 5.0
 """Seconds between questions to a Slurm that does not answer, at most."""
@@ -98,6 +101,20 @@ class Endpoint:
     """Seconds between them at most."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question for jobs, and when it was asked."""
+
+    at: float
+    answer: asyncio.Future[Sequence[Job]]
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has come to nothing."""
+        done = self.answer.done()
+        return done and (self.answer.cancelled() or self.answer.exception() is not None)
+
+
 class ClusterClient:
     """One Cluster's Slurm. Made by `ClientMap.put`; ends with `ClientMap.close`."""
 
@@ -128,6 +145,9 @@ class ClusterClient:
         self._tell = tell
         self._tell_contact = tell_contact
         self._closed = False
+        self._jobs: _Asked | None = None
+        self._changed_at = 0.0
+        """Monotonic seconds of the last node event."""
         self._watch: Watch[Node] = Watch(
             self._fetch,
             lambda node: self.client.node(node, timeout=endpoint.timeout),
@@ -156,6 +176,27 @@ class ClusterClient:
         """Ask now: somebody knows that something has changed."""
         self._watch.poke()
 
+    async def shared_jobs(self) -> Sequence[Job]:
+        """The jobs, by an answer that may be shared: asked for a second ago at most, and after the last node event.
+
+        Enough to plan with. Before anything that cannot be undone, ask `client.jobs`.
+
+        Raises
+        ------
+        SlurmError
+            If they could not be asked for.
+        """
+        now = time.monotonic()
+        asked = self._jobs
+        if asked is None or asked.at <= max(self._changed_at, now - JOBS_AGE) or asked.failed:
+            asked = _Asked(now, asyncio.ensure_future(self._ask_jobs()))
+            self._jobs = asked
+        # Whoever waits with us may be cancelled; the others still want the answer.
+        return await asyncio.shield(asked.answer)
+
+    async def _ask_jobs(self) -> Sequence[Job]:
+        return tuple(await self.client.jobs(timeout=self.endpoint.timeout))
+
     async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
         """Ask Slurm for these nodes now; what they show is in the cache when this returns, and told as events.
 
@@ -175,6 +216,8 @@ class ClusterClient:
         """Stop polling and close the connections."""
         self._closed = True
         self._task.cancel()
+        if self._jobs is not None:
+            self._jobs.answer.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
         await self._watch.close()
@@ -186,6 +229,7 @@ class ClusterClient:
             try:
                 async with self._watch.reader() as events:
                     async for event in events:
+                        self._changed_at = time.monotonic()
                         if not self._closed:
                             self._tell(self, event)
             except Exception as error:

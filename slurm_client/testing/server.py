@@ -488,7 +488,15 @@ class FakeSlurmrestd:
         return Reply()
 
     async def _delete_node(self, call: Call) -> Reply:
-        self.world.delete_node(call.parameters["node_name"])
+        named = call.parameters["node_name"]
+        refused: Refusal | None = None
+        for name in named.split(","):
+            try:
+                self.world.delete_node(name)
+            except Refusal as error:
+                refused = error
+        if refused is not None:
+            raise Refusal(refused.number, f"Failure to delete node {named}")
         return Reply()
 
     async def _get_jobs(self, call: Call) -> Reply:

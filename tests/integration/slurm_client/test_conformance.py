@@ -180,6 +180,22 @@ async def test_what_is_not_there_is_not_found_everywhere(target: Target, version
                 await call
 
 
+async def test_many_nodes_are_deleted_in_one_call_as_far_as_they_can_be(target: Target, version: str) -> None:
+    free, busy, other = [await target.add_node() for _ in range(3)]
+    await target.start_job(busy)
+    async with target.client(version) as slurm:
+        for name in (free, other):
+            await target.remove_node(name)
+        with pytest.raises(errors.Conflict):
+            await slurm.delete_nodes([free, busy, other])
+        left = {node.name for node in await slurm.nodes()}
+        assert busy in left
+        assert not left & {free, other}
+        with pytest.raises(errors.NotFound):
+            await slurm.delete_nodes([free, "nosuch"])
+        await slurm.cancel_jobs(nodes=[busy])
+
+
 async def test_a_busy_node_is_not_deleted_and_an_idle_one_is(target: Target, version: str) -> None:
     name = await target.add_node()
     job_id = await target.start_job(name)

@@ -11,7 +11,7 @@ import pytest
 from slinky_operator.kube.errors import Fenced
 from slinky_operator.kube.fence import DeadlineFence, OpenFence
 from slinky_operator.slurm.clients import ClientMap, ClusterClient, Contact, ContactState, Endpoint, Trouble
-from slurm_client import StaticToken
+from slurm_client import StaticToken, errors
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.watch import NodeEvent
 
@@ -142,3 +142,55 @@ async def test_no_write_leaves_once_the_fence_is_closed(slurm: FakeSlurmrestd) -
     await entry.client.drain_nodes(["a-0"], "slurm-operator: test")
     assert slurm.nodes["a-0"].is_drain
     await clients.close_all()
+
+
+async def test_one_answer_about_jobs_serves_all_that_ask_within_a_second(
+    clients: ClientMap, slurm: FakeSlurmrestd
+) -> None:
+    entry = await put(clients, slurm.url)
+    await until(lambda: entry.contact.state is ContactState.READY)
+    job = slurm.add_job(nodes=["a-0"])
+    await until(lambda: not entry.nodes["a-0"].is_idle)
+
+    answers = await asyncio.gather(*(entry.shared_jobs() for _ in range(5)))
+
+    assert [[one.id for one in answer] for answer in answers] == [[job.id]] * 5
+    assert len(slurm.calls("get_jobs")) == 1
+
+
+async def test_an_answer_about_jobs_is_not_used_after_a_node_has_changed(
+    clients: ClientMap, slurm: FakeSlurmrestd
+) -> None:
+    told: list[NodeEvent] = []
+    clients.subscribe(lambda _, event: told.append(event))
+    entry = await put(clients, slurm.url)
+    await until(lambda: told)
+    assert list(await entry.shared_jobs()) == []
+
+    slurm.add_job(nodes=["a-0"])
+    await until(lambda: len(told) > 1)
+
+    assert len(await entry.shared_jobs()) == 1
+
+
+async def test_a_question_for_jobs_that_failed_is_asked_again(clients: ClientMap, slurm: FakeSlurmrestd) -> None:
+    entry = await put(clients, slurm.url)
+    await until(lambda: "a-0" in entry.nodes)
+    slurm.faults.add("/jobs", times=1, status=500, body="no", content_type="text/plain")
+    with pytest.raises(errors.SlurmError):
+        await entry.shared_jobs()
+
+    assert list(await entry.shared_jobs()) == []
+
+
+async def test_one_who_stops_waiting_for_jobs_takes_the_answer_from_nobody(
+    clients: ClientMap, slurm: FakeSlurmrestd
+) -> None:
+    entry = await put(clients, slurm.url)
+    await until(lambda: "a-0" in entry.nodes)
+    impatient = asyncio.create_task(entry.shared_jobs())
+    patient = asyncio.create_task(entry.shared_jobs())
+    await asyncio.sleep(0)
+    impatient.cancel()
+
+    assert list(await patient) == []

@@ -6,7 +6,6 @@ follows from it nothing happens: that gap is there in reality too, as long as on
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -25,7 +24,7 @@ from slinky_operator.kube.resources import (
 from slinky_operator.slurm.clients import Contact, ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
-from tests.unit.nodeset.model.world import Object, World
+from tests.unit.nodeset.model.world import Object, World, clone
 
 Meanwhile = Callable[[], None]
 
@@ -66,14 +65,14 @@ class KubeDoor:
         return found
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        return copy.deepcopy(self._find(Target("get", str(resource), namespace, name), resource, name))
+        return clone(self._find(Target("get", str(resource), namespace, name), resource, name))
 
     async def list(
         self, resource: Resource, namespace: str | None = None, *, label_selector: str | None = None
     ) -> Listing:
         key, _, value = (label_selector or "").partition("=")
         found = [
-            copy.deepcopy(obj)
+            clone(obj)
             for obj in self._all(resource).values()
             if not key or (obj["metadata"].get("labels") or {}).get(key) == value
         ]
@@ -85,7 +84,7 @@ class KubeDoor:
         self._fail(target)
         if name in self._all(resource):
             raise errors.AlreadyExists(target, "exists", status=409)
-        obj = copy.deepcopy(body)
+        obj = clone(body)
         if resource == PODS:
             self.world.order_create_pod(obj)
         elif resource == CONTROLLERREVISIONS:
@@ -96,7 +95,7 @@ class KubeDoor:
             obj["metadata"]["uid"] = f"map-{self.world.next()}"
             self.world.maps[name] = obj
         self._lose(target)
-        return copy.deepcopy(obj)
+        return clone(obj)
 
     async def delete(
         self,
@@ -146,19 +145,19 @@ class KubeDoor:
         if resource == CONTROLLERREVISIONS:
             obj["revision"] = patch["revision"]
             self.world.tell("revisions", "MODIFIED", obj)
-            return copy.deepcopy(obj)
+            return clone(obj)
         if uid is not None and obj["metadata"]["uid"] != uid:
             raise errors.Conflict(target, "another uid", status=409)
         if resource == PODS:
             self.world.order_mark(name, patch["metadata"])
             self._lose(target)
-            return copy.deepcopy(obj)
+            return clone(obj)
         assert resource == NODESETS
         obj["metadata"]["finalizers"] = patch["metadata"]["finalizers"]
         self.world.tell("nodesets", "MODIFIED", obj)
         self.world.release()
         self._lose(target)
-        return copy.deepcopy(obj)
+        return clone(obj)
 
     async def apply(
         self,
@@ -181,7 +180,7 @@ class KubeDoor:
         obj["status"]["conditions"] = [*others, condition]
         self.world.tell("pods", "MODIFIED", obj)
         self._lose(target)
-        return copy.deepcopy(obj)
+        return clone(obj)
 
     async def patch_status(
         self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
@@ -192,7 +191,7 @@ class KubeDoor:
         obj["status"] = {**(obj.get("status") or {}), **status}
         self.world.tell("nodesets", "MODIFIED", obj)
         self._lose(target)
-        return copy.deepcopy(obj)
+        return clone(obj)
 
 
 class SlurmDoor:
@@ -202,6 +201,7 @@ class SlurmDoor:
         self.world = world
         self.meanwhile = meanwhile
         self.client = self
+        self.shared: tuple[datetime, Iterable[Job]] | None = None
 
     @property
     def contact(self) -> Contact:
@@ -231,6 +231,12 @@ class SlurmDoor:
     def hurry(self) -> None:
         self.world.do_poll(0)
 
+    async def shared_jobs(self) -> Iterable[Job]:
+        """An answer that may have been given to somebody else before."""
+        if self.shared is None or self.shared[0] != self.world.now:
+            self.shared = self.world.now, await self.jobs()
+        return self.shared[1]
+
     async def jobs(self) -> Iterable[Job]:
         self.meanwhile()
         self.world.check_slurm()
@@ -258,8 +264,8 @@ class SlurmDoor:
             raise slurm_errors.NotSupported("no such call", available_in=["v0.0.45"])
         self.world.order_end_job(job_id, "Requeue")
 
-    async def delete_node(self, name: str) -> None:
-        self.world.order_delete_record(name)
+    async def delete_nodes(self, names: Iterable[str]) -> None:
+        self.world.order_delete_records(list(names))
 
     @property
     def nodes(self) -> Any:

@@ -7,7 +7,6 @@ controller by one that remembers nothing.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +21,18 @@ from slinky_operator.nodeset.controller import (
 )
 from slinky_operator.nodeset.pod import Defaults
 from tests.unit.nodeset.model.doors import KubeDoor, SlurmDoor
-from tests.unit.nodeset.model.world import BAD, CLUSTER, NAMESPACE, NODESET, OURS, REGISTERED, TAG, Object, World
+from tests.unit.nodeset.model.world import (
+    BAD,
+    CLUSTER,
+    NAMESPACE,
+    NODESET,
+    OURS,
+    REGISTERED,
+    TAG,
+    Object,
+    World,
+    clone,
+)
 
 Step = tuple[str, int]
 
@@ -119,13 +129,13 @@ class Run:
             }
         )
         if self.world.nodeset is not None:
-            self.nodesets.put(copy.deepcopy(self.world.nodeset))
+            self.nodesets.put(clone(self.world.nodeset))
         for pod in self.world.pods.values():
-            self.pods.put(copy.deepcopy(pod))
+            self.pods.put(clone(pod))
         for revision in self.world.revisions.values():
-            self.revisions.put(copy.deepcopy(revision))
+            self.revisions.put(clone(revision))
         for claim in self.world.claims.values():
-            self.claims.put(copy.deepcopy(claim))
+            self.claims.put(clone(claim))
         self.cursor = len(self.world.log)
         self.world.do_poll(0)
         self.controller = NodeSetController(
@@ -143,7 +153,7 @@ class Run:
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
         )
         for host in self.world.hosts.values():
-            list(self.controller.keys_of_host(None, copy.deepcopy(host)))
+            list(self.controller.keys_of_host(None, clone(host)))
 
     def get(self, uid: str) -> SlurmDoor | None:
         """The client map."""
@@ -234,12 +244,12 @@ class Run:
         for pod in world.pods.values():
             (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
             world.tell("pods", "MODIFIED", pod)
-        self.give_back_hosts()
         for name in list(world.pods):
             # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
             if name not in world.records:
                 world.known.discard(world.uid_of(name))
         for _ in range(40):
+            self.give_back_hosts()
             await self.one_pass()
             self.check()
             for index in range(4):
@@ -258,13 +268,13 @@ class Run:
         raise Violated(f"never settled: {self.describe()}")
 
     def give_back_hosts(self) -> None:
-        """Some cordons stay, but not those under which a pod waits to be replaced: its Slurm node stays drained."""
+        """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget."""
         world = self.world
+        image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
+        if all(pod["spec"].get("containers", [{}])[0].get("image") == image for pod in world.pods.values()):
+            return
         for host in world.hosts.values():
-            there = [pod for pod in world.pods.values() if pod["spec"].get("nodeName") == host["metadata"]["name"]]
-            image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
-            if any(pod["spec"].get("containers", [{}])[0].get("image") != image for pod in there):
-                host["spec"].pop("unschedulable", None)
+            if host["spec"].pop("unschedulable", None):
                 world.tell("nodes", "MODIFIED", host)
 
     async def settled(self) -> bool:  # noqa: C901, PLR0911 - one for each
@@ -323,8 +333,6 @@ async def begin(*, keeps_instance: bool = True) -> World:
 
 async def live(world: World, steps: Sequence[Step]) -> None:
     """Live through one history from a copy of a world on, and then settle."""
-    world = copy.deepcopy(world)
-    world.log.clear()
-    run = Run(world)
+    run = Run(world.twin())
     await run.history(steps)
     await run.settle()

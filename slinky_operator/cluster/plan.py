@@ -48,6 +48,7 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState, Trouble
 from slinky_operator.slurm.conf import restart_keys
 from slinky_operator.slurm.conf.render import SLURM_CONF
+from slinky_operator.slurm.templates import RefusedFragment
 
 KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
 """Bytes of generated keys."""
@@ -138,7 +139,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     config = rollout.plan_rollout(snapshot, environment.images, now, wall)
     actions += [one for one in config.actions if not _denied(snapshot, one, now)]
     stored = (snapshot.children.get(("ConfigMap", naming.config(cluster.name))) or {}).get("data")
-    daemons = _daemons(snapshot, environment.images, (stored or config.rendered.files).get(SLURM_CONF, ""))
+    daemons, templates = _daemons(snapshot, environment.images, (stored or config.rendered.files).get(SLURM_CONF, ""))
     missing = wanted if isinstance(wanted, Missing) else None
     has_config = ("ConfigMap", naming.config(cluster.name)) in snapshot.children
     if not config.rendered.problems or has_config:
@@ -157,7 +158,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     slurm = snapshot.slurm
     answers = slurm is not None and slurm.contact.state is ContactState.READY
     starting = not config.status.applied_hash and not answers
-    findings = Findings(config, missing, key, _refused(snapshot, daemons), waits, starting)
+    findings = Findings(config, missing, key, (*templates, *_refused(snapshot, daemons)), waits, starting)
     return _finish(snapshot, actions, findings, config.wake_up, now, wall)
 
 
@@ -211,15 +212,24 @@ def _for_node_sets(snapshot: Snapshot) -> list[Child]:
     ]
 
 
-def _daemons(snapshot: Snapshot, images: Images, slurm_conf: str) -> list[Child]:
+def _daemons(snapshot: Snapshot, images: Images, slurm_conf: str) -> tuple[list[Child], list[str]]:
+    """The daemons, and the fields of templates that keep one from being made: it then stays as it is."""
     cluster = snapshot.cluster
-    return [
+    found = [
         *_for_node_sets(snapshot),
         Child(SERVICES, slurmctld.service(cluster)),
         Child(SERVICES, slurmrestd.service(cluster)),
-        Child(STATEFULSETS, slurmctld.stateful_set(cluster, images, restart_keys(slurm_conf))),
-        Child(DEPLOYMENTS, slurmrestd.deployment(cluster, images)),
     ]
+    refused: list[str] = []
+    try:
+        found.append(Child(STATEFULSETS, slurmctld.stateful_set(cluster, images, restart_keys(slurm_conf))))
+    except RefusedFragment as error:
+        refused.append(f"spec.controller.template.{error}")
+    try:
+        found.append(Child(DEPLOYMENTS, slurmrestd.deployment(cluster, images)))
+    except RefusedFragment as error:
+        refused.append(f"spec.restapi.template.{error}")
+    return found, refused
 
 
 def _writes(snapshot: Snapshot, wanted: list[Child], now: float) -> list[Write]:

@@ -23,7 +23,7 @@ from slinky_operator.nodeset import claims, conf, guard, identity, matching
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm import naming, security
-from slinky_operator.slurm.templates import merge
+from slinky_operator.slurm.templates import POD_SPEC, RefusedFragment, merge
 
 GRACE_SECONDS: Final = 30
 """Between SIGTERM and SIGKILL. The operator deletes pods whose nodes are empty; slurmd then ends at once."""
@@ -38,7 +38,7 @@ _OWN_ARGUMENTS: Final = frozenset({"-N", "--instance-id", "--extra"})
 _OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
 _OWN_PREFIXES: Final = (labels.NODESET_PREFIX, labels.CLUSTER_PREFIX)
 _OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
-_REFUSED_SPEC: Final = ("subdomain", "nodeName")
+_REFUSED_SPEC: Final = ("hostname", "subdomain", "nodeName")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ def build(
     if problems:
         raise RefusedTemplate(nodeset, problems)
     template = nodeset.spec.template or {}
-    fragment: dict[str, Any] = {key: value for key, value in (template.get("spec") or {}).items() if key != "hostname"}
-    pod_spec = merge(_spec(nodeset, cluster, place, defaults), fragment)
+    fragment: dict[str, Any] = template.get("spec") or {}
+    pod_spec = merge(_spec(nodeset, cluster, place, defaults), fragment, POD_SPEC)
     own_claims = claims.volumes(nodeset, place.pod)
     replaced = {volume["name"] for volume in own_claims}
     pod_spec["volumes"] = [*(one for one in pod_spec["volumes"] if one.get("name") not in replaced), *own_claims]
@@ -151,13 +151,16 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C90
     for label in (template.get("metadata") or {}).get("labels") or {}:
         if label.startswith(_OWN_PREFIXES) or label in _OWN_LABELS:
             yield Problem(f"spec.template.metadata.labels[{label}]", "is the operator's")
-    containers = spec.get("containers") or []
-    for place, container in enumerate(containers):
-        at = f"{where}.containers[{place}]"
-        if container.get("name") == SLURMD:
-            yield from _check_slurmd(container, at)
-        elif not container.get("image"):
-            yield Problem(f"{at}.image", "is missing")
+    try:
+        merged = merge(_spec(nodeset, cluster, Place("", ""), Defaults("")), spec, POD_SPEC)
+    except RefusedFragment as error:
+        yield Problem(f"{where}.{error.field}", error.reason)
+        return
+    if not any(item.get("name") == SLURMD for item in merged.get("containers") or ()):
+        yield Problem(f"{where}.containers", f"lacks {SLURMD}, which is what the pod is for")
+        return
+    containers = [item for item in spec.get("containers") or () if "$patch" not in item]
+    yield from _check_containers(containers, where)
     if naming.conf_server(cluster) is None and not _own_conf_server(containers):
         yield Problem(
             "spec.template", "must be a whole one, with --conf-server, or the Cluster must say controller.external"
@@ -168,6 +171,15 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C90
         conf.node_line(nodeset, _resources(nodeset, containers))
     except conf.InvalidQuantity as error:
         yield Problem("spec.resources", str(error))
+
+
+def _check_containers(containers: Iterable[Mapping[str, Any]], where: str) -> Iterable[Problem]:
+    for place, container in enumerate(containers):
+        at = f"{where}.containers[{place}]"
+        if container.get("name") == SLURMD:
+            yield from _check_slurmd(container, at)
+        elif not container.get("image"):
+            yield Problem(f"{at}.image", "is missing")
 
 
 def _check_slurmd(container: Mapping[str, Any], at: str) -> Iterable[Problem]:

@@ -25,6 +25,7 @@ from slinky_operator.kube.client import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming, security
 from slinky_operator.slurm.conf.derive import FOLDER, derive
+from slinky_operator.slurm.templates import RefusedFragment
 
 ANNOTATION_CANDIDATE: Final = labels.CLUSTER_PREFIX + "candidate"
 """On a preflight's pod: hash of the configuration it looks at."""
@@ -142,8 +143,20 @@ def preflight(
     )
 
 
+def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
+    """Spec of slurmctld's pod; without the user's template where that is refused, which is told elsewhere."""
+    try:
+        made = slurmctld.stateful_set(cluster, images, {})
+    except RefusedFragment:
+        controller = cluster.spec.controller.model_copy(update={"template": None})
+        spec = cluster.spec.model_copy(update={"controller": controller})
+        made = slurmctld.stateful_set(cluster.model_copy(update={"spec": spec}), images, {})
+    found: dict[str, Any] = made["spec"]["template"]["spec"]
+    return found
+
+
 def _pod_spec(cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool) -> dict[str, Any]:
-    template: dict[str, Any] = slurmctld.stateful_set(cluster, images, {})["spec"]["template"]["spec"]
+    template = _template(cluster, images)
     own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
     ours = {slurmctld.STATE, slurmctld.CONFIG, slurmctld.KEYS, slurmctld.RUN}
     # What may be shared with the real one without disturbing it.

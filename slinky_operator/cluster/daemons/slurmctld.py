@@ -14,10 +14,10 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.daemons import Images, image_of, locked_down, metadata, pod_security
+from slinky_operator.cluster.daemons.fitting import fitted
 from slinky_operator.cluster.daemons.shared import CONFIG_MODE
 from slinky_operator.kube.client import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.templates import merge
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
 """On the pod template: values of keys that slurmctld reads only when it starts."""
@@ -123,7 +123,7 @@ def _template(cluster: Cluster, images: Images, restart: Mapping[str, str]) -> d
             "volumes": _volumes(cluster),
         },
     }
-    return merge(generated, spec.controller.template or {})
+    return fitted(generated, spec.controller.template or {}, naming.CONTROLLER_CONTAINER)
 
 
 def _slurmctld(cluster: Cluster, images: Images) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.daemons import Images, image_of, locked_down, metadata, pod_security
+from slinky_operator.cluster.daemons.fitting import fitted
 from slinky_operator.kube.client import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.templates import merge
 
 CONFIG: Final = "config"
 RUN: Final = "run"
@@ -93,6 +93,6 @@ def deployment(cluster: Cluster, images: Images) -> Object:
         "spec": {
             "replicas": restapi.replicas,
             "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)},
-            "template": merge(generated, restapi.template or {}),
+            "template": fitted(generated, restapi.template or {}, naming.RESTAPI_CONTAINER),
         },
     }

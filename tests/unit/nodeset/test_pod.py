@@ -13,7 +13,6 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import conf, facts, pod
 from slinky_operator.nodeset.places import Place
-from slinky_operator.slurm.templates import merge
 
 DEFAULTS = pod.Defaults("slurmd:26.05", "Never")
 SAMPLES = Path(__file__).parents[3] / "config" / "samples"
@@ -164,6 +163,11 @@ def test_a_whole_template_keeps_its_arguments_and_gets_an_identity() -> None:
         ),
         ({"spec": {"containers": [{"name": "other"}]}}, "spec.containers[0].image"),
         ({"spec": {"subdomain": "x"}}, "spec.subdomain"),
+        ({"spec": {"hostname": "x"}}, "spec.hostname"),
+        ({"spec": {"containers": [{"name": "slurmd", "$patch": "delete"}]}}, "spec.containers"),
+        ({"spec": {"$patch": "replace", "tolerations": []}}, "spec.containers"),
+        ({"spec": {"containers": [{"image": "x"}]}}, "spec.containers[0]"),
+        ({"spec": {"volumes": [{"name": "x", "$patch": "merge"}]}}, "spec.volumes[0].$patch"),
         ({"spec": {"restartPolicy": "Never"}}, "spec.restartPolicy"),
         ({"metadata": {"labels": {labels.LABEL_NODESET_UID: "x"}}}, f"metadata.labels[{labels.LABEL_NODESET_UID}]"),
     ],
@@ -206,11 +210,3 @@ def test_extra_conf_wins_and_adds_features() -> None:
     owner = nodeset(extraConf="cpus=2 MemSpecLimit=64 Features=big")
 
     assert conf.node_line(owner, {}) == "Features=a,big CPUs=2 RealMemory=512 MemSpecLimit=64"
-
-
-def test_merging_changes_neither_side() -> None:
-    base = {"env": [{"name": "A", "valueFrom": {"x": 1}}], "keep": [1], "gone": 1}
-    over = {"env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}], "keep": [2], "gone": None}
-
-    assert merge(base, over) == {"env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}], "keep": [2]}
-    assert base["gone"] == 1

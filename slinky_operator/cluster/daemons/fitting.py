@@ -1,0 +1,54 @@
+"""A user's template over that of a daemon: what it says wins, except for what makes the daemon what it is.
+
+slurmctld is found by its host name, and each daemon by its labels; its container is the one that the operator's own
+files, probes and arguments belong to. A template that changes these is refused by field, and the daemon stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slinky_operator.slurm.templates import RefusedFragment, merge
+
+_REFUSED_SPEC: Final = ("hostname", "subdomain", "nodeName", "hostNetwork")
+_REFUSED_CONTAINER: Final = ("command", "args")
+
+
+def fitted(generated: Mapping[str, Any], fragment: Mapping[str, Any], container: str) -> dict[str, Any]:
+    """Merge a fragment over the generated template of a daemon.
+
+    Parameters
+    ----------
+    generated, fragment
+        Pod templates, the second as the user wrote it.
+    container
+        Name of the daemon's container.
+
+    Raises
+    ------
+    RefusedFragment
+        If it cannot be merged, or would make something else of the daemon.
+    """
+    spec = fragment.get("spec") or {}
+    for field in _REFUSED_SPEC:
+        if spec.get(field):
+            raise RefusedFragment(f"spec.{field}", "is the operator's: the daemon is found by its name")
+    if spec.get("restartPolicy") not in {None, "Always"}:
+        raise RefusedFragment("spec.restartPolicy", "must be Always")
+    merged = merge(generated, fragment)
+    labels = merged.get("metadata", {}).get("labels") or {}
+    for label, value in generated["metadata"]["labels"].items():
+        if labels.get(label) != value:
+            raise RefusedFragment(f"metadata.labels[{label}]", "is the operator's: the daemon is found by it")
+    before = {item["name"]: item for item in generated["spec"]["containers"]}
+    after = {item["name"]: item for item in merged.get("spec", {}).get("containers") or ()}
+    for name in before:
+        if name not in after:
+            raise RefusedFragment("spec.containers", f"lacks {name}, which is the operator's")
+    for field in _REFUSED_CONTAINER:
+        if after[container].get(field) != before[container].get(field):
+            raise RefusedFragment(
+                f"spec.containers[{container}].{field}", "is the operator's: it is what the pod is for"
+            )
+    return merged

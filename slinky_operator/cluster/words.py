@@ -12,13 +12,9 @@ WORDS: Final = 4
 """Lines that are shown."""
 
 _PREFIX: Final = re.compile(r"^(?:\[[^\]]*\]\s*)?(?:slurm(?:ctld|d)[^:\s]*:\s+)?")
-_NOISE: Final = (
-    "MailProg is invalid",
-    "Could not open",
-    "Trying backup",
-    "GPU detection failed",
-    "differs from hardware",
-    "lib wasn't found",
+_NOISE: Final = re.compile(
+    r"MailProg is invalid|Could not open \w+ state file|Trying backup|GPU detection failed|differs from hardware"
+    r"|lib wasn't found"
 )
 """Lines about an empty state or a plain machine, which are said in every case."""
 
@@ -26,7 +22,7 @@ _NOISE: Final = (
 def short(text: str) -> str:
     """The lines that matter, in order, joined by slashes; empty if there are none."""
     lines = [_PREFIX.sub("", line.strip()) for line in text.splitlines()]
-    said = [line for line in lines if line and not any(noise in line for noise in _NOISE)]
+    said = [line for line in lines if line and _NOISE.search(line) is None]
     grave = [line for line in said if "fatal" in line or "error" in line]
     return " / ".join(dict.fromkeys((grave or said)[-WORDS:]))
 

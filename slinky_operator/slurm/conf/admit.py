@@ -47,11 +47,13 @@ def admit(inputs: ConfInputs, running: str) -> tuple[list[NodeSetConf], list[Ref
             continue
         refused.append(Refused(one.name, problem))
         kept = lines_of(one.name, running)
-        # Lines that clash with the Cluster's own would be refused by slurmctld, however long they have been there.
-        if kept is not None and not any(name.lower() in taken for name in partitions_in(kept)):
-            if default != one.name:
-                kept = tuple(map(_not_default, kept))
-            admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept))
+        if kept is None:
+            continue
+        # A partition of the Cluster's own takes the place of the NodeSet's; its nodes stay known.
+        kept = tuple(line for line in kept if not any(name.lower() in taken for name in partitions_in([line])))
+        if default != one.name:
+            kept = tuple(map(_not_default, kept))
+        admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept))
     return admitted, refused
 
 
@@ -65,7 +67,7 @@ def _problem(one: NodeSetConf, names: Sequence[str], taken: set[str], default: s
     if isinstance(words, TextProblem):
         return Problem("spec.partition.config", words.reason)
     if one.name.lower() in taken:
-        return Problem("spec.partition.enabled", "the Cluster has a partition of this name; set it to false")
+        return Problem("spec.partition.enabled", "the Cluster has a partition of this name, which is used; set it to false")
     if says_default(words) and default != one.name:
         return Problem("spec.partition.config", f"Default=YES: partition {default} is the default already")
     return None

@@ -16,11 +16,11 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import NAMESPACE, RELEASE, Installation
 from tests.support import audit, processes
+from tests.support.operator_death import PROCESS, dead
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
-PROCESS = "slurm-operator"
 HELD = "/tmp/held"
 """As long as this file is in a pod of NodeSet `killed`, the pod does not end."""
 
@@ -53,27 +53,6 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
         yield instance
     finally:
         instance.delete()
-
-
-@contextmanager
-def dead(operator: Installation, kubectl: Kubectl) -> Iterator[None]:
-    """Kill all replicas, let the body run while nobody leads, and wait until a replacement leads.
-
-    The pods are deleted after the kill, since a kubelet restarts a container that is killed again and again in ever
-    longer pauses; new pods it starts at once. Nobody leads before the Lease goes: its holder is dead and it has not
-    run out.
-    """
-    pods = operator.pods()
-    for pod in pods.values():
-        processes.send(pod, PROCESS, signal.SIGKILL)
-    killed_at = datetime.now(UTC)
-    kubectl("delete", "pod", "--namespace", NAMESPACE, "--wait=false", *pods)
-    yield
-    lease = kubectl.get("lease", RELEASE, "--namespace", NAMESPACE)["spec"]
-    assert lease["holderIdentity"].split("_")[0] in pods
-    assert datetime.fromisoformat(lease["renewTime"]) < killed_at
-    kubectl("delete", "lease", RELEASE, "--namespace", NAMESPACE)
-    wait_for("a new leader", lambda: operator.leader() not in {"", *pods}, 120)
 
 
 def is_draining(slurm: SlurmInKubernetes, node: str) -> bool:

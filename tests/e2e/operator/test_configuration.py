@@ -1,0 +1,115 @@
+"""Configuration changes on real Slurm: what works is live in seconds, what does not changes nothing, no job is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.operator_install import Installation
+from tests.support.configuring import (
+    NIGHT,
+    PREFLIGHTS,
+    config_applied,
+    edit,
+    pods,
+    refused_and_mended,
+    rendered,
+    shows,
+    wait_live,
+)
+from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
+
+
+@pytest.fixture(scope="module", params=["26.05", "24.11"])
+def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+    """A Cluster with two nodes."""
+    instance = SlurmInKubernetes(kubectl, fresh_namespace("config"), request.param)
+    instance.create(extraConf="KillWait=5")
+    instance.nodeset("compute", 2)
+    try:
+        instance.wait_ready()
+        instance.wait_idle(["compute-0", "compute-1"])
+        yield instance
+    finally:
+        instance.delete()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def job(slurm: SlurmInKubernetes) -> Iterator[str]:
+    """A job on compute-0, from the first test to the last, that no change may end."""
+    found = slurm.hold("compute-0")
+    yield found
+    assert slurm.job_state(found) == "RUNNING"
+    slurm.release(found, "compute-0")
+    slurm.wait_job(found, "COMPLETED")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_restarted(slurm: SlurmInKubernetes) -> Iterator[None]:
+    """No pod is replaced, no daemon restarted, and of preflights nothing is left."""
+    before = pods(slurm)
+    yield
+    assert pods(slurm) == before
+    wait_for("no preflight left", lambda: not slurm.get("pods,configmaps", PREFLIGHTS)["items"], 30)
+
+
+def test_a_partition_added_under_a_running_job_is_usable_soon(slurm: SlurmInKubernetes) -> None:
+    wait_live(slurm, edit(slurm, partitions=[NIGHT]))
+    assert slurm.run("srun", "-p", "night", "-w", "compute-1", "hostname").strip() == "compute-1"
+
+
+def test_a_key_in_extra_conf_is_live_soon(slurm: SlurmInKubernetes) -> None:
+    wait_live(slurm, edit(slurm, extraConf="KillWait=17\nMinJobAge=400"))
+    assert shows(slurm, "KillWait = 17 sec", "MinJobAge = 400 sec")
+
+
+def test_a_prolog_runs_soon_and_goes_again(slurm: SlurmInKubernetes) -> None:
+    mark = "/tmp/prolog-ran"
+    script = f"#!/bin/sh\necho $SLURM_JOB_ID >> {mark}\n"
+    wait_live(slurm, edit(slurm, prologScripts={"mark.sh": script}))
+
+    def ran() -> bool:
+        slurm.run("srun", "-p", "compute", "-w", "compute-1", "true")
+        found = slurm.kube("exec", "compute-1", "--container=slurmd", "--", "sh", "-c", f"cat {mark} || true")
+        return bool(found.strip())
+
+    wait_for("the prolog", ran, 30)
+    wait_live(slurm, edit(slurm, prologScripts=None))
+
+
+def test_a_partition_in_use_goes_when_its_job_has_ended(slurm: SlurmInKubernetes) -> None:
+    wait_live(slurm, edit(slurm, partitions=[NIGHT]))
+    script = "--wrap=until [ -e /tmp/released-$SLURM_JOB_ID ]; do sleep 0.1; done"
+    where = ("-p", "night", "-w", "compute-1", "--output=/dev/null")
+    running = slurm.run("sbatch", "--parsable", *where, script, pod="compute-1").strip()
+    slurm.wait_job(running, "RUNNING")
+    generation = edit(slurm, partitions=None)
+    wait_for("its closing", lambda: "INACTIVE" in rendered(slurm), 30)
+    wait_for("word of the job", lambda: f"job {running}" in config_applied(slurm)["message"], 30)
+    assert config_applied(slurm)["reason"] == "PartitionInUse"
+    assert config_applied(slurm)["observedGeneration"] >= generation
+    assert slurm.job_state(running) == "RUNNING"
+    slurm.release(running, "compute-1")
+    slurm.wait_job(running, "COMPLETED")
+    wait_live(slurm, generation, 40)
+    assert "night" not in slurm.control("sinfo", "--noheader", "--format=%R")
+
+
+@pytest.mark.parametrize(
+    ("spec", "word"),
+    [
+        ({"extraConf": "Bogus=1"}, "unrecognized key: Bogus"),
+        ({"partitions": [{"name": "x", "nodes": ["nosuch"]}]}, "nosuch"),
+        ({"configFiles": {"cgroup.conf": "CgroupPlugin=cgroup/v9\n"}}, "slurmd refuses it: error: cannot "),
+    ],
+    ids=["unknown key", "unknown node", "cgroup.conf that ends slurmd"],
+)
+def test_what_slurm_would_refuse_changes_nothing_and_is_told(
+    slurm: SlurmInKubernetes, spec: dict[str, Any], word: str
+) -> None:
+    refused_and_mended(slurm, spec, "ConfigRefused", word)

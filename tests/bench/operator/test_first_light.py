@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hack.images import build as images
-from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import wait_for
 from hack.operator_install import NAMESPACE, Installation
-from hack.progress import say
 from tests.support import processes
 from tests.support.port_forward import port_forward
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
@@ -25,22 +22,6 @@ from tests.support.web import fetch
 
 pytestmark = pytest.mark.timeout(900)
 IDLE_SECONDS = 30.0
-
-
-@pytest.fixture(scope="module")
-def installed() -> Iterator[Installation]:
-    """One replica of the operator in a cluster of its own."""
-    cluster = Cluster("bench")
-    cluster.down(quiet=True)
-    cluster.up(nodes=2)
-    try:
-        archives = images.ensure(["slurm-26.05"], say)["slurm-26.05"]
-        cluster.load_images(archives)
-        installation = Installation(cluster)
-        installation.install()
-        yield installation
-    finally:
-        cluster.down()
 
 
 def took(what: str, act: Callable[[], object], ready: Callable[[], bool]) -> tuple[str, str]:

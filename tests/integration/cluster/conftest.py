@@ -203,9 +203,10 @@ class Bench:
         }
         return await self.kube.create(NODESETS, body, self.namespace)
 
-    async def edit(self, spec: Object, name: str = "slurm") -> None:
-        """Merge fields into a Cluster's spec."""
-        await self.kube.merge_patch(CLUSTERS, name, {"spec": spec}, self.namespace)
+    async def edit(self, spec: Object, name: str = "slurm") -> int:
+        """Merge fields into a Cluster's spec; returns the generation."""
+        answer = await self.kube.merge_patch(CLUSTERS, name, {"spec": spec}, self.namespace)
+        return int(answer["metadata"]["generation"])
 
     async def no_preflights(self) -> None:
         """Wait until nothing of any preflight is left."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from typing_extensions import override
+
 from slinky_api import labels
+from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -25,6 +30,10 @@ from tests.integration.cluster.conftest import Bench, wait_until
 def ready(status: dict[str, Any]) -> bool:
     config = status.get("config") or {}
     return bool(status.get("isReady")) and config.get("hash") == config.get("appliedHash")
+
+
+def applied(generation: int, status: dict[str, Any]) -> bool:
+    return ready(status) and int(status["observedGeneration"]) >= generation
 
 
 def reason(kind: str, word: str) -> Any:
@@ -141,6 +150,51 @@ async def test_what_slurmctld_does_not_take_is_put_back(bench: Bench) -> None:
         assert "compute" not in data["slurm.conf"]
         await bench.edit({"extraConf": "KillWait=7"})
         await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
+
+
+class DiesAfter(OpenFence):
+    """Lets a number of writes out, and then none: what a process leaves behind that is killed between two of them."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+        self.died = asyncio.Event()
+        self.writes: Callable[[], int] | None = None
+
+    @override
+    def closed_because(self) -> str | None:
+        if self.writes is None or self.writes() < self.left:
+            return None
+        self.died.set()
+        return "this process is dead"
+
+
+async def test_an_operator_that_dies_between_any_two_writes_leaves_what_the_next_one_completes(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+    uid = (await bench.cluster())["metadata"]["uid"]
+    writes, done = 0, False
+    while not done:
+        wanted = {"extraConf": f"KillWait={10 + writes}"}
+        fence = DiesAfter(writes)
+        async with bench.operator(fence=fence) as mortal:
+            await wait_until(partial(mortal.clients.get, uid))
+            began = len(mortal.writes)
+            fence.writes = partial(lambda running, before: len(running.writes) - before, mortal, began)
+            generation = await bench.edit(wanted)
+            finished = asyncio.ensure_future(bench.until(partial(applied, generation)))
+            died = asyncio.ensure_future(fence.died.wait())
+            _ = await asyncio.wait({finished, died}, return_when=asyncio.FIRST_COMPLETED)
+            done = finished.done()
+            for task in (finished, died):
+                task.cancel()
+        async with bench.operator():
+            await bench.until(partial(applied, generation))
+            data = (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"]["slurm.conf"]
+            assert wanted["extraConf"] in data
+            await bench.no_preflights()
+        writes += 1
+    assert writes > 6
 
 
 async def test_lost_contact_is_told_and_found_again(bench: Bench) -> None:

@@ -1,0 +1,28 @@
+"""What benchmarks of the operator share: a cluster of their own with one replica of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hack.images import build as images
+from hack.localkube.cluster import Cluster
+from hack.operator_install import Installation
+from hack.progress import say
+
+
+@pytest.fixture(scope="session")
+def installed() -> Iterator[Installation]:
+    """One replica of the operator in a cluster of its own."""
+    cluster = Cluster("bench")
+    cluster.down(quiet=True)
+    cluster.up(nodes=2)
+    try:
+        archives = images.ensure(["slurm-26.05"], say)["slurm-26.05"]
+        cluster.load_images(archives)
+        installation = Installation(cluster)
+        installation.install()
+        yield installation
+    finally:
+        cluster.down()

@@ -28,7 +28,9 @@ def test_configuration(installed: Installation) -> None:
     slurm.wait_ready()
     slurm.wait_idle_nodes("compute-0")
     before = pods(slurm)
-    changes, preflights, by_hand = [], [], []
+    changes: list[float] = []
+    preflights: list[float] = []
+    by_hand: list[float] = []
     for number in range(CHANGES):
         begun = time.monotonic()
         generation = edit(slurm, extraConf=f"KillWait={40 + number}")

@@ -6,13 +6,15 @@ since taking them away would end its jobs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.errors import Problem
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
-from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, is_node_of
+from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, base_of
+from slinky_operator.slurm.conf.nodes import Names
 from slinky_operator.slurm.conf.parsed import parse
 
 ALL_PARTITION: Final = "all"
@@ -31,15 +33,23 @@ class Refused:
     """Field of the NodeSet, and reason."""
 
 
-def admit(inputs: ConfInputs, running: str) -> tuple[list[NodeSetConf], list[Refused]]:
-    """Decide which NodeSets take part, and with what."""
+def admit(inputs: ConfInputs, outside: Names, running: str) -> tuple[list[NodeSetConf], list[Refused]]:
+    """Decide which NodeSets take part, and with what.
+
+    Parameters
+    ----------
+    outside
+        Nodes outside Kubernetes.
+    running
+        The slurm.conf that is in use.
+    """
     admitted: list[NodeSetConf] = []
     refused: list[Refused] = []
     taken = {one.name.lower() for one in inputs.partitions} | {ALL_PARTITION}
-    names = [one.name for one in inputs.node_sets]
+    numbered = {one.name for one in inputs.node_sets if one.ordinals}
     default = _default_owner(inputs, running)
     for one in inputs.node_sets:
-        problem = _problem(one, names, taken, default)
+        problem = _name_problem(one, numbered, outside) or _problem(one, taken, default)
         if problem is None and one.name in inputs.held:
             problem = Problem(_HELD_FIELD, inputs.held[one.name])
         if problem is None:
@@ -57,10 +67,17 @@ def admit(inputs: ConfInputs, running: str) -> tuple[list[NodeSetConf], list[Ref
     return admitted, refused
 
 
-def _problem(one: NodeSetConf, names: Sequence[str], taken: set[str], default: str | None) -> Problem | None:
-    clash = next((other for other in names if is_node_of(one.name, other)), None)
-    if clash is not None:
+def _name_problem(one: NodeSetConf, numbered: AbstractSet[str], outside: Names) -> Problem | None:
+    clash = base_of(one.name)
+    if clash in numbered:
         return Problem("metadata.name", f"a node of NodeSet {clash} could have this name, which Slurm refuses")
+    node = outside.taken_from(one)
+    if node is not None:
+        return Problem("metadata.name", f"the Cluster has a node {node} outside Kubernetes (spec.nodes)")
+    return None
+
+
+def _problem(one: NodeSetConf, taken: set[str], default: str | None) -> Problem | None:
     if one.partition is None:
         return None
     words = parse_words(one.partition, forbidden=("PartitionName", "Nodes", "NodeName", "NodeSet", "Include"))

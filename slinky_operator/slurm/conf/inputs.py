@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.gather import Gathered, TextSource, gather
 
@@ -33,11 +33,19 @@ class NodeSetConf:
     kept: tuple[str, ...] | None = None
     """Lines of the running configuration that stay because the NodeSet's new text is refused; `None` for none."""
 
+    ordinals: bool = True
+    """Whether its nodes are named after it and numbered."""
+
     @classmethod
     def of(cls, nodeset: NodeSet) -> Self:
         """Take what matters from a NodeSet."""
         partition = nodeset.spec.partition
-        return cls(nodeset.name, partition.config if partition.enabled else None, nodeset.spec.gres or "")
+        return cls(
+            nodeset.name,
+            partition.config if partition.enabled else None,
+            nodeset.spec.gres or "",
+            ordinals=nodeset.mode is ScalingMode.STATEFUL_SET,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class ConfInputs:
         )
 
 
-def is_node_of(name: str, node_set: str) -> bool:
-    """Whether a name could be that of one of a NodeSet's nodes; Slurm refuses a node named like a NodeSet."""
+def base_of(name: str) -> str | None:
+    """What comes before the number of a numbered name: the NodeSet whose node it could be."""
     match = _ORDINAL.fullmatch(name)
-    return match is not None and match["set"] == node_set
+    return None if match is None else match["set"]

@@ -31,6 +31,7 @@ from slinky_operator.slurm.conf.files import implied_keys
 from slinky_operator.slurm.conf.gather import check, check_size, contents
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
 from slinky_operator.slurm.conf.merge import check_extra, merge
+from slinky_operator.slurm.conf.nodes import static_nodes
 from slinky_operator.slurm.conf.parsed import Line, parse
 from slinky_operator.slurm.conf.scripts import in_order
 
@@ -91,7 +92,9 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         With `problems`, if the Cluster's own part is unusable; the files are then as far as they could be made.
     """
     problems: list[Problem] = []
-    node_sets, refused = admit(inputs, running)
+    outside = static_nodes(inputs.nodes, inputs.node_sets, parse(running))
+    problems += outside.problems
+    node_sets, refused = admit(inputs, outside.names, running)
     partitions, defaults = _cluster_partitions(inputs, problems)
     lines: list[str] = []
     shown: dict[str, str] = {}
@@ -110,7 +113,6 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     undefined = sorted({name for one in inputs.partitions for name in one.node_sets if name not in known | {"ALL"}})
     declared = {*undefined, *inputs.kept_node_sets} - known
     lines += [f"NodeSet={name} Feature={name}" for name in sorted(declared)]
-    nodes = _static_nodes(inputs, problems)
     files = contents(inputs.texts) | dict(inputs.kept_files)
     problems += check(inputs.texts)
     main, rest = _keys(inputs, problems, node_sets, files)
@@ -123,7 +125,7 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         _Section("The cluster", tuple(map(str, main))),
         _Section("Scripts", tuple(str(one.directive) for one in in_order(inputs.texts.scripts))),
         _Section("From extraConf", tuple(map(str, rest))),
-        _Section("Nodes outside Kubernetes", tuple(nodes)),
+        _Section("Nodes outside Kubernetes", outside.lines),
         _Section("NodeSets and their partitions", tuple(lines)),
         _Section("Partitions", (everything, *(line for _, _, line in partitions))),
         _Section("No longer wanted, but in use", tuple(map(str, kept.values()))),
@@ -196,17 +198,6 @@ def _kept_partitions(inputs: ConfInputs, wanted: Iterable[str]) -> dict[str, Lin
         for name, line in sorted(found.items())
         if name.lower() not in taken
     }
-
-
-def _static_nodes(inputs: ConfInputs, problems: list[Problem]) -> list[str]:
-    lines = []
-    for index, one in sorted(enumerate(inputs.nodes), key=lambda pair: pair[1].name):
-        words = parse_words(one.config, forbidden=("NodeName", "NodeSet", "PartitionName", "Include"))
-        if isinstance(words, TextProblem):
-            problems.append(Problem(f"spec.nodes[{index}].config", words.reason))
-            continue
-        lines.append(" ".join(map(str, (Directive("NodeName", one.name), *words))))
-    return lines
 
 
 def _keys(

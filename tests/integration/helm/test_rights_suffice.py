@@ -135,6 +135,13 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
             ),
             timeout=30,
         )
+        # Watches that began late, those of ConfigMaps among them, end in good order with the process.
+        kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump(CLUSTER))
+        wait_for(
+            "a Cluster that is left",
+            lambda: bool(kubectl.get("clusters.slinky.slurm.net", "slurm", f"--namespace={served}").get("status")),
+            timeout=60,
+        )
         figures = fetch(f"{url}/metrics")
 
     refused = re.findall(r"^slurm_operator_kubernetes_requests_total\{.*Forbidden.*$", figures, re.MULTILINE)

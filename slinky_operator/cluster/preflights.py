@@ -59,7 +59,7 @@ def kinds(node_sets: Sequence[NodeSet], images: Images) -> tuple[SlurmdKind, ...
         containers = ((one.spec.template or {}).get("spec") or {}).get("containers") or ()
         own: Mapping[str, Any] = next((item for item in containers if item.get("name") == "slurmd"), {})
         given = own.get("securityContext")
-        context = merge(security.slurmd(), given) if given else None
+        context = security.agreeing(merge(security.slurmd(), given), given) if given else None
         kind = SlurmdKind(own.get("image") or one.spec.image or images.slurmd, context)
         found[json.dumps([kind.image, context], sort_keys=True)] = kind
     return tuple(kind for _, kind in sorted(found.items())) or (SlurmdKind(images.slurmd),)

@@ -31,6 +31,7 @@ from slinky_operator.nodeset import (
     podstate,
     protection,
     records,
+    takeover,
 )
 from slinky_operator.nodeset import pod as pods
 from slinky_operator.nodeset.actions import (
@@ -47,11 +48,13 @@ from slinky_operator.nodeset.actions import (
     EnsureGuard,
     LetGo,
     MarkDown,
+    MarkRecords,
     MarkRegistered,
     Protect,
     RecordRevision,
     RenumberRevision,
     Show,
+    TakeOver,
     Undrain,
     Unprotect,
 )
@@ -159,7 +162,7 @@ class Actor:
                 self.outcome.slurm_error = error
             except kube_errors.KubeError as error:
                 self.outcome.errors.append(error)
-                if isinstance(action, AddFinalizer | EnsureGuard | LetGo | RecordRevision):
+                if isinstance(action, AddFinalizer | TakeOver | EnsureGuard | LetGo | RecordRevision):
                     # What follows builds on these.
                     break
             except NameTaken as error:
@@ -176,6 +179,10 @@ class Actor:
                 await self._set_finalizers(add=True)
             case EnsureGuard():
                 await self._ensure_guard()
+            case TakeOver():
+                await self._take_over()
+            case MarkRecords():
+                await self._mark_records(action.pods)
             case LetGo():
                 await self._let_go()
             case MarkRegistered():
@@ -293,6 +300,21 @@ class Actor:
             left = await asking.nodes(slurm, wanted)
             busy = [name for name in wanted if left.get(name) is not None]
             self.outcome.refusals += [f"record of node {name}: {error.message}" for name in busy]
+        await self._read_back(slurm, names)
+
+    async def _mark_records(self, wanted: Sequence[Pod]) -> None:
+        slurm, names = self._reach(), [pod.node_name for pod in wanted]
+        fresh = await asking.nodes(slurm, names)
+        namespace = self.nodeset.namespace
+        found = [
+            pod.node_name
+            for pod in wanted
+            if (node := fresh.get(pod.node_name)) is not None and takeover.is_named_in(node, namespace, pod.name)
+        ]
+        if found:
+            self.unseen = True
+            await slurm.client.update_nodes(found, extra=self.owner)
+        self.outcome.acted = True
         await self._read_back(slurm, names)
 
     async def _read_back(self, slurm: Slurm, names: Sequence[str]) -> None:
@@ -481,6 +503,33 @@ class Actor:
             uid=self.nodeset.uid,
         )
 
+    async def _take_over(self) -> None:
+        """Make another operator's pods ours, those that the API server itself shows."""
+        selector = f"!{labels.LABEL_NODESET_UID}"
+        found = (await self.kube.list(PODS, self.nodeset.namespace, label_selector=selector)).items
+        theirs = [obj for obj in found if takeover.is_theirs(self.nodeset, obj)]
+        if not theirs:
+            return
+        if self.cluster is None:
+            raise NameTaken(
+                f"pods of another operator wait for Cluster {self.nodeset.spec.cluster_name} to be taken over"
+            )
+        await self._ensure_guard()
+        for obj in theirs:
+            await bookkeeping.take_over_claims(self.kube, self.nodeset, obj)
+            metadata = obj["metadata"]
+            answer = await self.kube.merge_patch(
+                PODS,
+                metadata["name"],
+                takeover.patch(self.nodeset, self.cluster, obj, self.guards[self.nodeset.uid]),
+                self.nodeset.namespace,
+                resource_version=metadata["resourceVersion"],
+                uid=metadata["uid"],
+            )
+            self.expectations.expect_version(self.nodeset.uid, answer)
+        names = [obj["metadata"]["name"] for obj in theirs]
+        self.recorder.normal(self.obj, "PodsTakenOver", f"taken over from another operator: {_listed(names)}")
+
     async def _ensure_guard(self) -> None:
         try:
             obj: dict[str, Any] = await self.kube.create(CONFIGMAPS, guard.build(self.nodeset))
@@ -513,7 +562,7 @@ class Actor:
 def _asks_slurm(action: Action) -> bool:
     """Whether an action is of no use while Slurm does not answer."""
     match action:
-        case Undrain() | Drain() | MarkDown() | DeleteRecords() | EndDrains():
+        case Undrain() | Drain() | MarkRecords() | MarkDown() | DeleteRecords() | EndDrains():
             return True
         case DeletePods():
             return not action.forced

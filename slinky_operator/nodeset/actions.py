@@ -18,6 +18,18 @@ class AddFinalizer:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeOver:
+    """Make the pods ours that another operator made for the NodeSet; nothing that stands behind it is done without."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRecords:
+    """Write our mark on the records of pods that were taken over."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EnsureGuard:
     """Create the second owner of the pods."""
 
@@ -153,6 +165,8 @@ class LetGo:
 Action = (
     AddFinalizer
     | EnsureGuard
+    | TakeOver
+    | MarkRecords
     | MarkRegistered
     | Protect
     | Unprotect

@@ -12,10 +12,10 @@ from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS, PODS
-from slinky_operator.nodeset import claims, history
+from slinky_operator.nodeset import claims, history, takeover
 from slinky_operator.nodeset.actions import DeleteClaims, DropRevisions, RecordRevision, RenumberRevision
 from slinky_operator.nodeset.claims import Claim
-from slinky_operator.nodeset.ports import Kube
+from slinky_operator.nodeset.ports import Kube, Object
 from slinky_operator.nodeset.snapshot import Revision
 
 
@@ -121,3 +121,9 @@ async def _delete_claim(kube: Kube, nodeset: NodeSet, claim: Claim) -> None:
         await kube.delete(PERSISTENTVOLUMECLAIMS, claim.name, nodeset.namespace, uid=claim.uid)
     except (errors.NotFound, errors.Conflict):
         return
+
+
+async def take_over_claims(kube: Kube, nodeset: NodeSet, pod: Object) -> None:
+    """Mark the claims of a pod that is taken over as the NodeSet's, so that its successor finds them."""
+    for name, marks in takeover.claims_of(nodeset, pod):
+        await kube.merge_patch(PERSISTENTVOLUMECLAIMS, name, {"metadata": {"labels": marks}}, nodeset.namespace)

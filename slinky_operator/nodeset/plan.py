@@ -29,6 +29,7 @@ from slinky_operator.nodeset import (
     records,
     rollout,
     shown,
+    takeover,
     victims,
 )
 from slinky_operator.nodeset.actions import (
@@ -44,11 +45,13 @@ from slinky_operator.nodeset.actions import (
     EnsureGuard,
     LetGo,
     MarkDown,
+    MarkRecords,
     MarkRegistered,
     Protect,
     RecordRevision,
     RenumberRevision,
     Show,
+    TakeOver,
     Undrain,
     Unprotect,
 )
@@ -119,7 +122,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
     layout = lay_out(snapshot, live)
     desired = layout.desired
     if not nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in nodeset.metadata.finalizers:
-        return Plan(Assessment(desired), (AddFinalizer(),))
+        return Plan(Assessment(desired), (TakeOver(), AddFinalizer()))
     if not nodeset.deleting and not snapshot.mode_is_fixed:
         # The status of this pass fixes it: before that, no pod is made that another mode would not know.
         return Plan(Assessment(desired))
@@ -315,6 +318,7 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
 ) -> list[Action]:
     """What needs Slurm's word: registrations, undrains, drains, and deletes of pods that may have held jobs."""
     registered: list[Pod] = []
+    unmarked: list[Pod] = []
     undrain: list[str] = []
     wanted: dict[tuple[frozenset[Cause], str], list[str]] = {}
     delete: list[Pod] = []
@@ -325,6 +329,8 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
         why = causes.get(pod.name, frozenset())
         if bond is Bond.OURS and not pod.registered:
             registered.append(pod)
+        if node is not None and takeover.is_named_in(node, snapshot.nodeset.namespace, pod.name):
+            unmarked.append(pod)
         if bond is Bond.FOREIGN:
             continue
         if node is not None and not why and drain.is_ours(node) and protection.may_undrain(snapshot.nodeset, pod):
@@ -337,7 +343,7 @@ def _slurm_actions(  # noqa: C901 - one line for each kind
             held = jobs.get(pod.node_name, ())
             if podstate.why_kept(pod, node, held, snapshot.owner, now) is None:
                 delete.append(pod)
-    actions: list[Action] = []
+    actions: list[Action] = [MarkRecords(tuple(unmarked))] if unmarked else []
     if registered:
         actions.append(MarkRegistered(tuple(registered)))
     if undrain:
@@ -427,7 +433,8 @@ def _claims_to_delete(snapshot: Snapshot, layout: Layout) -> list[Action]:
         return []
     if layout.desired is None or nodeset.deleting or not snapshot.cluster.exists or snapshot.cluster.deleting:
         return []
-    standing = {pod.name for pod in snapshot.pods}
+    # Pods that were taken over may have other names than those that will come after them.
+    standing = {name for pod in snapshot.pods for name in (pod.name, places.pod_name(nodeset, pod.node_name))}
     left = claims.left_over(snapshot.claims, standing, layout.awaited)
     return [DeleteClaims(left)] if left else []
 

@@ -38,7 +38,7 @@ _OWN_ARGUMENTS: Final = frozenset({"-N", "--instance-id", "--extra"})
 _OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
 _OWN_PREFIXES: Final = (labels.NODESET_PREFIX, labels.CLUSTER_PREFIX)
 _OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
-_REFUSED_SPEC: Final = ("hostname", "subdomain", "nodeName")
+_REFUSED_SPEC: Final = ("subdomain", "nodeName")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ def build(
     if problems:
         raise RefusedTemplate(nodeset, problems)
     template = nodeset.spec.template or {}
-    fragment: dict[str, Any] = template.get("spec") or {}
+    # Slinky named nodes after a template's host name; here they are named after the NodeSet or the Node.
+    fragment: dict[str, Any] = {key: value for key, value in (template.get("spec") or {}).items() if key != "hostname"}
     pod_spec = merge(_spec(nodeset, cluster, place, defaults), fragment, POD_SPEC)
     own_claims = claims.volumes(nodeset, place.pod)
     replaced = {volume["name"] for volume in own_claims}
@@ -108,6 +109,8 @@ def build(
     pod_spec["subdomain"] = naming.node_service(cluster.name)
     container = next(item for item in pod_spec["containers"] if item["name"] == SLURMD)
     own: Mapping[str, Any] = next((item for item in fragment.get("containers") or () if item.get("name") == SLURMD), {})
+    context = container.get("securityContext") or {}
+    container["securityContext"] = security.agreeing(context, own.get("securityContext") or {})
     container["args"] = _arguments(nodeset, cluster, place, own, container)
     if "command" not in own and "args" not in own:
         container["command"] = ["slurmd"]

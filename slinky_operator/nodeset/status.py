@@ -44,6 +44,8 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
     desired = found.desired if found.desired is not None else len(pods)
     draining = [s for s in found.states.values() if isinstance(s, podstate.Draining | podstate.Drained)]
     available = sum(1 for pod in pods if plan.serves(pod, snapshot, now))
+    # Until then the status is what another operator may have left, and a takeover reads it.
+    begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
     # A revision is the current one once the update to it is over: what did not come up is nothing to return to.
     current = snapshot.revision.current
     if updated == available == len(snapshot.pods) == desired and not snapshot.revision.problems:
@@ -61,12 +63,12 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
         down=sum(1 for node in nodes if node.is_down),
         drain=sum(1 for node in nodes if node.is_drain),
         conditions=merge(stored.conditions, _conditions(snapshot, found, ready, updated, desired, refusals), now),
-        observed_generation=nodeset.metadata.generation,
+        observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
         selector=selector(nodeset),
         scaling_mode=nodeset.mode,
         current_revision=history.name(nodeset, current),
         update_revision=history.name(nodeset, snapshot.revision.hash),
-        node_set_hash=current,
+        node_set_hash=current if begun else stored.node_set_hash,
         update_hash=snapshot.revision.hash,
         collision_count=stored.collision_count,
         ordinal_to_node=stored.ordinal_to_node,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 CAPABILITIES: Final = ("CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER", "KILL")
@@ -16,3 +17,20 @@ def slurmd() -> dict[str, Any]:
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"], "add": list(CAPABILITIES)},
     }
+
+
+def agreeing(merged: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A merged context without what the API server refuses beside the user's words.
+
+    Parameters
+    ----------
+    merged
+        The user's context over the generated one.
+    given
+        The user's.
+    """
+    added = (merged.get("capabilities") or {}).get("add") or ()
+    mighty = bool(merged.get("privileged")) or not {"SYS_ADMIN", "CAP_SYS_ADMIN"}.isdisjoint(added)
+    if mighty and "allowPrivilegeEscalation" not in given:
+        return {key: value for key, value in merged.items() if key != "allowPrivilegeEscalation"}
+    return dict(merged)

@@ -84,7 +84,9 @@ def _problem(one: NodeSetConf, taken: set[str], default: str | None) -> Problem 
     if isinstance(words, TextProblem):
         return Problem("spec.partition.config", words.reason)
     if one.name.lower() in taken:
-        return Problem("spec.partition.enabled", "the Cluster has a partition of this name, which is used; set it to false")
+        return Problem(
+            "spec.partition.enabled", "the Cluster has a partition of this name, which is used; set it to false"
+        )
     if says_default(words) and default != one.name:
         return Problem("spec.partition.config", f"Default=YES: partition {default} is the default already")
     return None

@@ -97,8 +97,10 @@ class Machines:
             self.slurm.update_node(name, state=NodeState(base, known.state.flags), slurmd_start_time=now)
             return
         arguments = pod["spec"]["containers"][0]["args"]
-        extra = arguments[arguments.index("--extra") + 1]
-        self.slurm.add_node(name, instance_id=pod["metadata"]["uid"], extra=extra, slurmd_start_time=now)
+        marks = {}
+        if "--extra" in arguments:
+            marks = {"instance_id": pod["metadata"]["uid"], "extra": arguments[arguments.index("--extra") + 1]}
+        self.slurm.add_node(name, slurmd_start_time=now, **marks)
 
     async def _end(self, pod: Object) -> None:
         name = pod["metadata"]["name"]

@@ -251,7 +251,9 @@ class SlurmDoor:
     async def resume_nodes(self, names: Iterable[str]) -> None:
         self.world.order_resume(list(names))
 
-    async def update_nodes(self, names: Iterable[str], *, state: str, reason: str | None = None) -> None:
+    async def update_nodes(
+        self, names: Iterable[str], *, state: str | None = None, reason: str | None = None, extra: str | None = None
+    ) -> None:
         assert state == "DOWN"
         self.world.order_down(list(names), reason)
 

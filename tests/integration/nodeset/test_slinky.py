@@ -1,0 +1,177 @@
+"""What users of Slinky 0.1 to 0.3 have: their manifests apply and run, and the pods they have are taken over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from slinky_api import labels
+from slinky_operator.kube.client import Object
+from slinky_operator.kube.resources import NODESETS, PODS
+from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.machines import Machines
+
+MANIFESTS = Path(__file__).parent / "manifests"
+FILES = sorted(path.relative_to(MANIFESTS).as_posix() for path in MANIFESTS.glob("*/*.yaml"))
+HASH = "7d9f8c6b5"
+
+
+def manifest(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((MANIFESTS / name).read_text(encoding="utf-8"))
+    return found
+
+
+def is_within(small: Any, large: Any) -> bool:
+    """Whether all that one object says is in another one."""
+    if isinstance(small, dict) and isinstance(large, dict):
+        return all(key in large and is_within(value, large[key]) for key, value in small.items() if value is not None)
+    if isinstance(small, list) and isinstance(large, list):
+        return len(small) == len(large) and all(map(is_within, small, large))
+    return bool(small == large)
+
+
+async def create(site: Site, name: str) -> Object:
+    body = manifest(name)
+    body["metadata"]["namespace"] = site.namespace
+    return await site.kube.create(NODESETS, body)
+
+
+@pytest.mark.parametrize("name", FILES)
+async def test_a_manifest_applies_unchanged_and_runs(site: Site, machines: Machines, name: str) -> None:
+    wanted = manifest(name)["spec"]
+    for number in range(2):
+        await site.add_host(f"m{number}", labels={"kubernetes.io/os": "linux"})
+    await create(site, name)
+    await site.until(lambda: site.ready(2), "two nodes are ready")
+
+    stored = await site.nodeset()
+    assert is_within(wanted, stored["spec"])
+    status = stored["status"]
+    assert status["desiredNumberScheduled"] == status["currentNumberScheduled"] == status["replicas"] == 2
+    assert status["numberReady"] == status["readyReplicas"] == status["updatedNumberScheduled"] == 2
+    pod = (await site.kube.list(PODS, site.namespace)).items[0]
+    assert is_within(wanted["template"]["metadata"]["labels"], pod["metadata"]["labels"])
+    template = {item["name"]: item for item in wanted["template"]["spec"]["containers"]}
+    (slurmd,) = [item for item in pod["spec"]["containers"] if item["name"] == "slurmd"]
+    assert slurmd["image"] == template["slurmd"]["image"]
+    features = next(word for word in slurmd["args"] if word.startswith("Features="))
+    assert features.split()[0].split("=")[1].split(",")[:2] == [
+        "a",
+        template["slurmd"]["args"][-1][9:].split(",")[0].split()[0],
+    ]
+
+
+async def test_two_nodesets_whose_labels_are_the_same_do_not_mix(site: Site, machines: Machines) -> None:
+    for name in ("a", "a-b"):
+        body = manifest("slinky-0.2/nodeset.yaml")
+        body["metadata"] |= {"name": name, "namespace": site.namespace}
+        await site.kube.create(NODESETS, body)
+    await site.until(lambda: site.ready(2), "the first is ready")
+    await site.until(lambda: site.ready(2, "a-b"), "and so is the second")
+
+    await site.scale(0)
+    await site.until(lambda: _names(site, ["a-b-0", "a-b-1"]), "only the pods of one go")
+
+
+async def _names(site: Site, wanted: list[str]) -> bool:
+    return await site.names() == wanted
+
+
+# Taking over
+
+
+def on(host: str) -> dict[str, Any]:
+    field = {"key": "metadata.name", "operator": "In", "values": [host]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+
+
+async def leave_behind(site: Site, machines: Machines, name: str, pods: dict[str, str]) -> dict[str, str]:
+    """What their operator leaves: a NodeSet with its status, and running pods; gives their uids."""
+    await site.crash()
+    obj = await create(site, name)
+    metadata = obj["metadata"]
+    status = {"nodeSetHash": HASH, "observedGeneration": metadata["generation"], "replicas": len(pods)}
+    await site.kube.patch_status(NODESETS, "a", status, site.namespace)
+    template = obj["spec"]["template"]
+    owner = {"apiVersion": NODESETS.api_version, "kind": "NodeSet", "name": "a", "uid": metadata["uid"]}
+    uids = {}
+    for pod, host in pods.items():
+        node = host or pod
+        made = await site.kube.create(
+            PODS,
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": pod,
+                    "namespace": site.namespace,
+                    "labels": {**template["metadata"]["labels"], labels.LABEL_REVISION: HASH},
+                    "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
+                },
+                "spec": {
+                    "hostname": node,
+                    "containers": [{"name": "slurmd", "image": "slurmd", "args": ["-Z"]}],
+                    **({"affinity": {"nodeAffinity": on(host)}} if host else {}),
+                },
+            },
+        )
+        uids[pod] = made["metadata"]["uid"]
+    await site.until(
+        lambda: set(site.slurm.nodes) == {host or pod for pod, host in pods.items()}, "all have registered"
+    )
+    for pod, host in pods.items():
+        site.slurm.update_node(host or pod, comment=f'{{"namespace": "{site.namespace}", "podName": "{pod}"}}')
+    return uids
+
+
+async def _uids(site: Site) -> dict[str, str]:
+    return {
+        pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in (await site.kube.list(PODS, site.namespace)).items
+    }
+
+
+async def test_pods_of_0_3_are_taken_over_as_they_stand(site: Site, machines: Machines) -> None:
+    before = await leave_behind(site, machines, "slinky-0.3/nodeset.yaml", {"a-0": "", "a-1": ""})
+    job = site.slurm.add_job(nodes=["a-0"])
+
+    await site.start()
+    await site.until(lambda: site.ready(2), "both count as ready")
+    assert await _uids(site) == before
+    assert {node.extra for node in site.slurm.nodes.values()} == {f"{site.namespace}/a"}
+    assert not any(node.is_drain for node in site.slurm.nodes.values())
+    pod = await site.kube.get(PODS, "a-0", site.namespace)
+    assert [one["kind"] for one in pod["metadata"]["ownerReferences"]] == ["NodeSet", "ConfigMap"]
+    assert (await site.nodeset())["status"]["updatedReplicas"] == 2
+
+    await site.scale(0)
+    await site.until(lambda: _names(site, ["a-0"]), "the idle one goes with a scale-in")
+    site.slurm.finish_job(job.id)
+    await site.until(lambda: _names(site, []), "and the busy one after its job")
+
+
+async def test_pods_of_0_1_are_taken_over_as_they_stand(site: Site, machines: Machines) -> None:
+    hosts = [await site.add_host(f"m{number}", labels={"kubernetes.io/os": "linux"}) for number in range(2)]
+    pods = {f"a-x{number}": host for number, host in enumerate(hosts)}
+    before = await leave_behind(site, machines, "slinky-0.1/nodeset-on-every-node.yaml", pods)
+
+    await site.start()
+    await site.until(lambda: site.ready(2), "both count as ready")
+    assert await _uids(site) == before
+    assert (await site.nodeset())["status"]["scalingMode"] == "DaemonSet"
+
+
+async def test_what_had_not_been_updated_is_updated(site: Site, machines: Machines) -> None:
+    before = await leave_behind(site, machines, "slinky-0.3/nodeset.yaml", {"a-0": "", "a-1": ""})
+    await site.kube.merge_patch(NODESETS, "a", {"spec": {"features": ["new"]}}, site.namespace)
+
+    await site.start()
+    await site.until(lambda: site.ready(2), "both are ready")
+    await site.until(lambda: _all_new(site, before), "and made anew")
+
+
+async def _all_new(site: Site, before: dict[str, str]) -> bool:
+    now = await _uids(site)
+    return await site.ready(2) and set(now) == set(before) and not set(now.values()) & set(before.values())

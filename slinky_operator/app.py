@@ -33,6 +33,7 @@ from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient, Object
 from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.domain import own_domain
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.fence import DeadlineFence, Fence, OpenFence
 from slinky_operator.kube.informer import Handler, Informer
@@ -274,7 +275,9 @@ async def _controllers(
             claims=caches.claims.store,
             slurm=clients,
             recorder=recorder,
-            defaults=Defaults(settings.image_slurmd, settings.image_pull_policy),
+            defaults=Defaults(
+                settings.image_slurmd, settings.image_pull_policy, settings.cluster_domain or own_domain()
+            ),
         )
         of_nodesets: Controller[Key] = Controller(
             nodeset.NAME,

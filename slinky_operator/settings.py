@@ -41,6 +41,11 @@ class Settings(BaseModel):
     namespaces: tuple[str, ...] = Field(
         default=(), description="Namespaces to watch, separated by commas; none means all."
     )
+    cluster_domain: str = Field(
+        default="",
+        description="DNS domain of the Kubernetes cluster, for the search list of slurmd pods; found in the operator's "
+        "own resolv.conf where empty.",
+    )
     watch_nodes: bool = Field(
         default=True,
         description="Whether to watch Nodes, which takes rights in the whole cluster; without it a cordoned Node is "

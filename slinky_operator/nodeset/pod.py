@@ -68,6 +68,8 @@ class Defaults:
 
     image: str
     image_pull_policy: str = ""
+    domain: str = ""
+    """DNS domain of the Kubernetes cluster; empty if it is not known."""
 
 
 def build(
@@ -106,7 +108,8 @@ def build(
     pod_spec["hostname"] = place.node
     if place.host:
         _pin(pod_spec, place.host)
-    pod_spec["subdomain"] = naming.node_service(cluster.name)
+    pod_spec["subdomain"] = nodeset.spec.service_name or naming.node_service(cluster.name)
+    _search(pod_spec, nodeset, cluster, defaults.domain)
     container = next(item for item in pod_spec["containers"] if item["name"] == SLURMD)
     own: Mapping[str, Any] = next((item for item in fragment.get("containers") or () if item.get("name") == SLURMD), {})
     context = container.get("securityContext") or {}
@@ -246,6 +249,20 @@ def _spec(nodeset: NodeSet, cluster: Cluster, place: Place, defaults: Defaults) 
             }
         ],
     }
+
+
+def _search(pod_spec: dict[str, Any], nodeset: NodeSet, cluster: Cluster, domain: str) -> None:
+    """Let jobs find other nodes by their short names, which are host names below a Service.
+
+    A search list takes whole names only. Where the domain is not known, `<node>.<service>` is found all the same.
+    """
+    if not domain:
+        return
+    services = dict.fromkeys([pod_spec["subdomain"], naming.node_service(cluster.name)])
+    config = pod_spec.setdefault("dnsConfig", {})
+    given = config.get("searches") or []
+    wanted = [f"{service}.{nodeset.namespace}.svc.{domain}" for service in services]
+    config["searches"] = [*given, *(one for one in wanted if one not in given)]
 
 
 def _labels(nodeset: NodeSet, cluster: Cluster, place: Place, revision: str) -> dict[str, str]:

@@ -211,3 +211,24 @@ def test_extra_conf_wins_and_adds_features() -> None:
     owner = nodeset(extraConf="cpus=2 MemSpecLimit=64 Features=big")
 
     assert conf.node_line(owner, {}) == "Features=a,big CPUs=2 RealMemory=512 MemSpecLimit=64"
+
+
+def test_jobs_find_other_nodes_by_their_short_names() -> None:
+    def searches(spec: dict[str, Any], domain: str) -> list[str]:
+        owner = nodeset(**spec)
+        defaults = pod.Defaults("slurmd", domain=domain)
+        made = pod.build(owner, cluster(), place=Place("a-3", "a-3", 3), revision="r", guard_uid="g", defaults=defaults)
+        found: list[str] = (made["spec"].get("dnsConfig") or {}).get("searches", [])
+        return found
+
+    own = "c-nodes.ns.svc.k8s.corp"
+    template = {"spec": {"dnsConfig": {"searches": ["mine", own]}}}
+    assert searches({}, "k8s.corp") == [own]
+    assert searches({}, "") == []
+    assert searches({"serviceName": "theirs"}, "k8s.corp") == ["theirs.ns.svc.k8s.corp", own]
+    assert searches({"template": template}, "k8s.corp") == ["mine", own]
+
+
+def test_a_pod_belongs_to_the_service_that_the_spec_names() -> None:
+    assert build()["spec"]["subdomain"] == "c-nodes"
+    assert build({"serviceName": "theirs"})["spec"]["subdomain"] == "theirs"

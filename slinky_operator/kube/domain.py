@@ -1,0 +1,34 @@
+"""The DNS domain of the Kubernetes cluster, as its kubelets tell every pod: the operator's own pod is one of them.
+
+A kubelet writes `<namespace>.svc.<domain>`, `svc.<domain>` and `<domain>` into the search list of each pod that uses
+the cluster's DNS. A search list given to other pods must be made of whole names, so the domain must be known.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+RESOLV_CONF: Final = Path("/etc/resolv.conf")
+
+
+def domain_in(text: str) -> str:
+    """The cluster's domain by the text of a resolv.conf; empty if that was not written for a pod."""
+    search: list[str] = []
+    for line in text.splitlines():
+        word, *rest = line.split() or [""]
+        if word == "search":
+            # The last one counts, as for the resolver.
+            search = rest
+    for entry in search:
+        if entry.startswith("svc."):
+            return entry.removeprefix("svc.").rstrip(".")
+    return ""
+
+
+def own_domain(path: Path = RESOLV_CONF) -> str:
+    """The cluster's domain as this process sees it; empty outside a pod."""
+    try:
+        return domain_in(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ""

@@ -131,7 +131,11 @@ class Kubelet:
             return
 
     async def _mount(self, cluster: str) -> None:
-        found = await self.kube.get(CONFIGMAPS, f"{cluster}-config", self.namespace)
+        try:
+            found = await self.kube.get(CONFIGMAPS, f"{cluster}-config", self.namespace)
+        except errors.NotFound:
+            # It goes with its Cluster; what is mounted stays.
+            return
         for name, text in found["data"].items():
             (self.folder / name).write_text(text)
         for path in self.folder.iterdir():

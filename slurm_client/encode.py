@@ -117,6 +117,7 @@ def node_update(
     weight: int | None,
     address: str | None,
     hostname: str | None,
+    topology: str | None = None,
 ) -> wire_models.UpdateNodeMsg:
     """Write a change of nodes, without their names."""
     body: wire_models.UpdateNodeMsg = {}
@@ -132,7 +133,7 @@ def node_update(
         body["address"] = [address]
     if hostname is not None:
         body["hostname"] = [hostname]
-    texts = {"reason": reason, "comment": comment, "extra": extra, "gres": gres}
+    texts = {"reason": reason, "comment": comment, "extra": extra, "gres": gres, "topology_str": topology}
     body.update(_without_none(texts))  # type: ignore[typeddict-item]
     return body
 

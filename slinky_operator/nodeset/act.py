@@ -7,7 +7,7 @@ answer: the action does not happen, and the failure is handed back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -32,6 +32,7 @@ from slinky_operator.nodeset import (
     protection,
     records,
     takeover,
+    traits,
 )
 from slinky_operator.nodeset import pod as pods
 from slinky_operator.nodeset.actions import (
@@ -53,6 +54,7 @@ from slinky_operator.nodeset.actions import (
     Protect,
     RecordRevision,
     RenumberRevision,
+    SetTraits,
     Show,
     TakeOver,
     Undrain,
@@ -62,6 +64,7 @@ from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.bookkeeping import NameTaken
 from slinky_operator.nodeset.claims import Claim
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.hosts import Host
 from slinky_operator.nodeset.marks import Marks
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm
@@ -197,6 +200,8 @@ class Actor:
                 await self._undrain(action.nodes)
             case Drain():
                 await self._drain(action)
+            case SetTraits():
+                await self._set_traits(action.hosts)
             case MarkDown():
                 await self._mark_down(action.nodes)
             case EndDrains():
@@ -249,6 +254,36 @@ class Actor:
             self.recorder.normal(self.obj, "Undrained", f"given back to Slurm: {_listed(wanted)}")
         self.outcome.acted = True
         await self._read_back(slurm, names)
+
+    async def _set_traits(self, hosts: Mapping[str, Host]) -> None:
+        slurm = self._reach()
+        wanted = traits.to_write(hosts, await asking.nodes(slurm, list(hosts)), self.owner)
+        for change, names in wanted.items():
+            try:
+                written = await self._write_traits(slurm, names, change)
+            except slurm_errors.InvalidRequest as error:
+                self.outcome.refusals.append(f"{_listed(names)}: {error.message}")
+                self.recorder.warning(self.obj, "TraitsRefused", f"{_listed(names)}: {change}: {error.message}")
+            else:
+                self.outcome.acted |= written
+                await self._read_back(slurm, names)
+
+    async def _write_traits(self, slurm: Slurm, names: Sequence[str], change: traits.Change) -> bool:
+        """Write what this Slurm takes; gives whether that is anything."""
+        if change.topology is not None:
+            try:
+                await slurm.client.update_nodes(
+                    names, features=change.features, active_features=change.active, topology=change.topology
+                )
+            except slurm_errors.NotSupported as error:
+                # So it stays until Slurm is upgraded: it is told, and the features are written without it.
+                self.recorder.warning(self.obj, "TopologyNotSupported", f"{_listed(names)}: {error.message}")
+            else:
+                return True
+        if change.features is None:
+            return False
+        await slurm.client.update_nodes(names, features=change.features, active_features=change.active)
+        return True
 
     async def _mark_down(self, names: Sequence[str]) -> None:
         slurm = self._reach()
@@ -562,7 +597,7 @@ class Actor:
 def _asks_slurm(action: Action) -> bool:
     """Whether an action is of no use while Slurm does not answer."""
     match action:
-        case Undrain() | Drain() | MarkRecords() | MarkDown() | DeleteRecords() | EndDrains():
+        case Undrain() | Drain() | SetTraits() | MarkRecords() | MarkDown() | DeleteRecords() | EndDrains():
             return True
         case DeletePods():
             return not action.forced

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slinky_operator.nodeset.claims import Claim
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.history import Recorded
+from slinky_operator.nodeset.hosts import Host
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.shown import Showing
 
@@ -79,6 +81,13 @@ class Drain:
     """What the reason says."""
     notes: tuple[str, ...] = ()
     """What each node costs, for the Event: its name, and the jobs on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTraits:
+    """Give these nodes the features and the topology of their Kubernetes Nodes."""
+
+    hosts: Mapping[str, Host]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +182,7 @@ Action = (
     | Show
     | Undrain
     | Drain
+    | SetTraits
     | MarkDown
     | EndDrains
     | DeletePods

@@ -19,6 +19,7 @@ LONGEST_REASON: Final = 256
 
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 
+_FEATURE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:=/@+-]*")
 _SPACE: Final = re.compile(r"\s+")
 
 
@@ -42,6 +43,10 @@ class Host:
     """What a Slurm node there is called where the Node gives it its name."""
     weight: int = 0
     """Nodes with a lower one are taken first."""
+    features: tuple[str, ...] = ()
+    """Features of the Slurm nodes there, without their prefix."""
+    topology: str = ""
+    """Their place in Slurm's topology; empty if the Node names none."""
     cordoned: bool = False
     why_cordoned: str = ""
     """Its reason annotation, else the conditions that are bad; empty if it is not cordoned or nothing says why."""
@@ -93,6 +98,8 @@ def read(obj: Mapping[str, Any]) -> Host:
             Taint(str(one.get("key") or ""), str(one.get("value") or ""), str(one.get("effect") or ""))
             for one in spec.get("taints") or ()
         ),
+        features=_features(annotations),
+        topology=_one_line(str(annotations.get(labels.ANNOTATION_TOPOLOGY_SPEC) or "")),
         cordoned=cordoned,
         why_cordoned=_why_cordoned(obj) if cordoned else "",
     )
@@ -117,6 +124,12 @@ def _node_name(metadata: Mapping[str, Any]) -> str:
     annotations, own = metadata.get("annotations") or {}, metadata.get("labels") or {}
     override = labels.read(annotations, labels.NODE_HOSTNAME_OVERRIDE) or own.get(labels.NODE_HOSTNAME_OVERRIDE)
     return str(override or (own.get(HOSTNAME_LABEL) or metadata["name"]).partition(".")[0])
+
+
+def _features(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """The words of the annotation, sorted; what Slurm would not take for one word is left out."""
+    words = str(annotations.get(labels.ANNOTATION_FEATURES_SPEC) or "").split(",")
+    return tuple(sorted({word for one in words if _FEATURE.fullmatch(word := one.strip())}))
 
 
 def _integer(text: str | None) -> int:

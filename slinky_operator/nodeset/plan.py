@@ -30,6 +30,7 @@ from slinky_operator.nodeset import (
     rollout,
     shown,
     takeover,
+    traits,
     victims,
 )
 from slinky_operator.nodeset.actions import (
@@ -50,6 +51,7 @@ from slinky_operator.nodeset.actions import (
     Protect,
     RecordRevision,
     RenumberRevision,
+    SetTraits,
     Show,
     TakeOver,
     Undrain,
@@ -57,6 +59,7 @@ from slinky_operator.nodeset.actions import (
 )
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
+from slinky_operator.nodeset.hosts import Host
 from slinky_operator.nodeset.identity import Bond
 from slinky_operator.nodeset.layout import Layout, lay_out
 from slinky_operator.nodeset.podstate import State
@@ -146,7 +149,8 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
         actions += _deletions_without_slurm(snapshot, live, causes)
         if snapshot.slurm.readable:
             settling = records.settle(orphans, snapshot.slurm.jobs, _ended(snapshot))
-            actions = [*_slurm_actions(snapshot, live, causes, now), *_endings(late, causes), *actions]
+            slurm = [*_slurm_actions(snapshot, live, causes, now), *_endings(late, causes)]
+            actions = [*slurm, *actions, *_traits(snapshot, live)]
         actions = [*_protections(snapshot, live, states, causes), *actions, *_showings(snapshot, live, states, actions)]
     if snapshot.slurm.readable:
         if settling.down:
@@ -392,6 +396,18 @@ def _overdue(
     slurm = snapshot.slurm
     wanted = [(pod, causes[pod.name]) for pod in live if pod.bound and causes.get(pod.name)]
     return deadline.overdue(wanted, slurm.nodes, slurm.jobs or {}, snapshot.nodeset.spec.drain, snapshot.owner, now)
+
+
+def _traits(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
+    """What their Kubernetes Nodes give to the Slurm nodes of our pods."""
+    found: dict[str, Host] = {}
+    for pod in live:
+        node, host = snapshot.slurm.nodes.get(pod.node_name), snapshot.host_of(pod)
+        if node is None or host is None or podstate.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
+            continue
+        if traits.missing(node, host) is not None:
+            found[pod.node_name] = host
+    return [SetTraits(found)] if found else []
 
 
 def _endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:

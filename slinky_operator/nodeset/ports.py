@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from slinky_operator.kube.client import Listing
@@ -74,7 +74,15 @@ class SlurmCalls(Protocol):
     async def undrain_nodes(self, names: Iterable[str]) -> None: ...
 
     async def update_nodes(
-        self, names: Iterable[str], *, state: str | None = None, reason: str | None = None, extra: str | None = None
+        self,
+        names: Iterable[str],
+        *,
+        state: str | None = None,
+        reason: str | None = None,
+        extra: str | None = None,
+        features: Sequence[str] | None = None,
+        active_features: Sequence[str] | None = None,
+        topology: str | None = None,
     ) -> None: ...
 
     async def delete_nodes(self, names: Iterable[str]) -> None: ...

@@ -66,6 +66,7 @@ class NodeOperations(Operations):
         weight: int | None = None,
         address: str | None = None,
         hostname: str | None = None,
+        topology: str | None = None,
         timeout: float | None = None,
     ) -> None:
         """
@@ -84,7 +85,10 @@ class NodeOperations(Operations):
         reason
             Why; Slurm notes the token's user with it.
         comment, extra, features, active_features, gres, weight, address, hostname
-            New values; ``None`` leaves them alone.
+            New values; ``None`` leaves them alone. Active features must be among the features: give both to take
+            features away.
+        topology
+            Place in the topology, ``<topology>:<switch or block>``; v0.0.43 and newer, else NotSupported is raised.
         """
         wanted = list(dict.fromkeys(_plain(name) for name in names))
         body = encode.node_update(
@@ -98,6 +102,7 @@ class NodeOperations(Operations):
             weight=weight,
             address=address,
             hostname=hostname,
+            topology=topology,
         )
         if not wanted or not body:
             return

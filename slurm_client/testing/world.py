@@ -49,6 +49,7 @@ INVALID_NODE = 2018
 ALREADY_DONE = 2021
 INVALID_NODE_STATE = 2028
 ACTIVE_FEATURE_NOT_SUBSET = 2031
+INVALID_TOPOLOGY = 2178
 RESERVATION_INVALID = 2053
 JOB_FINISHED = 2084
 NODE_ALREADY_EXISTS = 2168
@@ -67,6 +68,7 @@ _UPDATABLE: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("features", "features", tuple),
     ("features_act", "active_features", tuple),
     ("weight", "weight", _weight),
+    ("topology_str", "topology", str),
 )
 """Keys of an update that only set a field: key, field, and how the value is read."""
 
@@ -308,8 +310,11 @@ class World:
                 values |= {"reason": "", "reason_set_by": "", "reason_changed_at": None}
             if word == "DOWN":
                 self._fail_jobs_on(node.name)
-        if "features" in update and not set(node.active_features) <= set(update["features"]):
+        active = update.get("features_act") or node.active_features
+        if "features" in update and not set(active) <= set(update["features"]):
             raise Refusal(ACTIVE_FEATURE_NOT_SUBSET, f"Failure to update node {node.name}")
+        if update.get("topology_str") and ":" not in update["topology_str"]:
+            raise Refusal(INVALID_TOPOLOGY, f"Failure to update node {node.name}")
         if "features" in update:
             values["active_features"] = tuple(update["features"])
         for key, field, convert in _UPDATABLE:

@@ -60,6 +60,39 @@ async def test_a_node_cordoned_while_the_operator_is_away_is_noticed(site: Site,
     await site.until(lambda: not reason(site, "a-0"), "it is given back")
 
 
+async def test_features_and_topology_of_a_node_reach_slurm_and_follow_it(site: Site, machines: Machines) -> None:
+    (one,) = machines.hosts = [await site.add_host("one")]
+
+    async def annotate(**given: str | None) -> None:
+        annotations = {f"{key}.slinky.slurm.net/spec": value for key, value in given.items()}
+        await site.kube.merge_patch(NODES, one, {"metadata": {"annotations": annotations}})
+
+    await annotate(features="ib,rack-1", topology="default:s1")
+    await site.apply(2)
+    await site.until(lambda: site.ready(2), "two nodes are ready")
+    await site.until(lambda: all(_has(site, name, "k8s/ib") for name in ("a-0", "a-1")), "they have the features")
+    await site.until(lambda: site.slurm.nodes["a-0"].topology == "default:s1", "and the topology")
+
+    await annotate(features="rack-2", topology="default:s2")
+    await site.until(lambda: site.slurm.nodes["a-1"].topology == "default:s2", "a new topology")
+    await site.until(lambda: _has(site, "a-1", "k8s/rack-2"), "new features")
+    assert not _has(site, "a-1", "k8s/ib")
+    assert _has(site, "a-1", "all")
+
+    await annotate(topology="nosuch")
+
+    async def told() -> bool:
+        return "a-0" in (await site.condition("Degraded")).get("message", "")
+
+    await site.until(told, "a topology that Slurm refuses is told")
+    assert site.slurm.nodes["a-0"].topology == "default:s2"
+
+
+def _has(site: Site, node: str, feature: str) -> bool:
+    record = site.slurm.nodes[node]
+    return feature in record.features and feature in record.active_features
+
+
 # One pod on each matching Node
 
 

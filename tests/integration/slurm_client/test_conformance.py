@@ -138,6 +138,32 @@ async def test_texts_and_numbers_of_a_node_are_changed(target: Target, version: 
         await slurm.delete_node(name)
 
 
+async def test_features_are_added_and_taken_away(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        name = await target.add_node()
+        for words in (["all", "k8s/rack-1", "k8s/ib"], ["all", "k8s/rack-2"], ["all"]):
+            await slurm.update_nodes([name], features=words, active_features=words)
+            node = await slurm.node(name)
+            assert node.features == node.active_features == tuple(words)
+        await slurm.update_nodes([name], features=["all", "more"], active_features=["all", "more"])
+        with pytest.raises(errors.InvalidRequest) as refused:
+            await slurm.update_nodes([name], features=["all"])
+        assert refused.value.number == 2031
+        await slurm.delete_node(name)
+
+
+async def test_a_topology_that_is_none_is_refused(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        if version < "v0.0.43":
+            with pytest.raises(errors.NotSupported):
+                await slurm.update_nodes(["w-0"], topology="nosuch")
+        else:
+            with pytest.raises(errors.InvalidRequest) as refused:
+                await slurm.update_nodes(["w-0"], topology="nosuch")
+            assert refused.value.number == 2178
+        assert (await slurm.node("w-0")).topology != "nosuch"
+
+
 async def test_resume_is_refused_where_there_is_nothing_to_resume(target: Target, version: str) -> None:
     async with target.client(version) as slurm:
         with pytest.raises(errors.InvalidTransition) as refused:

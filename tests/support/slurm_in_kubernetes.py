@@ -51,12 +51,12 @@ class SlurmInKubernetes:
             ]
         )
 
-    def nodeset(self, name: str, replicas: int, **spec: Any) -> None:
-        """Create or replace a NodeSet of one-CPU nodes."""
+    def nodeset(self, name: str, replicas: int | None, **spec: Any) -> None:
+        """Create or replace a NodeSet of one-CPU nodes; without a number there is one on each matching Node."""
         small = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}}
         body = {
             "clusterName": self.name,
-            "replicas": replicas,
+            **({} if replicas is None else {"replicas": replicas}),
             "image": f"localhost/slinky/slurmd:{self.slurm}",
             "resources": small,
         }
@@ -129,22 +129,22 @@ class SlurmInKubernetes:
         wrap = f"--wrap=sleep {seconds}"
         return self.run("sbatch", "--parsable", "--output=/tmp/%j.out", *options, wrap, pod=pod).strip()
 
-    def hold(self, node: str) -> str:
+    def hold(self, node: str, *, pod: str = "", partition: str = "") -> str:
         """Start a batch job on a node that runs until it is released, and return its id.
 
-        The node is named after its NodeSet, whose partition is used.
+        A node with an ordinal is called like its pod, and its partition like its NodeSet; others need both.
         """
         script = f"--wrap=until [ -e {RELEASED}$SLURM_JOB_ID ]; do sleep 0.1; done"
-        partition = node.rpartition("-")[0]
+        partition = partition or node.rpartition("-")[0]
         job = self.run(
-            "sbatch", "--parsable", "--output=/dev/null", "-p", partition, "-w", node, script, pod=node
+            "sbatch", "--parsable", "--output=/dev/null", "-p", partition, "-w", node, script, pod=pod or node
         ).strip()
         self.wait_job(job, "RUNNING")
         return job
 
-    def release(self, job: str, node: str) -> None:
-        """Let such a job end."""
-        self.kube("exec", node, "--container=slurmd", "--", "touch", f"{RELEASED}{job}")
+    def release(self, job: str, pod: str) -> None:
+        """Let such a job end, which runs in that pod."""
+        self.kube("exec", pod, "--container=slurmd", "--", "touch", f"{RELEASED}{job}")
 
     def job(self, job: str) -> dict[str, str]:
         """Return the fields of a job."""

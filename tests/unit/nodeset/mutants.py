@@ -53,7 +53,7 @@ def stage_out_dropped(patch: pytest.MonkeyPatch) -> None:
 
 def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
     """Where the token is refused, the cache is taken for the answer, and no job is seen."""
-    ask_nodes, ask_jobs = asking.nodes, asking.jobs
+    ask_nodes, ask_jobs, ask_everything = asking.nodes, asking.jobs, asking.everything
 
     async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
         try:
@@ -67,8 +67,15 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
         except errors.Unauthorized:
             return {}
 
+    async def everything(slurm: Slurm, names: Collection[str]) -> asking.Answer:
+        try:
+            return await ask_everything(slurm, names)
+        except errors.Unauthorized:
+            return asking.Answer(await nodes(slurm, names), {})
+
     patch.setattr(asking, "nodes", nodes)
     patch.setattr(asking, "jobs", jobs)
+    patch.setattr(asking, "everything", everything)
 
 
 def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
@@ -278,7 +285,13 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "COMPLETING dropped": (completing_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 1))),
     "SUSPENDED dropped": (suspended_dropped, (*_SHRINK, ("job_starts", 1), ("job_suspends", 0))),
     "STAGE_OUT dropped": (stage_out_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 2))),
-    "fail open on 401": (fail_open_on_401, (*_SHRINK, ("job_starts", 1), ("job_suspends", 0), ("fault", 0))),
+    "fail open on 401": (
+        fail_open_on_401,
+        (
+            *(("scale", 0), ("see_all", 0), ("pass", 0), ("pass", 1), ("fault", 0), ("heal", 0)),
+            *(("job_starts", 1), ("job_suspends", 0), ("job_suspends", 1)),
+        ),
+    ),
     "no uid precondition": (no_uid_precondition, (*_SHRINK, ("usurp", 0), ("usurp", 1))),
     "prefix match": (prefix_match, ()),
     "stale cache trusted": (stale_cache_trusted, (*_SHRINK, ("admin_drains", 0), ("job_starts", 1))),

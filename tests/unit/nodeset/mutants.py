@@ -22,6 +22,7 @@ from slinky_operator.nodeset import (
     protection,
     records,
     rollout,
+    traits,
 )
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.facts import Pod
@@ -279,6 +280,26 @@ def drain_of_a_cordoned_node_stays(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(drain, "to_undrain", to_undrain)
 
 
+def other_features_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A node has the features of its Node and no others."""
+    real = traits.missing
+
+    def missing(node: Node, host: Any) -> traits.Change | None:
+        change = real(node, host)
+        if change is None or change.features is None:
+            return change
+        ours = tuple(word for word in change.features if word.startswith(traits.PREFIX))
+        return traits.Change(ours, ours, change.topology)
+
+    patch.setattr(traits, "missing", missing)
+
+
+def features_written_once(patch: pytest.MonkeyPatch) -> None:
+    """A node that has features of its Node keeps them, whatever the Node says later."""
+    real = traits.missing
+    patch.setattr(traits, "missing", lambda node, host: None if len(node.features) > 1 else real(node, host))
+
+
 _SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
 
 MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
@@ -337,6 +358,11 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "claims always deleted": (
         claims_always_deleted,
         (*_SHRINK, ("retain", 1), ("retain", 5), ("kubelet_ends", 0)),
+    ),
+    "other features dropped": (other_features_dropped, (("annotate_host", 1), ("see_all", 0), ("pass", 0))),
+    "features written once": (
+        features_written_once,
+        (("annotate_host", 1), ("annotate_host", 2), ("see_all", 0), ("pass", 0)),
     ),
     "record left behind": (
         record_left_behind,

@@ -6,7 +6,7 @@ follows from it nothing happens: that gap is there in reality too, as long as on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -252,8 +252,23 @@ class SlurmDoor:
         self.world.order_resume(list(names))
 
     async def update_nodes(
-        self, names: Iterable[str], *, state: str | None = None, reason: str | None = None, extra: str | None = None
+        self,
+        names: Iterable[str],
+        *,
+        state: str | None = None,
+        reason: str | None = None,
+        extra: str | None = None,
+        features: Sequence[str] | None = None,
+        active_features: Sequence[str] | None = None,
+        topology: str | None = None,
     ) -> None:
+        if topology is not None and not self.world.keeps_instance:
+            # That is 24.11, whose data parsers do not know of it.
+            raise slurm_errors.NotSupported("no such field", available_in=["v0.0.45"])
+        if state is None:
+            assert features == active_features
+            self.world.order_traits(list(names), features, topology)
+            return
         assert state == "DOWN"
         self.world.order_down(list(names), reason)
 

@@ -66,6 +66,7 @@ STEPS: tuple[str, ...] = (
     "usurp",
     *("cordon",) * 2,
     *("cordon_host",) * 2,
+    "annotate_host",
     "kubectl_drain",
     "kubectl_drain",
     "slurm_notices",
@@ -289,6 +290,11 @@ class Run:
             pod = world.pods.get(record.name)
             is_cordoned = pod is not None and world.is_cordoned(pod["spec"].get("nodeName"))
             drained_by_us = record.drain and record.reason.startswith(OURS)
+            features, topology = world.traits_of(pod["spec"].get("nodeName") if pod is not None else None)
+            if pod is not None and {one for one in record.features if one.startswith("k8s/")} != features:
+                return False
+            if pod is not None and world.keeps_instance and topology and record.topology != topology:
+                return False
             if drained_by_us != is_cordoned and record.name not in world.foreign:
                 return False
         wanted = world.nodeset["spec"]["replicas"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import marshal
 import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -48,6 +49,8 @@ class Record:
     slurmd: str
     """Uid of the pod whose slurmd it talks to; may be dead."""
     slurmd_start: datetime
+    features: tuple[str, ...] = ("a",)
+    topology: str = ""
     drain: bool = False
     down: bool = False
     reason: str = ""
@@ -368,8 +371,23 @@ class World:
         host = self.hosts[HOSTS[1 + index % (len(HOSTS) - 1)]]
         if host["spec"].pop("unschedulable", None) is None:
             host["spec"]["unschedulable"] = True
-            host["metadata"]["annotations"] = {"nodeset.slinky.slurm.net/node-cordon-reason": f"disk {index}"}
+            notes = host["metadata"].setdefault("annotations", {})
+            notes["nodeset.slinky.slurm.net/node-cordon-reason"] = f"disk {index}"
         self.tell("nodes", "MODIFIED", host)
+
+    def do_annotate_host(self, index: int) -> None:
+        """A Node gets other features, or another place in the topology."""
+        host = self.hosts[HOSTS[index % len(HOSTS)]]
+        notes = host["metadata"].setdefault("annotations", {})
+        notes["features.slinky.slurm.net/spec"] = ("", "ib", "ib,rack")[index % 3]
+        notes["topology.slinky.slurm.net/spec"] = f"default:s{index % 2}"
+        self.tell("nodes", "MODIFIED", host)
+
+    def traits_of(self, host: str | None) -> tuple[set[str], str]:
+        """The features and the topology that a Node gives."""
+        notes = self.hosts[host]["metadata"].get("annotations") or {} if host in self.hosts else {}
+        words = str(notes.get("features.slinky.slurm.net/spec") or "").split(",")
+        return {f"k8s/{word}" for word in words if word}, str(notes.get("topology.slinky.slurm.net/spec") or "")
 
     def do_cordon(self, index: int) -> None:
         name = self.pick([n for n, p in self.pods.items() if self.is_ours(p)], index)
@@ -573,6 +591,9 @@ class World:
             reason_changed_at=record.changed,
             extra=record.extra,
             instance_id=record.instance,
+            features=record.features,
+            active_features=record.features,
+            topology=record.topology,
             slurmd_start_time=record.slurmd_start,
         )
 
@@ -673,6 +694,20 @@ class World:
                     self.violations.append(f"job {job.id} was running on {name} when it was marked down")
                 job.state, job.alive = "NODE_FAIL", False
             record.down = True
+        self.lost()
+
+    def order_traits(self, names: list[str], features: Sequence[str] | None, topology: str | None) -> None:
+        self.check_slurm()
+        for name in sorted(names):
+            record = self.records.get(name)
+            if record is None:
+                raise slurm_errors.NotFound(name)
+            if record.extra != TAG:
+                self.violations.append(f"node {name} is not ours and was given features")
+            if features is not None and "a" not in features:
+                self.violations.append(f"node {name} lost the feature of its NodeSet")
+            record.features = tuple(features) if features is not None else record.features
+            record.topology = topology if topology is not None else record.topology
         self.lost()
 
     def order_end_job(self, number: int, on_timeout: str) -> None:

@@ -75,6 +75,10 @@ class SlurmInKubernetes:
         """Delete the namespace and wait until it is gone."""
         self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait", timeout=240)
 
+    def abandon(self) -> None:
+        """Begin to delete the namespace: for the end of tests, which need not see it gone."""
+        self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait=false")
+
     # What Kubernetes shows
 
     def kube(self, *arguments: str, timeout: float = 120.0) -> str:

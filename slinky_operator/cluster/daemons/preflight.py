@@ -43,6 +43,11 @@ _RUN: Final = "run"
 _FOLDER: Final = "preflight"
 _CONFIG: Final = "config"
 
+_NOT_COPIED: Final = frozenset(
+    ("containers", "initContainers", "volumes", "hostNetwork", "hostPID", "hostIPC", "hostname", "subdomain")
+)
+"""Fields of slurmctld's pod that would let its namesake be taken for it, or see it."""
+
 # A daemon gets 15 seconds for what takes it a tenth of one; a machine may be busy.
 _WATCH: Final = """\
 tries=0
@@ -168,7 +173,7 @@ def _pod_spec(cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], *, 
     kept = {one["name"] for one in volumes}
     mounts = [one for one in own.get("volumeMounts") or () if one["name"] in kept]
     host, service = naming.controller_pod(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
-    spec = {key: value for key, value in template.items() if key not in {"containers", "initContainers", "volumes"}}
+    spec = {key: value for key, value in template.items() if key not in _NOT_COPIED}
     return {
         **spec,
         "restartPolicy": "Never",
@@ -176,7 +181,7 @@ def _pod_spec(cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], *, 
         "terminationGracePeriodSeconds": 1,
         "hostname": host,
         # Nobody but this pod is slurmctld to the daemons in it.
-        "hostAliases": [{"ip": "127.0.0.1", "hostnames": [host, service]}],
+        "hostAliases": [*template.get("hostAliases", ()), {"ip": "127.0.0.1", "hostnames": [host, service]}],
         "securityContext": pod_security(naming.SLURM_UID, volumes=True)
         if not own_context
         else {"fsGroup": naming.SLURM_UID, "seccompProfile": {"type": "RuntimeDefault"}},

@@ -36,7 +36,7 @@ def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installati
         instance.wait_idle(["compute-0", "compute-1"])
         yield instance
     finally:
-        instance.delete()
+        instance.abandon()
 
 
 @pytest.fixture(scope="module", autouse=True)

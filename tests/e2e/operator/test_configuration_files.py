@@ -27,6 +27,9 @@ from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
 
 
+PREFLIGHTS_AT_LEAST = 20
+
+
 @pytest.fixture(scope="module")
 def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
     """A Cluster with two nodes."""
@@ -38,7 +41,7 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
         instance.wait_idle(["compute-0", "compute-1"])
         yield instance
     finally:
-        instance.delete()
+        instance.abandon()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,6 +52,23 @@ def job(slurm: SlurmInKubernetes) -> Iterator[str]:
     assert slurm.job_state(found) == "RUNNING"
     slurm.release(found, "compute-0")
     slurm.wait_job(found, "COMPLETED")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _preflights_leave_no_trace(slurm: SlurmInKubernetes) -> Iterator[None]:
+    """After the twenty and more preflights of this module, Slurm and Kubernetes are as before."""
+    nodes = slurm.control("sinfo", "--noheader", "--Node", "--format=%N")
+    maps = names(slurm, "configmaps")
+    yield
+    done = slurm.kube("get", "events", "--output=name", "--field-selector=reason=Scheduled").split()
+    assert len([one for one in done if "preflight" in one]) > PREFLIGHTS_AT_LEAST
+    assert slurm.control("sinfo", "--noheader", "--Node", "--format=%N") == nodes
+    assert names(slurm, "configmaps") - {"mine", "big-1", "big-2"} == maps
+    assert "preflight" not in slurm.kube("logs", f"{slurm.name}-controller-0", "--container=slurmctld")
+
+
+def names(slurm: SlurmInKubernetes, kind: str) -> set[str]:
+    return {one["metadata"]["name"] for one in slurm.get(kind)["items"]}
 
 
 @pytest.fixture(autouse=True)

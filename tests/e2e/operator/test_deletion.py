@@ -43,7 +43,7 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
         instance.wait_idle(f"{name}-0" for name in (*CASCADES, "last"))
         yield instance
     finally:
-        instance.delete()
+        instance.abandon()
 
 
 def wait_draining(slurm: SlurmInKubernetes, node: str, why: str) -> None:

@@ -52,7 +52,7 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
         instance.wait_idle(f"{name}-0" for name in ("killed", *names))
         yield instance
     finally:
-        instance.delete()
+        instance.abandon()
 
 
 def is_draining(slurm: SlurmInKubernetes, node: str) -> bool:

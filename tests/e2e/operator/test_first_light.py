@@ -29,7 +29,7 @@ def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installati
         logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
         raise
     finally:
-        instance.delete()
+        instance.abandon()
 
 
 def identities(pods: dict[str, dict[str, Any]]) -> dict[str, tuple[str, int]]:

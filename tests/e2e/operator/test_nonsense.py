@@ -25,7 +25,7 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
         instance.wait_idle(["compute-0"])
         yield instance
     finally:
-        instance.delete()
+        instance.abandon()
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installati
         logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
         raise
     finally:
-        instance.delete()
+        instance.abandon()
 
 
 @pytest.fixture

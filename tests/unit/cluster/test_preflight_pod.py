@@ -45,6 +45,18 @@ def test_it_has_neither_key_nor_state_nor_the_address_of_the_real_slurmctld() ->
     assert "cluster.slinky.slurm.net/uid" not in made.pod.body["metadata"]["labels"], "it is no slurmd pod"
 
 
+def test_it_knows_other_hosts_as_the_real_slurmctld_does_and_has_none_of_its_sidecars() -> None:
+    template = {
+        "spec": {
+            "hostAliases": [{"ip": "10.0.0.9", "hostnames": ["ldap"]}],
+            "containers": [{"name": "more", "image": "x"}],
+        }
+    }
+    spec = make({"controller": {"template": template}}).pod.body["spec"]
+    assert [one["ip"] for one in spec["hostAliases"]] == ["10.0.0.9", "127.0.0.1"]
+    assert [one["name"] for one in spec["containers"]] == ["slurmctld", "slurmd-0"]
+
+
 def test_it_follows_the_users_pod_template_where_that_cannot_hurt() -> None:
     template = {
         "spec": {

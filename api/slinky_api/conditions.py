@@ -19,8 +19,15 @@ class ClusterCondition(StrEnum):
     READY = "Ready"
     """Slurm answers and runs the wanted configuration; ``status.isReady`` is true exactly then."""
 
-    CONTROLLER_READY = "ControllerReady"
+    CONTROLLER_UP = "ControllerUp"
     """A slurmctld answers a ping."""
+
+    PROGRESSING = "Progressing"
+    """Something is on its way that needs nobody's help: daemons start, a configuration is tried or loaded, jobs are
+    waited for."""
+
+    DEGRADED = "Degraded"
+    """Something keeps the Cluster from what its spec asks for, and needs somebody's help."""
 
     API_REACHABLE = "ApiReachable"
     """slurmrestd answers."""

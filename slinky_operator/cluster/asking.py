@@ -18,8 +18,8 @@ from slinky_operator.cluster.status import count_jobs
 from slinky_operator.kube.client import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ClusterClient
-from slurm_client import errors
-from slurm_client.models import Job
+from slurm_client import SlurmClient, errors
+from slurm_client.models import Job, Partition
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +27,9 @@ Clock = Callable[[], float]
 
 AGENT_TIMEOUT: Final = 2.0
 """Seconds for one question to the agent."""
+
+ATTEMPTS: Final = 2
+"""How often slurmctld must refuse its files, and answer other questions in between, until that is believed."""
 
 RELOAD_TIMEOUT: Final = 20.0
 """Seconds for a reconfigure, and for the look at its outcome."""
@@ -68,14 +71,20 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
     if client is None:
         return ended("there is no connection with Slurm", lost=True)
     slurm = client.client
+    refusal = ""
+    found: Iterable[Partition] | None = None
     try:
-        before = (await slurm.partitions(timeout=RELOAD_TIMEOUT)).last_update
-        await slurm.reconfigure(timeout=RELOAD_TIMEOUT)
-        found = await slurm.partitions(before, timeout=RELOAD_TIMEOUT)
-    except errors.Unreachable as error:
-        return ended(str(error), lost=True)
+        for _ in range(ATTEMPTS):
+            before = (await slurm.partitions(timeout=RELOAD_TIMEOUT)).last_update
+            refusal = await _reconfigure(slurm)
+            found = await slurm.partitions(before, timeout=RELOAD_TIMEOUT)
+            if not refusal:
+                break
     except errors.SlurmError as error:
-        return ended(str(error))
+        # A slurmctld that has ended says nothing about the files: whoever asks slurmrestd gets an error of any kind.
+        return ended(str(error), lost=True)
+    if refusal:
+        return ended(refusal)
     if found is None:
         return ended("slurmctld has answered the reconfigure, but has not read its files", lost=True)
     shown = {one.name: one.node_sets for one in found}
@@ -85,6 +94,17 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
     other = sorted(name for name, nodes in action.partitions.items() if shown[name] and nodes and shown[name] != nodes)
     client.hurry()
     return ended(f"slurmctld shows other nodes for partition {', '.join(other)}" if other else "")
+
+
+async def _reconfigure(slurm: SlurmClient) -> str:
+    """Tell slurmctld to read its files; returns why it has not."""
+    try:
+        await slurm.reconfigure(timeout=RELOAD_TIMEOUT)
+    except errors.Unreachable:
+        raise
+    except errors.SlurmError as error:
+        return str(error) or type(error).__name__
+    return ""
 
 
 async def count(client: ClusterClient | None, before: Jobs | None, clock: Clock) -> Jobs | None:

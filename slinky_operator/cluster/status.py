@@ -52,6 +52,7 @@ def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterS
     conditions = list(_conditions(snapshot, findings))
     ready = _ready(conditions, findings)
     conditions.append(ready)
+    conditions += _overall(ready, findings, deleting=cluster.deleting)
     if cluster.deleting:
         conditions.append(_condition(ClusterCondition.DELETING, "True", Reason.DELETING, findings.deleting))
     slurm = snapshot.slurm
@@ -150,7 +151,7 @@ def _contact(slurm: SlurmView | None, missing: Missing | None) -> Iterable[Condi
         words, reason = (("Unknown", "no answer yet"),) * 3, Reason.CONNECTING
     else:
         words, reason = _troubled(slurm.contact.trouble, slurm.contact.why)
-    kinds = (ClusterCondition.API_REACHABLE, ClusterCondition.TOKEN_VALID, ClusterCondition.CONTROLLER_READY)
+    kinds = (ClusterCondition.API_REACHABLE, ClusterCondition.TOKEN_VALID, ClusterCondition.CONTROLLER_UP)
     for kind, (status, message) in zip(kinds, words, strict=True):
         yield _condition(kind, status, Reason.AS_EXPECTED if status == "True" else reason, message)
 
@@ -179,7 +180,7 @@ def _ready(conditions: list[Condition], findings: Findings) -> Condition:
     order = (
         ClusterCondition.TOKEN_VALID,
         ClusterCondition.API_REACHABLE,
-        ClusterCondition.CONTROLLER_READY,
+        ClusterCondition.CONTROLLER_UP,
         ClusterCondition.CONFIG_APPLIED,
     )
     by_type = {one.type: one for one in conditions}
@@ -193,6 +194,39 @@ def _ready(conditions: list[Condition], findings: Findings) -> Condition:
             if one.status == status:
                 return _condition(kind, "False", Reason(one.reason), f"{one.type}: {one.message}")
     return _condition(kind, "True", Reason.AS_EXPECTED)
+
+
+ON_ITS_WAY: Final = frozenset(
+    {
+        Reason.CONFIG_PENDING,
+        Reason.CONNECTING,
+        Reason.DAEMONS_STARTING,
+        Reason.PARTITION_IN_USE,
+        Reason.NODES_IN_USE,
+        Reason.GRES_IN_USE,
+        Reason.DELETING,
+    }
+)
+"""Reasons for which nobody needs to do anything."""
+
+
+def _overall(ready: Condition, findings: Findings, *, deleting: bool) -> Iterable[Condition]:
+    """Whether something is on its way, and whether something needs help."""
+    progressing, degraded = ClusterCondition.PROGRESSING, ClusterCondition.DEGRADED
+    left_out = findings.rollout.rendered.refused if findings.rollout is not None else ()
+    if deleting:
+        yield _condition(progressing, "True", Reason.DELETING, findings.deleting)
+    elif ready.status != "True" and ready.reason in ON_ITS_WAY:
+        yield _condition(progressing, "True", Reason(ready.reason), ready.message)
+    else:
+        yield _condition(progressing, "False", Reason.AS_EXPECTED)
+    if ready.status != "True" and ready.reason not in ON_ITS_WAY:
+        yield _condition(degraded, "True", Reason(ready.reason), ready.message)
+    elif left_out:
+        words = "; ".join(f"NodeSet {one.node_set}: {one.problem}" for one in left_out)
+        yield _condition(degraded, "True", Reason.CONFIG_REFUSED, words)
+    else:
+        yield _condition(degraded, "False", Reason.AS_EXPECTED)
 
 
 def _config(snapshot: Snapshot, findings: Findings) -> ConfigStatus | None:

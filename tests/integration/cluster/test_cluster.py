@@ -134,6 +134,19 @@ async def test_what_a_preflight_refuses_changes_nothing_and_leaves_nothing(bench
         await bench.no_preflights()
 
 
+async def test_an_error_without_a_slurmctld_behind_it_is_no_refusal(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        bench.slurm.faults.add("reconfigure", times=1, status=500, body={"errors": [{"description": "ended"}]})
+        bench.slurm.faults.add("partitions", times=3, status=500, body={"errors": [{"description": "gone"}]})
+        generation = await bench.edit({"extraConf": "KillWait=7"})
+        found = await bench.until(partial(applied, generation))
+        names = [one["reason"] for one in (await bench.kube.list(EVENTS, bench.namespace)).items]
+        assert found["status"]["isReady"]
+        assert "ConfigRolledBack" not in names
+
+
 async def test_what_slurmctld_does_not_take_is_put_back(bench: Bench) -> None:
     await bench.create()
     async with bench.operator():
@@ -141,7 +154,7 @@ async def test_what_slurmctld_does_not_take_is_put_back(bench: Bench) -> None:
         words = {
             "errors": [{"error_number": -1, "error": "Unspecified error", "description": "slurm_reconfigure() failed"}]
         }
-        bench.slurm.faults.add("reconfigure", times=1, status=500, body=words)
+        bench.slurm.faults.add("reconfigure", times=2, status=500, body=words)
         await bench.create_node_set("compute")
         status = (await bench.until(reason("ConfigApplied", "ConfigRolledBack")))["status"]
         assert "slurm_reconfigure() failed" in message(status, "ConfigApplied")

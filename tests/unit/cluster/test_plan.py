@@ -239,7 +239,7 @@ def test_the_agent_of_another_pod_proves_nothing() -> None:
     ("trouble", "condition", "reason"),
     [
         (Trouble.NO_ANSWER, "ApiReachable", "SlurmUnreachable"),
-        (Trouble.CONTROLLER_DOWN, "ControllerReady", "ControllerDown"),
+        (Trouble.CONTROLLER_DOWN, "ControllerUp", "ControllerDown"),
         (Trouble.UNAUTHORIZED, "TokenValid", "Unauthorized"),
         (Trouble.UNSUPPORTED, "ApiReachable", "UnsupportedVersion"),
     ],

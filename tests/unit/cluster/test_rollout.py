@@ -73,6 +73,8 @@ def test_what_a_preflight_refuses_reaches_nothing_and_is_told_in_slurms_words() 
     condition = world.condition("ConfigApplied")
     assert condition["reason"] == "ConfigRefused"
     assert condition["message"] == "slurmctld refuses it: fatal: Parsing error at unrecognized key: Bogus"
+    assert world.condition("Degraded")["reason"] == "ConfigRefused"
+    assert world.condition("Progressing")["status"] == "False"
     assert not world.preflights
     assert len(world.tried) == 1, "once for each configuration"
     world.raw["spec"] = {"extraConf": "KillWait=5"}
@@ -139,6 +141,7 @@ def test_a_node_set_that_slurm_refuses_does_not_hold_up_the_others() -> None:
     assert "night" in world.slurm_conf
     assert config["refused"][0]["name"] == "bad"
     assert "Invalid time limit" in config["refused"][0]["message"]
+    assert "Invalid time limit" in world.condition("Degraded")["message"]
     world.node_sets["bad"]["spec"]["partition"] = {"config": "MaxTime=60"}
     world.settle(60)
     assert world.raw["status"]["config"]["nodeSets"] == ["bad", "good", "old"]
@@ -237,6 +240,8 @@ def test_a_partition_is_closed_before_it_goes_and_waits_for_its_jobs() -> None:
     condition = world.condition("ConfigApplied")
     assert (condition["status"], condition["reason"]) == ("False", "PartitionInUse")
     assert condition["message"] == "partition night stays, closed to new jobs, for jobs 7, 8"
+    assert world.condition("Progressing")["reason"] == "PartitionInUse"
+    assert world.condition("Degraded")["status"] == "False"
     assert world.raw["status"]["config"]["hash"] != world.raw["status"]["config"]["appliedHash"]
     world.use = Use(0.0, "", (job(9, "all"),))
     world.now += 10

@@ -49,7 +49,10 @@ class NodeSetCondition(StrEnum):
     """Condition types of a NodeSet."""
 
     READY = "Ready"
-    """All wanted pods are Ready and registered, on the wanted revision."""
+    """All wanted pods are Ready and registered, and nothing is under way; what an update is not to reach counts too."""
+
+    AVAILABLE = "Available"
+    """No more nodes are missing than an update may take: maxUnavailable."""
 
     PROGRESSING = "Progressing"
     """Pods are being created, updated or removed."""
@@ -65,6 +68,9 @@ class NodeSetCondition(StrEnum):
 
     SLURM_REACHABLE = "SlurmReachable"
     """Slurm can be asked about the nodes. Where it cannot, no pod is deleted."""
+
+    CLUSTER_GONE = "ClusterGone"
+    """There is no Cluster any more, and pods are left of which nobody can say what they hold."""
 
     NODES_WATCHED = "NodesWatched"
     """The operator sees Kubernetes Nodes. Where it does not, a cordoned Node is not noticed, and DaemonSet mode is not
@@ -123,6 +129,8 @@ class Reason(StrEnum):
     SCALING_IN = "ScalingIn"
     UPDATING = "Updating"
     UPDATE_PAUSED = "UpdatePaused"
+    UPDATE_HELD_BACK = "UpdateHeldBack"
+    UPDATE_ON_DELETE = "UpdateOnDelete"
     PODS_NOT_READY = "PodsNotReady"
     POD_REFUSED = "PodRefused"
     NODE_UNKNOWN = "NodeUnknown"

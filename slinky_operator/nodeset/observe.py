@@ -253,6 +253,7 @@ def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool) -> 
         external=cluster.spec.external,
         node_sets=frozenset(config.node_sets if config is not None else ()),
         listed=config is not None and nodeset.name in config.node_sets,
+        refused=next((one.message for one in (config.refused if config else ()) if one.name == nodeset.name), ""),
     )
 
 

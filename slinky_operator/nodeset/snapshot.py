@@ -30,6 +30,8 @@ class ClusterFacts:
     """Names of the NodeSets that its running configuration knows: no node can be called so."""
     listed: bool = False
     """Whether the running configuration knows the NodeSet."""
+    refused: str = ""
+    """Why the configuration leaves the NodeSet's part out, or as it was; empty if it does not."""
 
     @property
     def exists(self) -> bool:

@@ -7,6 +7,7 @@ changes with the clock would be written for ever.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api import labels
@@ -47,6 +48,7 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
     # Until then the status is what another operator may have left, and a takeover reads it.
     begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
     # A revision is the current one once the update to it is over: what did not come up is nothing to return to.
+    counts = Counts(desired, ready, available, updated)
     current = snapshot.revision.current
     if updated == available == len(snapshot.pods) == desired and not snapshot.revision.problems:
         current = snapshot.revision.hash
@@ -62,7 +64,7 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
         allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
         down=sum(1 for node in nodes if node.is_down),
         drain=sum(1 for node in nodes if node.is_drain),
-        conditions=merge(stored.conditions, _conditions(snapshot, found, ready, updated, desired, refusals), now),
+        conditions=merge(stored.conditions, _conditions(snapshot, found, counts, refusals), now),
         observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
         selector=selector(nodeset),
         scaling_mode=nodeset.mode,
@@ -112,27 +114,34 @@ def _terms(given: LabelSelector) -> Iterable[str]:
                 yield f"!{one.key}"
 
 
-def _conditions(
-    snapshot: Snapshot, found: Assessment, ready: int, updated: int, desired: int, refusals: Sequence[str]
-) -> list[Condition]:
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Numbers of pods that conditions are about."""
+
+    desired: int
+    ready: int
+    available: int
+    updated: int
+
+
+def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, refusals: Sequence[str]) -> list[Condition]:
     trouble = _trouble(snapshot, found, refusals)
-    progress = _progress(snapshot, found, updated, desired)
-    draining = _draining(snapshot, found)
-    conflicts = _conflicts(found)
+    progress = _progress(snapshot, found, counts)
+    held_back = _held_back(snapshot, counts) if progress is None else None
     slurm = snapshot.slurm
-    whole = ready == desired == len(snapshot.pods) and updated == desired and trouble is None and progress is None
-    told = f"{ready} of {desired} nodes are ready"
-    if not whole:
-        reason, text = trouble or progress or (Reason.PODS_NOT_READY, "")
-        why = (reason, f"{told}: {text}" if text else told)
-    else:
-        why = (Reason.AS_EXPECTED, told)
+    whole = counts.ready == counts.desired == len(snapshot.pods) and trouble is None and progress is None
+    told = f"{counts.ready} of {counts.desired} nodes are ready"
+    reason, text = trouble or progress or held_back or (Reason.AS_EXPECTED, "")
+    if not whole and reason is Reason.AS_EXPECTED:
+        reason = Reason.PODS_NOT_READY
     return [
-        _condition(NodeSetCondition.READY, why, holds=whole),
-        _condition(NodeSetCondition.PROGRESSING, progress),
+        _condition(NodeSetCondition.READY, (reason, f"{told}: {text}" if text else told), holds=whole),
+        _available(snapshot, counts),
+        _condition(NodeSetCondition.PROGRESSING, progress or held_back, holds=progress is not None),
         _condition(NodeSetCondition.DEGRADED, trouble),
-        _condition(NodeSetCondition.DRAINING, draining),
-        _condition(NodeSetCondition.NAME_CONFLICT, conflicts),
+        _condition(NodeSetCondition.DRAINING, _draining(snapshot, found)),
+        _condition(NodeSetCondition.NAME_CONFLICT, _conflicts(snapshot, found)),
+        _condition(NodeSetCondition.CLUSTER_GONE, _cluster_gone(snapshot)),
         _condition(NodeSetCondition.SLURM_REACHABLE, (slurm.reason, slurm.why), holds=slurm.readable),
         _condition(NodeSetCondition.NODES_WATCHED, _unwatched(snapshot), holds=snapshot.hosts is not None),
     ]
@@ -155,13 +164,10 @@ def _trouble(snapshot: Snapshot, found: Assessment, refusals: Sequence[str]) -> 
         )
     if not cluster.exists:
         told = f"there is no Cluster {nodeset.spec.cluster_name} in this namespace"
-        if not cluster.gone or not snapshot.pods:
-            return Reason.CLUSTER_NOT_FOUND, told
-        return Reason.CLUSTER_GONE, (
-            f"{told}, so nobody can say what its nodes hold, and no pod is deleted. To give up their jobs: "
-            f"kubectl delete nodeset {nodeset.name} --wait=false; "
-            f"kubectl annotate nodeset {nodeset.name} {labels.ANNOTATION_SKIP_DRAIN}=true"
-        )
+        return _cluster_gone(snapshot) or (Reason.CLUSTER_NOT_FOUND, told)
+    if cluster.refused:
+        how = "has it as it was" if cluster.listed else "is without it"
+        return Reason.CONFIG_REFUSED, f"the Cluster's configuration {how}: {cluster.refused}"
     if not snapshot.slurm.readable:
         return snapshot.slurm.reason, snapshot.slurm.why
     unknown = sorted(state.why for state in found.states.values() if isinstance(state, podstate.Unknown))
@@ -172,11 +178,47 @@ def _trouble(snapshot: Snapshot, found: Assessment, refusals: Sequence[str]) -> 
     return None
 
 
+def _cluster_gone(snapshot: Snapshot) -> tuple[Reason, str] | None:
+    nodeset = snapshot.nodeset
+    if snapshot.cluster.exists or not snapshot.cluster.gone or not snapshot.pods:
+        return None
+    return Reason.CLUSTER_GONE, (
+        f"there is no Cluster {nodeset.spec.cluster_name} in this namespace, so nobody can say what its nodes hold, "
+        f"and no pod is deleted. To give up their jobs: kubectl delete nodeset {nodeset.name} --wait=false; "
+        f"kubectl annotate nodeset {nodeset.name} {labels.ANNOTATION_SKIP_DRAIN}=true"
+    )
+
+
+def _available(snapshot: Snapshot, counts: Counts) -> Condition:
+    """Whether enough nodes serve; where Slurm cannot be asked, nobody knows."""
+    least = max(0, counts.desired - rollout.budget(snapshot.nodeset, counts.desired))
+    told = f"{counts.available} of {counts.desired} nodes are available, {least} are to be at least"
+    holds = counts.available >= least
+    reason = Reason.AS_EXPECTED if holds else Reason.PODS_NOT_READY
+    made = _condition(NodeSetCondition.AVAILABLE, (reason, told), holds=holds)
+    if snapshot.slurm.readable or holds:
+        return made
+    return made.model_copy(update={"status": "Unknown", "reason": snapshot.slurm.reason, "message": snapshot.slurm.why})
+
+
+def _held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
+    """Why pods that have another revision are to keep it."""
+    if counts.updated >= counts.desired:
+        return None
+    strategy = snapshot.nodeset.spec.update_strategy
+    told = f"{counts.updated} of {counts.desired} pods have revision {snapshot.revision.hash}"
+    if strategy.type == "OnDelete":
+        return Reason.UPDATE_ON_DELETE, f"{told}; the others get it when somebody deletes them"
+    if strategy.rolling_update.paused:
+        return Reason.UPDATE_PAUSED, f"{told}; spec.updateStrategy.rollingUpdate.paused keeps the others as they are"
+    return Reason.UPDATE_HELD_BACK, f"{told}; spec.updateStrategy.rollingUpdate.partition keeps the others as they are"
+
+
 def _progress(  # noqa: PLR0911 - one for each
-    snapshot: Snapshot, found: Assessment, updated: int, desired: int
+    snapshot: Snapshot, found: Assessment, counts: Counts
 ) -> tuple[Reason, str] | None:
     """What is under way."""
-    pods = len(snapshot.pods)
+    pods, desired = len(snapshot.pods), counts.desired
     if snapshot.nodeset.deleting:
         return Reason.DELETING, _deleting(snapshot, found)
     if snapshot.cluster.deleting and not snapshot.cluster.external:
@@ -189,10 +231,8 @@ def _progress(  # noqa: PLR0911 - one for each
         return Reason.SCALING_OUT, _told([f"{name} waits: {why}" for name, why in sorted(found.blocked.items())])
     if pods < desired:
         return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted"
-    if updated < desired:
-        told = f"{updated} of {desired} pods have revision {snapshot.revision.hash}"
-        if rollout.outdated(snapshot.pods, snapshot.nodeset, snapshot.revision):
-            return Reason.UPDATING, told
+    if rollout.outdated(snapshot.pods, snapshot.nodeset, snapshot.revision):
+        return Reason.UPDATING, f"{counts.updated} of {desired} pods have revision {snapshot.revision.hash}"
     starting = sorted(name for name, state in found.states.items() if isinstance(state, podstate.Starting))
     if starting:
         stuck = [f"{name}: {why}" for name in starting if (why := _why(found.states[name]))]
@@ -264,8 +304,10 @@ def _overdue(late: Overdue, spec: Drain) -> str:
     return told
 
 
-def _conflicts(found: Assessment) -> tuple[Reason, str] | None:
+def _conflicts(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None:
     told = [why for _, why in sorted(found.conflicts.items())]
+    if snapshot.cluster.refused.startswith("metadata.name"):
+        told.append(snapshot.cluster.refused)
     told += sorted(
         state.why
         for state in found.states.values()

@@ -1,0 +1,163 @@
+"""What a NodeSet tells of itself: conditions with reasons, and what they name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from slinky_api import labels
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset import status
+from slinky_operator.nodeset.facts import Pod, Slurmd
+from slinky_operator.nodeset.plan import Assessment
+from slinky_operator.nodeset.podstate import Ready
+from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slurm_client.models import Node
+from slurm_client.models.node import NodeState
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def nodeset(**spec: Any) -> NodeSet:
+    metadata = {
+        "name": "a",
+        "namespace": "ns",
+        "uid": "u",
+        "generation": 2,
+        "finalizers": [labels.FINALIZER_NODESET_DRAIN],
+    }
+    return NodeSet.parse({"metadata": metadata, "spec": {"clusterName": "c", "replicas": 3, **spec}})
+
+
+def a_pod(number: int, revision: str = "new", *, ready: bool = True) -> Pod:
+    name = f"a-{number}"
+    return Pod(
+        name,
+        name,
+        f"u{number}",
+        ordinal=number,
+        revision=revision,
+        host="host",
+        slurmd=Slurmd.RUNNING,
+        registered=True,
+        ready_since=BEFORE if ready else None,
+    )
+
+
+def seen(*pods: Pod, owner: NodeSet | None = None, **cluster: Any) -> Snapshot:
+    nodes = {
+        pod.name: Node(
+            name=pod.name,
+            state=NodeState.from_words(["IDLE", "DYNAMIC_NORM"]),
+            extra="ns/a",
+            instance_id=pod.uid,
+        )
+        for pod in pods
+    }
+    return Snapshot(
+        owner or nodeset(),
+        replace(ClusterFacts(uid="c", listed=True), **cluster),
+        SlurmFacts(readable=True, nodes=nodes),
+        Revision("new", current="old"),
+        pods,
+        hosts={},
+    )
+
+
+def told(snapshot: Snapshot, desired: int = 3) -> dict[str, Condition]:
+    found = Assessment(desired, {pod.name: Ready() for pod in snapshot.pods})
+    return {one.type: one for one in status.build(snapshot, found, NOW).conditions}
+
+
+def test_all_is_well() -> None:
+    found = told(seen(a_pod(0), a_pod(1), a_pod(2)))
+
+    assert {kind for kind, one in found.items() if one.status == "True"} == {
+        "Ready",
+        "Available",
+        "SlurmReachable",
+        "NodesWatched",
+    }
+    assert found["Ready"].message == "3 of 3 nodes are ready"
+
+
+@pytest.mark.parametrize(("missing", "holds"), [(1, "True"), (2, "False")])
+def test_as_many_may_be_missing_as_an_update_takes(missing: int, holds: str) -> None:
+    pods = [a_pod(number, ready=number >= missing) for number in range(3)]
+
+    available = told(seen(*pods))["Available"]
+
+    assert available.status == holds
+    assert available.message == f"{3 - missing} of 3 nodes are available, 2 are to be at least"
+
+
+def test_blind_nobody_knows_what_is_available() -> None:
+    blind = replace(
+        seen(*(a_pod(number) for number in range(3))),
+        slurm=SlurmFacts(readable=False, reason=Reason.UNAUTHORIZED, why="token refused"),
+    )
+
+    found = told(blind)
+
+    assert (found["Available"].status, found["Available"].reason) == ("Unknown", "Unauthorized")
+    assert (found["SlurmReachable"].status, found["SlurmReachable"].message) == ("False", "token refused")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "reason", "word"),
+    [
+        ({"type": "OnDelete"}, "UpdateOnDelete", "somebody deletes"),
+        ({"rollingUpdate": {"paused": True}}, "UpdatePaused", "spec.updateStrategy.rollingUpdate.paused"),
+        ({"rollingUpdate": {"partition": 3}}, "UpdateHeldBack", "spec.updateStrategy.rollingUpdate.partition"),
+    ],
+)
+def test_what_is_held_back_is_ready_and_told(strategy: dict[str, Any], reason: str, word: str) -> None:
+    pods = [a_pod(0, "old"), a_pod(1, "old"), a_pod(2)]
+
+    found = told(seen(*pods, owner=nodeset(updateStrategy=strategy)))
+
+    assert (found["Ready"].status, found["Progressing"].status) == ("True", "False")
+    assert found["Ready"].reason == found["Progressing"].reason == reason
+    assert "1 of 3 pods have revision new" in found["Progressing"].message
+    assert word in found["Ready"].message
+
+
+def test_an_update_under_way_is_told() -> None:
+    found = told(seen(a_pod(0, "old"), a_pod(1), a_pod(2)))
+
+    assert (found["Ready"].status, found["Progressing"].status) == ("False", "True")
+    assert found["Progressing"].reason == "Updating"
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_what_the_cluster_refused_is_told_with_field_and_reason(listed: bool) -> None:
+    why = "spec.partition.config: has a line break"
+
+    found = told(seen(a_pod(0), a_pod(1), a_pod(2), refused=why, listed=listed))
+
+    assert (found["Degraded"].status, found["Degraded"].reason) == ("True", "ConfigRefused")
+    assert why in found["Degraded"].message
+    assert ("as it was" in found["Degraded"].message) is listed
+    assert found["NameConflict"].status == "False"
+
+
+def test_a_name_that_the_cluster_refused_is_a_conflict() -> None:
+    why = "metadata.name: a is a partition of the Cluster"
+
+    assert told(seen(refused=why, listed=False))["NameConflict"].message == why
+
+
+def test_pods_whose_cluster_is_gone_for_good_wait_for_a_word() -> None:
+    gone = replace(seen(a_pod(0)), cluster=ClusterFacts(gone=True))
+
+    found = told(gone)
+
+    assert (found["ClusterGone"].status, found["Degraded"].reason) == ("True", "ClusterGone")
+    assert labels.ANNOTATION_SKIP_DRAIN in found["ClusterGone"].message
+    assert told(replace(gone, pods=()))["ClusterGone"].status == "False"

@@ -366,8 +366,10 @@ class NodeSetController:
         stored, new = nodeset.status.to_dict(), wanted.to_dict()
         if stored == new:
             return
+        # A merge leaves what it is not told of: what is no more must be named.
+        patch = dict.fromkeys(stored.keys() - new.keys()) | new
         try:
-            await self._kube.patch_status(NODESETS, nodeset.name, new, nodeset.namespace, uid=nodeset.uid)
+            await self._kube.patch_status(NODESETS, nodeset.name, patch, nodeset.namespace, uid=nodeset.uid)
         except kube_errors.NotFound:
             logger.debug("%s/%s went before its status was written", nodeset.namespace, nodeset.name)
 

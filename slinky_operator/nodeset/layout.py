@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
-from slinky_operator.nodeset import claims, matching, places
+from slinky_operator.nodeset import claims, matching, pins, places
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.hosts import Host
 from slinky_operator.nodeset.matching import Fit
@@ -82,7 +82,8 @@ def _numbered(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
     missing = max(0, desired - len(live))
     held = {pod.ordinal for pod in live if pod.ordinal is not None}
     numbers = claims.next_ordinals(nodeset, snapshot.claims, held, missing)
-    free = tuple(places.of_ordinal(nodeset, number) for number in numbers)
+    pinned = pins.known(nodeset)
+    free = tuple(places.of_ordinal(nodeset, number, pinned.get(str(number), "")) for number in numbers)
     return Layout(desired, tuple(live), free=free, missing=missing)
 
 

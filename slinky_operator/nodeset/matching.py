@@ -68,7 +68,7 @@ def affinity_to(host: str) -> dict[str, Any]:
 
 def pinned_to(pod_spec: Mapping[str, Any]) -> str:
     """The Node that a pod's affinity names, as that of a pod for one Node does; empty if it names none."""
-    terms = _required_terms(pod_spec) or ()
+    terms = required_terms(pod_spec) or ()
     names = {
         value
         for term in terms
@@ -83,11 +83,11 @@ def _is_selected(pod_spec: Mapping[str, Any], host: Host) -> bool:
     selector: Mapping[str, str] = pod_spec.get("nodeSelector") or {}
     if any(host.labels.get(key) != value for key, value in selector.items()):
         return False
-    terms = _required_terms(pod_spec)
+    terms = required_terms(pod_spec)
     return terms is None or any(_matches(term, host) for term in terms)
 
 
-def _required_terms(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+def required_terms(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
     """Terms of which one must match; None where there is no such affinity."""
     affinity = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")

@@ -34,10 +34,10 @@ class Place:
     """The Kubernetes Node it belongs to; empty if any will do."""
 
 
-def of_ordinal(nodeset: NodeSet, ordinal: int) -> Place:
-    """The place of an ordinal."""
+def of_ordinal(nodeset: NodeSet, ordinal: int, host: str = "") -> Place:
+    """The place of an ordinal; `host` is the Kubernetes Node it is pinned to, if it is."""
     name = ordinals.name(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
-    return Place(name, name, ordinal)
+    return Place(name, name, ordinal, host)
 
 
 def is_node_name(text: str) -> bool:

@@ -106,8 +106,10 @@ def build(
     replaced = {volume["name"] for volume in own_claims}
     pod_spec["volumes"] = [*(one for one in pod_spec["volumes"] if one.get("name") not in replaced), *own_claims]
     pod_spec["hostname"] = place.node
-    if place.host:
+    if place.host and place.ordinal is None:
         _pin(pod_spec, place.host)
+    elif place.host:
+        _return_to(pod_spec, place.host)
     pod_spec["subdomain"] = nodeset.spec.service_name or naming.node_service(cluster.name)
     _search(pod_spec, nodeset, cluster, defaults.domain)
     container = next(item for item in pod_spec["containers"] if item["name"] == SLURMD)
@@ -142,6 +144,17 @@ def _pin(pod_spec: dict[str, Any], host: str) -> None:
     pod_spec["affinity"] = {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}
     given = list(pod_spec.get("tolerations") or ())
     pod_spec["tolerations"] = [*given, *(dict(one) for one in matching.TOLERATIONS if dict(one) not in given)]
+
+
+def _return_to(pod_spec: dict[str, Any], host: str) -> None:
+    """Let a pod go to one Node only; what its own terms ask for must hold there as well, or it waits."""
+    affinity = pod_spec.get("affinity") or {}
+    of_node = affinity.get("nodeAffinity") or {}
+    pin = matching.affinity_to(host)["nodeSelectorTerms"][0]["matchFields"]
+    terms = [dict(term) for term in matching.required_terms(pod_spec) or ()] or [{}]
+    both = [{**term, "matchFields": [*(term.get("matchFields") or ()), *pin]} for term in terms]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": both}}
+    pod_spec["affinity"] = {**affinity, "nodeAffinity": {**of_node, **required}}
 
 
 def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C901 - one field after the other

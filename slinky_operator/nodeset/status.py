@@ -14,7 +14,7 @@ from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset import Drain, NodeSet, NodeSetStatus
-from slinky_operator.nodeset import drain, history, plan, podstate, rollout
+from slinky_operator.nodeset import drain, history, pins, plan, podstate, rollout
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.layout import is_fixed_otherwise
 from slinky_operator.nodeset.plan import Assessment
@@ -73,7 +73,7 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
         node_set_hash=current if begun else stored.node_set_hash,
         update_hash=snapshot.revision.hash,
         collision_count=stored.collision_count,
-        ordinal_to_node=stored.ordinal_to_node,
+        ordinal_to_node=pins.remembered(nodeset, snapshot.pods),
     )
 
 

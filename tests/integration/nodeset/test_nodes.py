@@ -93,6 +93,28 @@ def _has(site: Site, node: str, feature: str) -> bool:
     return feature in record.features and feature in record.active_features
 
 
+async def test_a_pinned_ordinal_returns_to_its_node(site: Site, machines: Machines) -> None:
+    one, other = machines.hosts = [await site.add_host("one"), await site.add_host("other")]
+    await site.apply(2, pinToNode=True)
+    await site.until(lambda: site.ready(2), "two nodes are ready")
+    machines.hosts = [other, one]
+
+    await site.scale(0)
+    await site.until(lambda: not site.slurm.nodes, "all are gone")
+    await site.scale(2)
+    await site.until(lambda: site.ready(2), "they are back")
+
+    pods = [await site.kube.get(PODS, name, site.namespace) for name in ("a-0", "a-1")]
+    assert [pod["spec"]["nodeName"] for pod in pods] == [one, other]
+    assert (await site.nodeset())["status"]["ordinalToNode"] == {"0": one, "1": other}
+
+    async def forgotten() -> bool:
+        return "ordinalToNode" not in (await site.nodeset())["status"]
+
+    await site.apply(2, pinToNode=False)
+    await site.until(forgotten, "without pinning it is forgotten")
+
+
 # One pod on each matching Node
 
 

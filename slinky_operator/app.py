@@ -40,8 +40,10 @@ from slinky_operator.kube.informer import Handler, Informer
 from slinky_operator.kube.lease import Elector
 from slinky_operator.kube.mirror import Mirror
 from slinky_operator.kube.resources import Resource
+from slinky_operator.kube.rival import until_alone
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import controller as nodeset
+from slinky_operator.nodeset import takeover
 from slinky_operator.nodeset.hosts import prune as prune_host
 from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.runtime.controller import Controller
@@ -184,14 +186,18 @@ async def run(settings: Settings) -> None:
         recorder = Recorder(client, component=COMPONENT, instance=settings.identity)
         clients = ClientMap(fence)
         stack.push_async_callback(clients.close_all)
+        texts = Texts(client, supervisor)
+        alone = asyncio.Event()
+        health.add_readiness("no other operator", alone)
         controllers = await stack.enter_async_context(
-            _controllers(settings, client, caches, clients, Texts(client, supervisor), recorder, metrics, leading)
+            _controllers(settings, client, caches, clients, texts, recorder, metrics, leading, alone)
         )
         for controller in controllers:
             health.add_liveness(controller.name, controller.unhealthy)
         supervisor.start("event-loop lag", LoopLag(metrics.loop_lag.observe).run())
         supervisor.start("events", recorder.run())
         supervisor.start("leadership", _tell_leadership(leading, metrics))
+        supervisor.start("other operators", _wait_for_others(client, settings, recorder, alone))
         for cache in caches.all:
             supervisor.start(f"cache {cache.resource}", cache.run())
         supervisor.start("freeze caches", _freeze(caches))
@@ -244,9 +250,10 @@ async def _controllers(
     recorder: Recorder,
     metrics: Metrics,
     leading: asyncio.Event,
+    alone: asyncio.Event,
 ) -> AsyncIterator[list[Controller[Key]]]:
     """Build both controllers and connect everything that wakes them."""
-    gates = [*(cache.synced for cache in caches.all), leading]
+    gates = [*(cache.synced for cache in caches.all), leading, alone]
     async with httpx.AsyncClient(trust_env=False) as http:
         tools = Tools(kube=client, sources=Sources(client), texts=texts, clients=clients, recorder=recorder, http=http)
         images = Images(
@@ -353,6 +360,18 @@ async def _tell_leadership(leading: asyncio.Event, metrics: Metrics) -> None:
     """Show in the metrics who leads, for as long as the process lives."""
     await leading.wait()
     metrics.leader.set(1)
+    await asyncio.Event().wait()
+
+
+async def _wait_for_others(client: KubeClient, settings: Settings, recorder: Recorder, alone: asyncio.Event) -> None:
+    """Let the controllers begin once Slinky's own operator is not at work."""
+    await until_alone(
+        client,
+        takeover.LEASE,
+        settings.namespaces,
+        lambda lease, words: recorder.warning(lease, "OtherOperator", words),
+    )
+    alone.set()
     await asyncio.Event().wait()
 
 

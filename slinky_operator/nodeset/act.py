@@ -324,7 +324,7 @@ class Actor:
     async def _delete_records(self, names: Sequence[str]) -> None:
         slurm = self._reach()
         standing = await self._standing(names)
-        answer = await asking.everything(slurm, names)
+        answer = await asking.about_records(slurm, names)
         wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, self.owner)
         self.unseen = True
         self.outcome.acted = True

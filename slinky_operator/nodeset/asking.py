@@ -37,15 +37,24 @@ async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | Non
     return {name: listed.get(name) for name in names}
 
 
-async def jobs(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
-    """The jobs that hold nodes, by node, as new as a plan needs them; raises `SlurmError`."""
-    return drain.jobs_by_node(await slurm.shared_jobs())
+async def jobs(slurm: Slurm, *, fresh: bool = False) -> Mapping[str, tuple[Job, ...]]:
+    """The jobs that hold nodes, by node, as new as most plans need them, or as of now; raises `SlurmError`."""
+    return drain.jobs_by_node(await (slurm.client.jobs() if fresh else slurm.shared_jobs()))
 
 
 async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
     """Ask for nodes, and then for jobs: what was drained when it was asked for can only have lost jobs since."""
     fresh = await nodes(slurm, names)
     return Answer(fresh, drain.jobs_by_node(await slurm.client.jobs()))
+
+
+async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
+    """Ask for jobs, and then for nodes: whoever drained a node without a pod by then is heard.
+
+    A job that has started since is no matter: Slurm itself refuses to delete a record under it.
+    """
+    held = drain.jobs_by_node(await slurm.client.jobs())
+    return Answer(await nodes(slurm, names), held)
 
 
 def reason_of(error: errors.SlurmError) -> Reason:

@@ -77,7 +77,9 @@ async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[
     KubeError
         What the API server could not do, or refused.
     """
-    there = {claim.name for claim in known if not claim.deleting}
+    policy = nodeset.spec.persistent_volume_claim_retention_policy
+    # Where claims go with their pods, the cache may still show one whose deletion we have asked for.
+    there = {claim.name for claim in known if not claim.deleting} if policy.when_scaled == "Retain" else set()
     for body in claims.build(nodeset, pod):
         name = body["metadata"]["name"]
         if name in there:

@@ -315,7 +315,7 @@ class NodeSetController:
         made = plan(snapshot, self._now())
         if made.needs_jobs and slurm is not None:
             try:
-                snapshot = with_jobs(snapshot, await asking.jobs(slurm))
+                snapshot = with_jobs(snapshot, await asking.jobs(slurm, fresh=made.fresh_jobs))
             except slurm_errors.SlurmError as error:
                 snapshot = blinded(snapshot, asking.reason_of(error), str(error))
             made = plan(snapshot, self._now())

@@ -69,6 +69,8 @@ class Pod:
     ordinal: int | None = None
     revision: str = ""
     deleting: bool = False
+    gone_by: datetime | None = None
+    """When it is to be gone, if it is being deleted: that is what its deletionTimestamp says."""
     host: str = ""
     """Kubernetes Node it is bound to; empty before."""
     on_node: bool = False
@@ -133,6 +135,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         ordinal=None if on_node else ordinals.ordinal(nodeset, metadata["name"]),
         revision=own.get(labels.LABEL_REVISION) or "",
         deleting=deleting,
+        gone_by=_time(metadata.get("deletionTimestamp")),
         host=spec.get("nodeName") or "",
         on_node=on_node,
         pinned_to=matching.pinned_to(spec),

@@ -108,9 +108,11 @@ class Plan:
     """Seconds until the next pass even if nothing changes."""
     needs_jobs: bool = False
     """Whether the jobs must be asked for and a new plan made."""
+    fresh_jobs: bool = False
+    """Whether they must be asked for just now: a name may be used again on which a suspended job does not show."""
 
 
-def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order of things stands in one place
+def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - the order of things stands in one place
     """Make the plan.
 
     Parameters
@@ -131,8 +133,11 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901 - the order o
         return Plan(Assessment(desired))
     skip = nodeset.deleting and labels.is_true(nodeset.metadata.annotations, labels.ANNOTATION_SKIP_DRAIN)
     orphans = _orphans(snapshot)
+    if not layout.missing and records.more_to_come(snapshot.pods, now) is not None:
+        # The others will follow within seconds, and are settled with them in the same few calls.
+        orphans = [node for node in orphans if drain.is_busy(node)]
     if _needs_jobs(snapshot, live, layout, orphans):
-        return Plan(Assessment(desired), needs_jobs=True)
+        return Plan(Assessment(desired), needs_jobs=True, fresh_jobs=bool(orphans and layout.missing))
 
     chosen = _chosen(snapshot, layout, now)
     causes = _causes(snapshot, live, layout, chosen, now)
@@ -457,7 +462,7 @@ def _claims_to_delete(snapshot: Snapshot, layout: Layout) -> list[Action]:
 
 def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:
     """When to look again although nothing has happened."""
-    times = _deadlines(snapshot, assessment, now)
+    times = [*_deadlines(snapshot, assessment, now), *_gone_soon(snapshot, now)]
     states = assessment.states.values()
     if assessment.waiting_for_slurm:
         times.append(SOON)
@@ -476,6 +481,12 @@ def _wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], no
             if left > 0:
                 times.append(left)
     return min(times, default=None)
+
+
+def _gone_soon(snapshot: Snapshot, now: datetime) -> list[float]:
+    """Seconds until records are settled that wait for others."""
+    left = records.more_to_come(snapshot.pods, now)
+    return [left] if left is not None else []
 
 
 def _deadlines(snapshot: Snapshot, assessment: Assessment, now: datetime) -> list[float]:

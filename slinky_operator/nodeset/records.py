@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from slinky_operator.nodeset import drain, identity
+from slinky_operator.nodeset.facts import Pod
 from slurm_client.models import Job, Node
 
 
@@ -23,6 +25,15 @@ class Settling:
     """Nodes on which Slurm still sees jobs although all has ended: it must be told."""
     busy: tuple[str, ...] = ()
     """Nodes on which jobs may still run, the machine being out of reach: Slurm's own timeout decides."""
+
+
+def more_to_come(pods: Iterable[Pod], now: datetime) -> float | None:
+    """Seconds within which the last pod that is being deleted is to be gone; None if none is, or all are late.
+
+    A pod's time is up when its grace period is: one whose Node is out of reach is not waited for any longer.
+    """
+    left = [(pod.gone_by - now).total_seconds() for pod in pods if pod.deleting and pod.gone_by is not None]
+    return max((seconds for seconds in left if seconds > 0), default=None)
 
 
 def settle(orphans: Iterable[Node], jobs: Mapping[str, tuple[Job, ...]] | None, ended: Collection[str]) -> Settling:

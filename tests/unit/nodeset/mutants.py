@@ -62,9 +62,9 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
         except errors.Unauthorized:
             return {name: slurm.nodes.get(name) for name in names}
 
-    async def jobs(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
+    async def jobs(slurm: Slurm, *, fresh: bool = False) -> Mapping[str, tuple[Job, ...]]:
         try:
-            return await ask_jobs(slurm)
+            return await ask_jobs(slurm, fresh=fresh)
         except errors.Unauthorized:
             return {}
 

@@ -360,7 +360,7 @@ class World:
         if not pod["spec"].get("nodeName") or pod["status"].get("phase") == "Failed":
             self.remove_pod(name)
         else:
-            pod["metadata"]["deletionTimestamp"] = stamp(self.now)
+            pod["metadata"]["deletionTimestamp"] = stamp(self.now + timedelta(seconds=30))
             self.tell("pods", "MODIFIED", pod)
 
     def is_cordoned(self, host: str | None) -> bool:
@@ -651,7 +651,7 @@ class World:
                     self.violations.append(f"{name} was drained for an update that is held back from it")
         # What is too many anyway may go whatever it was drained for.
         excess = max(0, len(live) - self.seen_replicas)
-        taken = {name for name in begun if name in live and name not in broken}
+        taken = {name for name in begun if name in live and name not in broken and not self.records[name].down}
         if taken and len(taken | set(broken)) > self.update_budget + excess:
             self.violations.append(f"more is updated at once than the budget allows: {begun}, with {broken} broken")
         self.lost()

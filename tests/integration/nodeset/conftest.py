@@ -62,6 +62,8 @@ class Site:
     cluster: Object
     requests: list[tuple[str, str, str]] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    poll_interval: float = 0.1
+    """Seconds between questions to Slurm."""
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _clients: ClientMap | None = None
 
@@ -132,7 +134,7 @@ class Site:
             metadata["uid"],
             self.namespace,
             metadata["name"],
-            endpoint=Endpoint(self.slurm.url, timeout=2.0, poll_interval=0.1),
+            endpoint=Endpoint(self.slurm.url, timeout=2.0, poll_interval=self.poll_interval),
             token=StaticToken("token"),
             fingerprint="1",
         )

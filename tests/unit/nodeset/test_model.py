@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,8 +21,14 @@ from tests.unit.nodeset.model import harness
 from tests.unit.nodeset.model.histories import history
 from tests.unit.nodeset.model.world import World
 
-HISTORIES = int(os.environ.get("NODESET_HISTORIES", "200"))
-"""How many; a long run is made by setting it."""
+HISTORIES = int(os.environ.get("NODESET_HISTORIES", "2000"))
+"""How many from seeds; another number is set for a short or a long run."""
+
+SEARCHED = 200
+"""How many hypothesis searches; one that it finds, it makes as short as it can."""
+
+CHUNK = 250
+"""Histories one process lives through before it takes the next ones."""
 
 Worlds = tuple[asyncio.Runner, World, World]
 
@@ -40,19 +48,32 @@ def worlds() -> Iterator[Worlds]:
             logging.disable(logging.NOTSET)
 
 
-@pytest.mark.timeout(60 + HISTORIES)
-def test_random_histories_never_do_harm_and_settle(worlds: Worlds) -> None:
-    runner, *begins = worlds
-    for seed in range(HISTORIES):
-        try:
-            runner.run(harness.live(begins[seed % 2], history(seed)))
-        except harness.Violated as error:
-            raise AssertionError(f"history {seed}: {error}") from error
+def live_through(first: int, count: int) -> list[str]:
+    """Live through so many histories from a seed on; gives what went wrong. Runs in a process of its own."""
+    logging.disable(logging.WARNING)
+    wrong: list[str] = []
+    with asyncio.Runner() as runner:
+        begins = [runner.run(harness.begin(keeps_instance=keeps)) for keeps in (False, True)]
+        for seed in range(first, first + count):
+            try:
+                runner.run(harness.live(begins[seed % 2], history(seed)))
+            except harness.Violated as error:
+                wrong.append(f"history {seed}: {error}")
+    return wrong
 
 
-@pytest.mark.timeout(60 + HISTORIES)
+@pytest.mark.timeout(120 + HISTORIES // 4)
+def test_random_histories_never_do_harm_and_settle() -> None:
+    chunks = [(first, min(CHUNK, HISTORIES - first)) for first in range(0, HISTORIES, CHUNK)]
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        wrong = [told for found in pool.map(live_through, *zip(*chunks, strict=True)) for told in found]
+
+    assert not wrong, "\n".join(wrong[:5])
+
+
+@pytest.mark.timeout(300)
 @settings(
-    max_examples=max(20, HISTORIES // 4),
+    max_examples=SEARCHED,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -388,6 +388,7 @@ class NodeSetController:
     def _forget(self, uid: str) -> None:
         self.expectations.forget(uid)
         self._observer.forget(uid)
+        self._reserved.release(uid)
         self._guards.pop(uid, None)
         self._memory.pop(uid, None)
 

@@ -40,3 +40,7 @@ class ReservedNames:
             self._swept_at = now
         self._held[key] = (nodeset_uid, now + HELD_FOR)
         return True
+
+    def release(self, nodeset_uid: str) -> None:
+        """Give back all names of a NodeSet that is gone: its pods went before it."""
+        self._held = {name: held for name, held in self._held.items() if held[0] != nodeset_uid}

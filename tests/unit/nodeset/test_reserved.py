@@ -17,3 +17,11 @@ def test_the_first_has_it_for_a_while() -> None:
     now += HELD_FOR + 1
     assert names.take("cluster", "node", "b")
     assert not names.take("cluster", "node", "a")
+
+
+def test_a_nodeset_that_is_gone_holds_nothing() -> None:
+    names = ReservedNames(lambda: 0.0)
+
+    assert names.take("cluster", "a-0", "first")
+    names.release("first")
+    assert names.take("cluster", "a-0", "its successor")

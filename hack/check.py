@@ -27,11 +27,16 @@ ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / ".test-reports"
 PYTHON = sys.executable
 SLURM_SETS = ("slurm-24.11", "slurm-26.05")
-SUITES = {
-    "unit": ["tests/unit"],
-    "integration": ["tests/integration"],
-    "e2e": ["tests/e2e"],
+IN_TWO = ("--numprocesses=2", "--dist=loadfile")
+"""Two processes, each with what it starts for itself: two API servers or clusters, neither of which knows the other."""
+
+SUITES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "unit": (("tests/unit",),),
+    "integration": (("tests/integration",),),
+    # What looks for traces on the whole machine must be alone on it.
+    "e2e": (("tests/e2e/ground",), ("tests/e2e/operator", *IN_TWO)),
 }
+"""For each suite what pytest is called with, one call after the other."""
 
 
 @dataclass
@@ -56,12 +61,18 @@ def lint_commands() -> list[list[str]]:
 
 
 def run_suite(name: str, tally: Tally) -> int:
-    """Run one test suite with pytest, streaming its output; count its results from its report."""
+    """Run one test suite, all of it even if a part fails; returns the first status that is not zero."""
+    found = [run_tests(arguments, tally) for arguments in SUITES[name]]
+    return next((status for status in found if status), 0)
+
+
+def run_tests(arguments: Sequence[str], tally: Tally) -> int:
+    """Call pytest once, streaming its output; count its results from its report."""
     REPORTS.mkdir(exist_ok=True)
-    report = REPORTS / f"{name}.xml"
+    report = REPORTS / f"{arguments[0].removeprefix('tests/').replace('/', '-')}.xml"
     report.unlink(missing_ok=True)
     status = subprocess.run(
-        [PYTHON, "-m", "pytest", *SUITES[name], f"--junitxml={report}", "--durations=10"], cwd=ROOT, check=False
+        [PYTHON, "-m", "pytest", *arguments, f"--junitxml={report}", "--durations=10"], cwd=ROOT, check=False
     ).returncode
     if report.exists():
         for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314 our own file

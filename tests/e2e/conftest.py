@@ -1,5 +1,7 @@
 """What end-to-end tests share: one local Kubernetes for the whole run, named apart from the developer's own.
 
+Where the run is spread over several processes, each has one of its own.
+
 It is ended at the end of the run. A cluster that an earlier run left behind (killed in the middle) is replaced: its
 state is unknown. With ``--cluster=NAME`` the run uses a cluster of yours instead, brings it up if need be, and leaves
 it up: the quick way while writing tests.
@@ -7,6 +9,7 @@ it up: the quick way while writing tests.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -25,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A local Kubernetes with two Nodes and all our images."""
     kept = request.config.getoption("--cluster")
-    instance = Cluster(kept or "e2e")
+    instance = Cluster(kept or "-".join(("e2e", *filter(None, [os.environ.get("PYTEST_XDIST_WORKER")]))))
     if not kept:
         instance.down(quiet=True)
     instance.up(nodes=2)

@@ -45,8 +45,11 @@ class Layout:
 
     @property
     def awaited(self) -> frozenset[str]:
-        """Names of pods that are not there and will be, now or later: what is kept for them is still wanted."""
-        return self.waiting | {place.pod for place in self.free[: self.missing]}
+        """Names of pods that are not there and may yet be: what is kept for them is still wanted.
+
+        While any is missing that is all for which there is room, since a name that somebody else has is passed over.
+        """
+        return self.waiting | {place.pod for place in self.free if self.missing}
 
 
 def is_fixed_otherwise(nodeset: NodeSet) -> bool:

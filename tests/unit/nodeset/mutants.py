@@ -17,6 +17,8 @@ from slinky_operator.nodeset import (
     drain,
     history,
     identity,
+    layout,
+    matching,
     plan,
     podstate,
     protection,
@@ -26,6 +28,7 @@ from slinky_operator.nodeset import (
 )
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.matching import Fit
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.nodeset.victims import Rank
@@ -300,6 +303,34 @@ def features_written_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(traits, "missing", lambda node, host: None if len(node.features) > 1 else real(node, host))
 
 
+def mismatch_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """A pod stays on its Node whatever becomes of it."""
+    real = layout.lay_out
+
+    def lay_out(snapshot: Any, live: Any) -> layout.Layout:
+        found = real(snapshot, live)
+        return dataclasses.replace(found, misplaced=(), staying=(*found.staying, *found.misplaced))
+
+    patch.setattr(plan, "lay_out", lay_out)
+
+
+def cordoned_hosts_filled(patch: pytest.MonkeyPatch) -> None:
+    """A cordon keeps no pod away."""
+    real = matching.fit
+    patch.setattr(matching, "fit", lambda spec, host: Fit.RUN if real(spec, host) is not Fit.NO else Fit.NO)
+
+
+def limit_ignored(patch: pytest.MonkeyPatch) -> None:
+    """Every matching Node gets a pod, whatever number was asked for."""
+    real = layout.lay_out
+
+    def lay_out(snapshot: Any, live: Any) -> layout.Layout:
+        found = real(snapshot, live)
+        return dataclasses.replace(found, missing=len(found.free)) if snapshot.hosts and found.free else found
+
+    patch.setattr(plan, "lay_out", lay_out)
+
+
 _SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
 
 MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
@@ -364,9 +395,19 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         features_written_once,
         (("annotate_host", 1), ("annotate_host", 2), ("see_all", 0), ("pass", 0)),
     ),
+    "mismatch overlooked": (mismatch_overlooked, (("label_host", 0), ("label_host", 1))),
+    "cordoned Nodes filled": (cordoned_hosts_filled, (("cordon_host", 0), ("user_deletes_pod", 1))),
+    "limit ignored": (limit_ignored, (("scale", 1), ("scale", 2))),
     "record left behind": (
         record_left_behind,
         (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
     ),
 }
 """Each with steps that make its mistake show more often."""
+
+ON_HOSTS: Collection[str] = {
+    "mismatch overlooked",
+    "cordoned Nodes filled",
+    "limit ignored",
+}
+"""Those whose mistake shows only with one pod on each Node."""

@@ -199,3 +199,12 @@ def test_a_number_does_not_change_the_mode() -> None:
 
     assert not is_fixed_otherwise(seen.nodeset)
     assert created(seen)[0] == ["a"]
+
+
+def test_what_is_kept_for_a_pod_is_wanted_while_it_may_come_back() -> None:
+    cordoned = snapshot(host("a", cordoned=True), host("b"), pods=(standing("b"),), replicas=1)
+    short = snapshot(host("a"), host("b"), replicas=1)
+
+    assert lay_out(cordoned, cordoned.pods).awaited == {"a-a"}
+    assert lay_out(short, ()).awaited == {"a-a", "a-b"}
+    assert lay_out(snapshot(host("a"), host("b"), pods=(standing("b"),), replicas=1), (standing("b"),)).awaited == set()

@@ -30,12 +30,13 @@ SEARCHED = 200
 CHUNK = 250
 """Histories one process lives through before it takes the next ones."""
 
-Worlds = tuple[asyncio.Runner, World, World]
+Worlds = tuple[asyncio.Runner, World, World, World, World]
 
 
 @pytest.fixture(scope="module")
 def worlds() -> Iterator[Worlds]:
-    """A loop, and two worlds to begin in: one whose Slurm takes a new instance id at each registration, one not."""
+    """A loop, and worlds to begin in: with a Slurm that takes a new instance id at each registration or not, and with
+    ordinals or one pod on each Node."""
     with asyncio.Runner() as runner:
         logging.disable(logging.WARNING)
         try:
@@ -43,6 +44,8 @@ def worlds() -> Iterator[Worlds]:
                 runner,
                 runner.run(harness.begin(keeps_instance=False)),
                 runner.run(harness.begin(keeps_instance=True)),
+                runner.run(harness.begin(keeps_instance=False, on_hosts=True)),
+                runner.run(harness.begin(keeps_instance=True, on_hosts=True)),
             )
         finally:
             logging.disable(logging.NOTSET)
@@ -53,10 +56,14 @@ def live_through(first: int, count: int) -> list[str]:
     logging.disable(logging.WARNING)
     wrong: list[str] = []
     with asyncio.Runner() as runner:
-        begins = [runner.run(harness.begin(keeps_instance=keeps)) for keeps in (False, True)]
+        begins = [
+            runner.run(harness.begin(keeps_instance=keeps, on_hosts=on_hosts))
+            for on_hosts in (False, True)
+            for keeps in (False, True)
+        ]
         for seed in range(first, first + count):
             try:
-                runner.run(harness.live(begins[seed % 2], history(seed)))
+                runner.run(harness.live(begins[seed % 4], history(seed)))
             except harness.Violated as error:
                 wrong.append(f"history {seed}: {error}")
     return wrong
@@ -77,10 +84,12 @@ def test_random_histories_never_do_harm_and_settle() -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(steps=st.lists(st.tuples(st.sampled_from(harness.STEPS), st.integers(0, 7)), max_size=50), keeps=st.booleans())
-def test_searched_histories_never_do_harm_and_settle(worlds: Worlds, steps: list[harness.Step], keeps: bool) -> None:
+@given(
+    steps=st.lists(st.tuples(st.sampled_from(harness.STEPS), st.integers(0, 7)), max_size=50), begin=st.integers(0, 3)
+)
+def test_searched_histories_never_do_harm_and_settle(worlds: Worlds, steps: list[harness.Step], begin: int) -> None:
     runner, *begins = worlds
-    runner.run(harness.live(begins[keeps], steps))
+    runner.run(harness.live(begins[begin], steps))
 
 
 # Histories the model once found a fault with.

@@ -9,10 +9,17 @@ import pytest
 
 from tests.unit.nodeset.model import harness
 from tests.unit.nodeset.model.histories import history
-from tests.unit.nodeset.mutants import MUTANTS
+from tests.unit.nodeset.model.world import World
+from tests.unit.nodeset.mutants import MUTANTS, ON_HOSTS
 
 HISTORIES = 400
 """Most are found within twenty."""
+
+
+def worlds(runner: asyncio.Runner, name: str) -> list[World]:
+    """Where the histories of a mutant begin."""
+    on_hosts = name in ON_HOSTS
+    return [runner.run(harness.begin(keeps_instance=keeps, on_hosts=on_hosts)) for keeps in (False, True)]
 
 
 def first_violation(name: str) -> str | None:
@@ -20,7 +27,9 @@ def first_violation(name: str) -> str | None:
     logging.disable(logging.ERROR)
     try:
         with asyncio.Runner() as runner:
-            begins = [runner.run(harness.begin(keeps_instance=keeps)) for keeps in (False, True)]
+            begins = [
+                runner.run(harness.begin(keeps_instance=keeps, on_hosts=name in ON_HOSTS)) for keeps in (False, True)
+            ]
             for seed in range(HISTORIES):
                 runner.run(harness.live(begins[seed % 2], history(seed, MUTANTS[name][1])))
     except harness.Violated as error:
@@ -45,7 +54,9 @@ def test_the_rules_as_they_are_live_through_the_same(name: str) -> None:
     logging.disable(logging.ERROR)
     try:
         with asyncio.Runner() as runner:
-            begins = [runner.run(harness.begin(keeps_instance=keeps)) for keeps in (False, True)]
+            begins = [
+                runner.run(harness.begin(keeps_instance=keeps, on_hosts=name in ON_HOSTS)) for keeps in (False, True)
+            ]
             for seed in range(60):
                 runner.run(harness.live(begins[seed % 2], history(seed, MUTANTS[name][1])))
     finally:

@@ -28,6 +28,7 @@ from tests.unit.nodeset.model.world import (
     NODESET,
     OURS,
     REGISTERED,
+    SELECTED,
     TAG,
     Object,
     World,
@@ -67,6 +68,7 @@ STEPS: tuple[str, ...] = (
     *("cordon",) * 2,
     *("cordon_host",) * 2,
     "annotate_host",
+    *("label_host",) * 2,
     "kubectl_drain",
     "kubectl_drain",
     "slurm_notices",
@@ -154,18 +156,24 @@ class Run:
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
         )
         for host in self.world.hosts.values():
-            list(self.controller.keys_of_host(None, clone(host)))
+            self.see_host(clone(host))
 
     def get(self, uid: str) -> SlurmDoor | None:
         """The client map."""
         return self.slurm if uid == "cluster-uid" else None
+
+    def see_host(self, host: Object) -> None:
+        list(self.controller.keys_of_host(None, host))
+        self.world.seen_selected.discard(host["metadata"]["name"])
+        if host["metadata"]["labels"] == SELECTED:
+            self.world.seen_selected.add(host["metadata"]["name"])
 
     def see(self, count: int) -> None:
         """The caches catch up by some events."""
         for resource, kind, obj in self.world.log[self.cursor : self.cursor + count]:
             self.cursor += 1
             if resource == "nodes":
-                list(self.controller.keys_of_host(None, obj))
+                self.see_host(obj)
                 continue
             stores = {"pods": self.pods, "revisions": self.revisions, "claims": self.claims, "nodesets": self.nodesets}
             store = stores[resource]
@@ -247,7 +255,7 @@ class Run:
             world.tell("pods", "MODIFIED", pod)
         for name in list(world.pods):
             # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
-            if name not in world.records:
+            if world.node_of(name) not in world.records:
                 world.known.discard(world.uid_of(name))
         for _ in range(40):
             self.give_back_hosts()
@@ -278,16 +286,18 @@ class Run:
             if host["spec"].pop("unschedulable", None):
                 world.tell("nodes", "MODIFIED", host)
 
-    async def settled(self) -> bool:  # noqa: C901, PLR0911 - one for each
+    async def settled(self) -> bool:  # noqa: C901, PLR0911, PLR0912 - one for each
         """Whether all is as wanted and a further pass changes nothing."""
         world = self.world
         ours = [record for record in world.records.values() if record.extra == TAG]
         if world.nodeset is None:
             return not any(world.is_ours(pod) for pod in world.pods.values())
-        if any(record.name not in world.pods and record.name not in world.foreign for record in ours):
+        if any(world.pod_of(record.name) is None and record.name not in world.foreign for record in ours):
+            return False
+        if world.on_hosts and not all(world.is_selected(pod["spec"].get("nodeName")) for pod in world.pods.values()):
             return False
         for record in ours:
-            pod = world.pods.get(record.name)
+            pod = world.pods.get(world.pod_of(record.name) or "")
             is_cordoned = pod is not None and world.is_cordoned(pod["spec"].get("nodeName"))
             drained_by_us = record.drain and record.reason.startswith(OURS)
             features, topology = world.traits_of(pod["spec"].get("nodeName") if pod is not None else None)
@@ -297,7 +307,7 @@ class Run:
                 return False
             if drained_by_us != is_cordoned and record.name not in world.foreign:
                 return False
-        wanted = world.nodeset["spec"]["replicas"]
+        wanted = world.wanted()
         if len(world.pods) != wanted:
             return False
         conditions = [
@@ -317,7 +327,9 @@ class Run:
             return False
         if world.nodeset["status"].get("updatedReplicas") != wanted or len(world.revisions) != 1:
             return False
-        if set(world.claims) != {f"data-{name}" for name in world.pods}:
+        used = {f"data-{name}" for name in world.pods}
+        # A claim is kept for a pod that a cordon keeps away.
+        if not used <= set(world.claims) or (used != set(world.claims) and not world.on_hosts):
             return False
         before = world.counter
         await self.one_pass()
@@ -329,9 +341,9 @@ class Run:
         return f"{world.nodeset}\n{pods}\n{world.records}\n{world.jobs}"
 
 
-async def begin(*, keeps_instance: bool = True) -> World:
+async def begin(*, keeps_instance: bool = True, on_hosts: bool = False) -> World:
     """A world in which three nodes are up and idle."""
-    world = World(keeps_instance=keeps_instance)
+    world = World(keeps_instance=keeps_instance, on_hosts=on_hosts)
     world.do_scale(3)
     await Run(world).settle()
     return world

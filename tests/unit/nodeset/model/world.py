@@ -26,6 +26,8 @@ CLUSTER = "c"
 TAG = f"{NAMESPACE}/{NODESET}"
 HOSTS = ("host-0", "host-1", "host-2")
 """Kubernetes Nodes; the first is never cordoned, so that there is always room."""
+SELECTED = {"slurm": "yes"}
+"""Labels of the Nodes that are to have a pod each."""
 NEIGHBOUR = f"{NAMESPACE}/a-b"
 """Tag of somebody else's nodes; ours is how it begins."""
 
@@ -83,6 +85,8 @@ class World:
 
     keeps_instance: bool = True
     """Slurm 26.05 keeps a record's instance id over registrations; 24.11 takes the new one."""
+    on_hosts: bool = False
+    """Whether the NodeSet has one pod on each Node that is labelled, which gives the Slurm node its name."""
     now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     nodeset: Object | None = None
     pods: dict[str, Object] = field(default_factory=dict)
@@ -116,6 +120,8 @@ class World:
     """`spec.drain` that the controller sees."""
     seen_replicas: int = 0
     """The number of replicas in the spec that the controller sees."""
+    seen_selected: set[str] = field(default_factory=lambda: set(HOSTS))
+    """The Nodes that are to have a pod, as the controller sees them."""
     seen_retention: Object = field(default_factory=dict)
     """What is to become of claims, in that spec."""
     seen_update: Object = field(default_factory=dict)
@@ -132,7 +138,8 @@ class World:
         self.running["neighbour"] = self.now
         self.known.add("neighbour")
         for name in HOSTS:
-            self.hosts[name] = {"metadata": {"name": name, "uid": f"uid-of-{name}"}, "spec": {}, "status": {}}
+            metadata = {"name": name, "uid": f"uid-of-{name}", "labels": dict(SELECTED)}
+            self.hosts[name] = {"metadata": metadata, "spec": {}, "status": {}}
             self.tell("nodes", "ADDED", self.hosts[name])
         self.create_nodeset(2)
         self.do_poll(0)
@@ -162,6 +169,14 @@ class World:
     def uid_of(self, name: str) -> str:
         return str(self.pods[name]["metadata"]["uid"])
 
+    def node_of(self, name: str) -> str:
+        """Name of a pod's node in Slurm."""
+        return str(self.pods[name]["spec"].get("hostname") or name)
+
+    def pod_of(self, node: str) -> str | None:
+        """Name of the pod of a node."""
+        return next((name for name in self.pods if self.node_of(name) == node), None)
+
     def image_of(self, name: str) -> str:
         return str(self.pods[name]["spec"]["containers"][0]["image"])
 
@@ -190,6 +205,8 @@ class World:
                 "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Delete"},
             },
         }
+        if self.on_hosts:
+            self.nodeset["spec"] |= {"scalingMode": "DaemonSet", "template": {"spec": {"nodeSelector": SELECTED}}}
         self.tell("nodesets", "ADDED", self.nodeset)
 
     def end_processes(self, uid: str) -> None:
@@ -214,6 +231,10 @@ class World:
         name = self.pick([n for n, p in self.pods.items() if not p["spec"].get("nodeName") and self.is_ours(p)], index)
         if name is not None:
             free = [host for host in HOSTS if not self.is_cordoned(host)]
+            if self.on_hosts:
+                free = [host for host in HOSTS if self.is_pinned(name, host)]
+            if not free:
+                return
             self.pods[name]["spec"]["nodeName"] = free[index % len(free)]
             waiting = {"waiting": {"reason": "ContainerCreating"}}
             self.pods[name]["status"]["containerStatuses"] = self.statuses(waiting)
@@ -278,9 +299,10 @@ class World:
             return
         uid = self.uid_of(name)
         self.known.add(uid)
-        record = self.records.get(name)
+        node = self.node_of(name)
+        record = self.records.get(node)
         if record is None:
-            self.records[name] = Record(name, TAG, uid, uid, self.running[uid])
+            self.records[node] = Record(node, TAG, uid, uid, self.running[uid])
             return
         record.slurmd, record.slurmd_start = uid, self.running[uid]
         # So it is with ReturnToService at 2.
@@ -333,9 +355,10 @@ class World:
     def is_protected(self, name: str) -> bool:
         return (self.pods[name]["metadata"].get("labels") or {}).get(PROTECT_LABEL) == "true"
 
-    def expose(self, name: str) -> None:
+    def expose(self, node: str) -> None:
         """Slurm takes a node back without our doing."""
-        if name in self.pods and not self.is_protected(name):
+        name = self.pod_of(node)
+        if name is not None and not self.is_protected(name):
             self.exposed.add(self.uid_of(name))
 
     def do_usurp(self, index: int) -> None:
@@ -362,6 +385,32 @@ class World:
         else:
             pod["metadata"]["deletionTimestamp"] = stamp(self.now + timedelta(seconds=30))
             self.tell("pods", "MODIFIED", pod)
+
+    def is_selected(self, host: str | None) -> bool:
+        return bool(host in self.hosts and self.hosts[host]["metadata"]["labels"] == SELECTED)
+
+    def is_pinned(self, name: str, host: str) -> bool:
+        """Whether a pod that belongs to one Node can be bound to this one."""
+        affinity = self.pods[name]["spec"]["affinity"]["nodeAffinity"]
+        (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        (field_,) = term["matchFields"]
+        return self.is_selected(host) and field_["values"] == [host]
+
+    def do_label_host(self, index: int) -> None:
+        """A Node is to have a pod, or none any more."""
+        host = self.hosts[HOSTS[index % len(HOSTS)]]
+        host["metadata"]["labels"] = {} if host["metadata"]["labels"] else dict(SELECTED)
+        self.tell("nodes", "MODIFIED", host)
+
+    def wanted(self) -> int:
+        """How many pods there are to be when all has come to rest."""
+        assert self.nodeset is not None
+        replicas = int(self.nodeset["spec"]["replicas"])
+        if not self.on_hosts:
+            return replicas
+        there = {pod["spec"].get("nodeName") for pod in self.pods.values()}
+        selected = [host for host in self.hosts if self.is_selected(host)]
+        return min(replicas, sum(1 for host in selected if host in there or not self.is_cordoned(host)))
 
     def is_cordoned(self, host: str | None) -> bool:
         return bool(host in self.hosts and self.hosts[host]["spec"].get("unschedulable"))
@@ -472,7 +521,7 @@ class World:
         """slurmctld comes back without its state; jobs run on that nobody knows of any more."""
         if index == 0:
             for name in self.pods:
-                self.expose(name)
+                self.expose(self.node_of(name))
             self.records = {"a-b-0": self.records["a-b-0"]} if "a-b-0" in self.records else {}
             self.foreign.clear()
 
@@ -638,19 +687,25 @@ class World:
             self.protect(name, "drained")
             record.drain, record.reason, record.changed = True, reason, self.now
         begun = [r.name for r in self.records.values() if r.drain and r.reason.startswith(OURS + "update")]
-        live = [
-            name
+        pods = {
+            self.node_of(name): name
             for name, pod in self.pods.items()
             if self.is_ours(pod) and "deletionTimestamp" not in pod["metadata"] and pod["status"]["phase"] != "Failed"
-        ]
-        broken = [name for name in live if self.image_of(name) == BAD]
+        }
+        live = list(pods)
+        broken = [node for node, name in pods.items() if self.image_of(name) == BAD]
         if reason.startswith(OURS + "update"):
             for name in names:
-                held_back = self.seen_update.get("paused") or int(name[-1]) < self.seen_update.get("partition", 0)
+                held_back = self.seen_update.get("paused")
+                if not self.on_hosts:
+                    held_back = held_back or int(name[-1]) < self.seen_update.get("partition", 0)
                 if held_back and name in live:
                     self.violations.append(f"{name} was drained for an update that is held back from it")
         # What is too many anyway may go whatever it was drained for.
         excess = max(0, len(live) - self.seen_replicas)
+        if self.on_hosts:
+            # What began as an update goes on although its Node matches no more; it is none of the wanted ones then.
+            begun = [name for name in begun if name in self.seen_selected]
         taken = {name for name in begun if name in live and name not in broken and not self.records[name].down}
         if taken and len(taken | set(broken)) > self.update_budget + excess:
             self.violations.append(f"more is updated at once than the budget allows: {begun}, with {broken} broken")
@@ -791,7 +846,7 @@ class World:
             for one in self.claims.values()
             if "labels" in one["metadata"] and "deletionTimestamp" not in one["metadata"]
         ]
-        if len(ours) < self.seen_replicas:
+        if len(ours) < self.seen_replicas and not self.on_hosts:
             self.violations.append(f"claim {name} was deleted although a pod is to come back to it")
 
     def order_record(self, revision: Object) -> None:
@@ -843,8 +898,11 @@ class World:
             self.violations.append(f"pod {name} was created without a claim of ours")
         if not any(revision_of(one) == revision_of(pod) for one in self.revisions.values()):
             self.violations.append(f"pod {name} was created before its revision was recorded")
-        record = self.records.get(name)
-        if record is not None and self.jobs_on(name):
+        node = str(pod["spec"]["hostname"])
+        if any(self.node_of(other) == node for other in self.pods):
+            self.violations.append(f"pod {name} was created beside another of node {node}")
+        record = self.records.get(node)
+        if record is not None and self.jobs_on(node):
             self.violations.append(f"pod {name} was created while Slurm saw jobs of its predecessor")
         self.pods[name] = pod
         self.tell("pods", "ADDED", pod)

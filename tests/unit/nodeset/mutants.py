@@ -362,7 +362,16 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "cordons count": (cordon_counts, (*_LATE, ("cordon", 0), ("cordon", 1), ("policy", 2), ("job_starts", 1))),
     "all jobs requeued by DOWN": (
         all_jobs_requeued_by_down,
-        (*_SHRINK, *_LATE, ("policy", 1), ("job_starts", 5), ("job_starts", 6)),
+        (
+            ("scale", 0),
+            ("see_all", 0),
+            ("policy", 1),
+            ("time", 3),
+            ("pass", 0),
+            ("pass", 0),
+            ("poll", 0),
+            *(("job_starts", number) for number in (1, 4, 5, 6, 7)),
+        ),
     ),
     "force instead of wait": (force_instead_of_wait, (*_SHRINK, *_LATE, ("policy", 0), ("job_starts", 1))),
     "Node's cordon overlooked": (node_cordon_overlooked, (("cordon_host", 0), ("cordon_host", 1))),

@@ -1,0 +1,125 @@
+"""Drains that take too long, and pods that go without one: what becomes of their jobs, on real Slurm."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.operator_install import Installation
+from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+NODESETS = ["wait", "requeue", "cancel", "force", "lost", "cordon"]
+"""One for each test, with one node."""
+
+
+@pytest.fixture(scope="module", params=["26.05", "24.11"])
+def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+    """A Cluster with these NodeSets."""
+    instance = SlurmInKubernetes(kubectl, fresh_namespace(f"drain-{request.param.replace('.', '-')}"), request.param)
+    instance.create()
+    for name in NODESETS:
+        instance.nodeset(name, 1)
+    try:
+        instance.wait_ready()
+        instance.wait_idle(f"{name}-0" for name in NODESETS)
+        yield instance
+    except BaseException:
+        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
+        raise
+    finally:
+        instance.abandon()
+
+
+def begin(slurm: SlurmInKubernetes, name: str, on_timeout: str) -> str:
+    """Scale a NodeSet to nothing under a job that does not end; gives the job."""
+    job = slurm.hold(f"{name}-0")
+    slurm.nodeset(name, 0, drain={"timeout": "5s", "onTimeout": on_timeout})
+    return job
+
+
+def told(slurm: SlurmInKubernetes, name: str, reason: str, *words: str) -> bool:
+    return any(line.startswith(reason) and all(word in line for word in words) for line in slurm.events(name))
+
+
+def gone(slurm: SlurmInKubernetes, name: str) -> None:
+    wait_for(f"the end of {name}-0", lambda: f"{name}-0" not in slurm.slurmd_pods(), 120)
+    wait_for("the end of its record", lambda: f"{name}-0" not in slurm.states(), 60)
+
+
+def test_by_default_a_drain_waits_and_says_so(slurm: SlurmInKubernetes) -> None:
+    job = begin(slurm, "wait", "Wait")
+    wait_for(
+        "the condition",
+        lambda: slurm.condition("nodeset", "wait", "Draining").get("reason") == "DrainTimedOut",
+        60,
+    )
+    assert f"job {job} " in slurm.condition("nodeset", "wait", "Draining")["message"]
+    assert slurm.job_state(job) == "RUNNING"
+    slurm.release(job, "wait-0")
+    slurm.wait_job(job, "COMPLETED")
+    gone(slurm, "wait")
+
+
+def test_a_job_is_put_back_into_the_queue(slurm: SlurmInKubernetes) -> None:
+    job = begin(slurm, "requeue", "Requeue")
+    slurm.wait_job(job, "PENDING")
+    gone(slurm, "requeue")
+    assert slurm.job(job)["Restarts"] == "1"
+    assert told(slurm, "requeue", "DrainTimedOut", "requeue-0", job)
+    slurm.control("scancel", job)
+
+
+def test_a_job_is_cancelled(slurm: SlurmInKubernetes) -> None:
+    job = begin(slurm, "cancel", "Cancel")
+    slurm.wait_job(job, "CANCELLED")
+    gone(slurm, "cancel")
+    assert told(slurm, "cancel", "DrainTimedOut", "cancel-0", job)
+
+
+def test_a_pod_is_given_up_with_its_job(slurm: SlurmInKubernetes) -> None:
+    job = begin(slurm, "force", "Force")
+    gone(slurm, "force")
+    assert slurm.job_state(job) != "RUNNING"
+    assert told(slurm, "force", "DrainTimedOut", "force-0", job)
+    slurm.control("scancel", job)
+
+
+def test_a_pod_deleted_by_hand_under_a_job_is_replaced_and_its_job_taken_back(slurm: SlurmInKubernetes) -> None:
+    job = slurm.hold("lost-0")
+    before = slurm.slurmd_pods()["lost-0"]["metadata"]["uid"]
+    slurm.kube("delete", "pod", "lost-0", "--wait=false")
+    wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 60)
+    wait_for(
+        "another pod",
+        lambda: slurm.slurmd_pods().get("lost-0", {}).get("metadata", {}).get("uid") not in {None, before},
+        60,
+    )
+    assert told(slurm, "lost", "NodesDown", "lost-0")
+    slurm.control("scancel", job)
+    wait_for("its node idle", lambda: slurm.states().get("lost-0") == "idle", 120)
+
+
+def test_a_cordoned_pod_is_evicted_after_its_job_and_not_before(slurm: SlurmInKubernetes) -> None:
+    job = slurm.hold("cordon-0")
+    before = slurm.slurmd_pods()["cordon-0"]["metadata"]["uid"]
+    slurm.kube("annotate", "pod", "cordon-0", "nodeset.slinky.slurm.net/pod-cordon=true")
+    wait_for("the drain", lambda: "cordon-0" in slurm.drained_nodes(), 60)
+    assert slurm.slurmd_pods()["cordon-0"]["metadata"]["labels"]["nodeset.slinky.slurm.net/pod-protect"] == "true"
+    slurm.release(job, "cordon-0")
+    wait_for(
+        "the end of its protection",
+        lambda: "nodeset.slinky.slurm.net/pod-protect" not in slurm.slurmd_pods()["cordon-0"]["metadata"]["labels"],
+        60,
+    )
+    shown = {one["type"]: one for one in slurm.slurmd_pods()["cordon-0"]["status"]["conditions"]}
+    assert shown["nodeset.slinky.slurm.net/Drained"]["status"] == "True"
+    slurm.kube("annotate", "pod", "cordon-0", "nodeset.slinky.slurm.net/pod-cordon-")
+    wait_for("its node idle", lambda: slurm.states().get("cordon-0") == "idle", 60)
+    pod = slurm.slurmd_pods()["cordon-0"]["metadata"]
+    assert pod["labels"]["nodeset.slinky.slurm.net/pod-protect"] == "true"
+    assert pod["uid"] == before

@@ -63,7 +63,7 @@ def live_through(first: int, count: int) -> list[str]:
         ]
         for seed in range(first, first + count):
             try:
-                runner.run(harness.live(begins[seed % 4], history(seed)))
+                runner.run(harness.live(begins[seed % 4], history(seed, on_hosts=seed % 4 > 1)))
             except harness.Violated as error:
                 wrong.append(f"history {seed}: {error}")
     return wrong
@@ -85,7 +85,8 @@ def test_random_histories_never_do_harm_and_settle() -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
-    steps=st.lists(st.tuples(st.sampled_from(harness.STEPS), st.integers(0, 7)), max_size=50), begin=st.integers(0, 3)
+    steps=st.lists(st.tuples(st.sampled_from(harness.STEPS_ON_HOSTS), st.integers(0, 7)), max_size=50),
+    begin=st.integers(0, 3),
 )
 def test_searched_histories_never_do_harm_and_settle(worlds: Worlds, steps: list[harness.Step], begin: int) -> None:
     runner, *begins = worlds

@@ -31,7 +31,7 @@ def first_violation(name: str) -> str | None:
                 runner.run(harness.begin(keeps_instance=keeps, on_hosts=name in ON_HOSTS)) for keeps in (False, True)
             ]
             for seed in range(HISTORIES):
-                runner.run(harness.live(begins[seed % 2], history(seed, MUTANTS[name][1])))
+                runner.run(harness.live(begins[seed % 2], history(seed, MUTANTS[name][1], on_hosts=name in ON_HOSTS)))
     except harness.Violated as error:
         return str(error)
     finally:
@@ -58,6 +58,6 @@ def test_the_rules_as_they_are_live_through_the_same(name: str) -> None:
                 runner.run(harness.begin(keeps_instance=keeps, on_hosts=name in ON_HOSTS)) for keeps in (False, True)
             ]
             for seed in range(60):
-                runner.run(harness.live(begins[seed % 2], history(seed, MUTANTS[name][1])))
+                runner.run(harness.live(begins[seed % 2], history(seed, MUTANTS[name][1], on_hosts=name in ON_HOSTS)))
     finally:
         logging.disable(logging.NOTSET)

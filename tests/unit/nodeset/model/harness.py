@@ -68,7 +68,6 @@ STEPS: tuple[str, ...] = (
     *("cordon",) * 2,
     *("cordon_host",) * 2,
     "annotate_host",
-    *("label_host",) * 2,
     "kubectl_drain",
     "kubectl_drain",
     "slurm_notices",
@@ -87,6 +86,9 @@ STEPS: tuple[str, ...] = (
     "time",
     "restart",
 )
+
+STEPS_ON_HOSTS = (*STEPS, *("label_host",) * 2)
+"""With one pod on each Node it matters which Nodes there are."""
 
 
 class Silent:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tests.unit.nodeset.model.harness import STEPS, Step
+from tests.unit.nodeset.model.harness import STEPS, STEPS_ON_HOSTS, Step
 
 
-def history(seed: int, favoured: Sequence[Step] = ()) -> list[Step]:
+def history(seed: int, favoured: Sequence[Step] = (), *, on_hosts: bool = False) -> list[Step]:
     """A history of 20 to 80 steps.
 
     Parameters
     ----------
     favoured
         Steps that happen more often than others.
+    on_hosts
+        Whether it is for a world with one pod on each Node.
     """
     rng = random.Random(seed)  # noqa: S311 - to be repeated
     steps: list[Step] = []
@@ -22,5 +24,5 @@ def history(seed: int, favoured: Sequence[Step] = ()) -> list[Step]:
         if favoured and rng.random() < 0.4:
             steps.append(rng.choice(favoured))
         else:
-            steps.append((rng.choice(STEPS), rng.randrange(8)))
+            steps.append((rng.choice(STEPS_ON_HOSTS if on_hosts else STEPS), rng.randrange(8)))
     return steps

@@ -25,6 +25,7 @@ from slinky_operator.cluster.actions import (
     EndPreflight,
     Hold,
     Hurry,
+    LeaveOut,
     MakeKey,
     Reload,
     Remove,
@@ -116,6 +117,9 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
             return await _start_preflight(action, cluster, memory, tools)
         case EndPreflight():
             memory.judge(action.name, action.verdict)
+            return True
+        case LeaveOut():
+            memory.unusable |= dict.fromkeys(action.images, tools.clock())
             return True
         case Remove():
             await _remove(action.resource, action.name, cluster.namespace, action.uid, tools)

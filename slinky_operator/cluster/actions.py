@@ -117,6 +117,13 @@ class EndPreflight:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """Remember images of which no slurmd came in a preflight."""
+
+    images: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Remove:
     """Delete an object that has served."""
 
@@ -145,7 +152,9 @@ class Reload:
     """Let slurmctld read its configuration, and look whether it has."""
 
     pod_uid: str
-    hash: str
+    change: str
+    """Which write of the ConfigMap it is to read."""
+
     partitions: Mapping[str, str]
     """Each partition it must show afterwards, and what its `Nodes=` must say."""
 
@@ -185,6 +194,7 @@ Action: TypeAlias = (
     | AskUse
     | StartPreflight
     | EndPreflight
+    | LeaveOut
     | Remove
     | Hold
     | AskAgent

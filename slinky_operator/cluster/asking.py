@@ -66,7 +66,7 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
     """
 
     def ended(why: str, *, lost: bool = False) -> Loaded:
-        return Loaded(action.pod_uid, action.hash, clock(), proven=not why, why=why, lost=lost)
+        return Loaded(action.pod_uid, action.change, clock(), proven=not why, why=why, lost=lost)
 
     if client is None:
         return ended("there is no connection with Slurm", lost=True)

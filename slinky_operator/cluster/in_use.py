@@ -98,14 +98,15 @@ class Kept:
 
     def over(self, inputs: ConfInputs) -> ConfInputs:
         """The inputs with what stays."""
-        kept = {one.name: one for one in self.nodes}
-        nodes = [kept.pop(one.name, one) for one in inputs.nodes]
+        taken = {name for one in self.nodes for name in hostlist.expand(one.name)}
+        # What is wanted under a name that stays comes later, too.
+        nodes = [one for one in inputs.nodes if taken.isdisjoint(hostlist.expand(one.name))]
         return replace(
             inputs,
             kept_partitions=self.partitions,
             kept_node_sets=self.node_sets,
             kept_gres=self.gres,
-            nodes=(*nodes, *kept.values()),
+            nodes=(*nodes, *self.nodes),
             max_node_count=self.max_node_count or inputs.max_node_count,
             kept_files=self.files,
         )
@@ -136,7 +137,14 @@ def keep(
     silence = "" if use is None else use.why
     why: list[str] = []
     partitions = _partitions(old, new, answer, why, silence, live=live)
-    changed = _nodes(old, new, answer, why, silence)
+    named = frozenset(
+        name
+        for one in partitions
+        for item in old.partitions[one].nodes
+        if item not in old.node_sets
+        for name in hostlist.expand(item)
+    )
+    changed = _nodes(old, new, answer, why, silence, named)
     room = _room(old, new, nodes, why)
     gres, files = _gres(running, wanted, old, new, answer, why, silence)
     kept = [old.partitions[name] for name in partitions]
@@ -174,8 +182,8 @@ def _is_closed(line: Line) -> bool:
 
 
 def _gone(old: Parsed, new: Parsed) -> list[str]:
-    names = {name.lower() for name in new.partitions}
-    return [name for name in old.partitions if name.lower() not in names]
+    # As Slurm does: a name in other letters is another partition.
+    return [name for name in old.partitions if name not in new.partitions]
 
 
 def _partitions(old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, *, live: bool) -> list[str]:
@@ -195,27 +203,35 @@ def _partitions(old: Parsed, new: Parsed, use: Use | None, why: list[str], silen
     return kept
 
 
-def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, Line]:
-    return {
-        name: line
-        for name, line in old.nodes.items()
-        if name not in new.nodes or _hardware(line) != _hardware(new.nodes[name])
+def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, frozenset[str]]:
+    """Lines of nodes outside Kubernetes, each with those of its nodes that go or get other hardware."""
+    after = {name: _hardware(line) for key, line in new.nodes.items() for name in hostlist.expand(key)}
+    changed = {
+        key: frozenset(name for name in hostlist.expand(key) if after.get(name) != _hardware(line))
+        for key, line in old.nodes.items()
     }
+    return {key: names for key, names in changed.items() if names}
 
 
-def _nodes(old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str) -> list[StaticNodeConf]:
+def _nodes(
+    old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, named: frozenset[str]
+) -> list[StaticNodeConf]:
+    """Lines that stay as they are, whole: addresses in them may be lists as long as that of the names.
+
+    A line stays, too, where a partition that stays names its nodes: slurmctld does not start without them.
+    """
     kept = []
-    for name, line in _changed_nodes(old, new).items():
-        names = set(hostlist.expand(name))
+    for key, names in _changed_nodes(old, new).items():
         if use is None:
-            why.append(f"node {name} stays as it is until Slurm says what is on it{_quoted(silence)}")
+            why.append(f"node {key} stays as it is until Slurm says what is on it{_quoted(silence)}")
         else:
             jobs = [job.id for job in use.jobs if not names.isdisjoint(job.nodes)]
             reservations = [one.name for one in use.reservations if not names.isdisjoint(one.nodes)]
-            if not jobs and not reservations:
+            if jobs or reservations:
+                why.append(f"node {key} stays as it is for {_users(jobs, reservations)}")
+            elif names.isdisjoint(named):
                 continue
-            why.append(f"node {name} stays as it is for {_users(jobs, reservations)}")
-        kept.append(StaticNodeConf(name, " ".join(map(str, line.words[1:]))))
+        kept.append(StaticNodeConf(key, " ".join(map(str, old.nodes[key].words[1:]))))
     return kept
 
 

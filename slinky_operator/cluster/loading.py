@@ -17,6 +17,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_operator.agent.files import expected
 from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
+from slinky_operator.cluster.daemons import shared
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.words import last_words
 from slinky_operator.kube.client import Object
@@ -57,6 +58,8 @@ class Loading:
     message: str = ""
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None
+    ended: bool = False
+    """Whether slurmctld has ended on the files, again and again."""
 
 
 def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
@@ -74,9 +77,10 @@ def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
         ended = f"; slurmctld has ended: {words}" if words else ""
         message = f"the files are mounted; waiting for Slurm to answer{ended}"
         # One end may have any cause; one after the other has to do with what slurmctld finds when it starts.
-        stage = Stage.REFUSED if words and _waits_to_restart(pod) else Stage.UNDER_WAY
-        return Loading(stage, message, _replacements(snapshot, pod, digest))
-    return _load(snapshot, pod, files, digest, now)
+        keeps_ending = bool(words) and _waits_to_restart(pod)
+        stage = Stage.REFUSED if keeps_ending else Stage.UNDER_WAY
+        return Loading(stage, message, _replacements(snapshot, pod, digest), ended=keeps_ending)
+    return _load(snapshot, pod, files, shared.change_of(config_map) or digest, now)
 
 
 def words_of(pod: Object) -> str:
@@ -95,22 +99,24 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
     mounted = snapshot.memory.mounted
     if mounted is None or mounted.pod_uid != metadata["uid"]:
         return Loading(Stage.UNDER_WAY, message, (AskAgent(pod),), ASK_EVERY)
-    if mounted.files == expected(files):
+    last, at = snapshot.memory.touched
+    # What was seen before the pod was touched may have changed since, and back.
+    seen = mounted.asked_at >= at or last != digest
+    if mounted.files == expected(files) and seen:
         return None
     every = ASK_EVERY_IN_VAIN if mounted.why else ASK_EVERY
     actions: list[Action] = []
-    last, at = snapshot.memory.touched
-    if last != digest or now - at >= TOUCH_AGAIN:
+    if seen and (last != digest or now - at >= TOUCH_AGAIN):
         actions.append(TouchPod(pod, digest, f"{digest}.{int(now)}"))
-    if now - mounted.asked_at >= every:
+    if not seen or now - mounted.asked_at >= every:
         actions.append(AskAgent(pod))
     return Loading(Stage.UNDER_WAY, f"{message}{f': {mounted.why}' if mounted.why else ''}", tuple(actions), every)
 
 
-def _load(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: float) -> Loading:
+def _load(snapshot: Snapshot, pod: Object, files: Object, change: str, now: float) -> Loading:
     """Step 3, for files that are mounted."""
     uid, loaded = pod["metadata"]["uid"], snapshot.memory.loaded
-    if loaded is not None and loaded.pod_uid == uid and loaded.hash == digest:
+    if loaded is not None and loaded.pod_uid == uid and loaded.change == change:
         if loaded.proven:
             return Loading(Stage.LOADED)
         if loaded.lost and now - loaded.at < RETRY_LOST:
@@ -118,7 +124,7 @@ def _load(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: floa
         if not loaded.lost and now - loaded.at < RETRY_RELOAD:
             return Loading(Stage.REFUSED, loaded.why, (), RETRY_RELOAD)
     shown = {name: line.get("Nodes") for name, line in parse(files[SLURM_CONF]).partitions.items()}
-    return Loading(Stage.UNDER_WAY, "reconfiguring", (Reload(uid, digest, shown),))
+    return Loading(Stage.UNDER_WAY, "reconfiguring", (Reload(uid, change, shown),))
 
 
 def _replacements(snapshot: Snapshot, controller: Object, digest: str) -> tuple[ReplacePod, ...]:

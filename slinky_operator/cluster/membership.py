@@ -10,7 +10,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.resources import NODESETS
-from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf import NodeSetConf, Rendered
 from slinky_operator.slurm.conf.admit import lines_of
 
 
@@ -41,3 +41,9 @@ def leaving(snapshot: Snapshot, rendered: Rendered) -> list[SetFinalizer]:
         and labels.FINALIZER_NODESET_CONFIG in node_set.metadata.finalizers
         and node_set.name not in rendered.node_sets
     ]
+
+
+def unreadable(snapshot: Snapshot, running: str) -> list[NodeSetConf]:
+    """NodeSets whose objects cannot be read any more: what runs of them stays as it is."""
+    found = ((error.name, lines_of(error.name, running)) for _, error in snapshot.invalid_node_sets)
+    return [NodeSetConf(name, kept=lines) for name, lines in found if lines is not None]

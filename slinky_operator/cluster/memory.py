@@ -42,8 +42,8 @@ class Loaded:
     """How the last `reconfigure` has ended."""
 
     pod_uid: str
-    hash: str
-    """Of the configuration that was to be loaded."""
+    change: str
+    """Which write of the ConfigMap was to be loaded."""
 
     at: float
     """Monotonic seconds."""
@@ -128,6 +128,9 @@ class Memory:
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """Of the last preflights, by name."""
 
+    unusable: dict[str, float] = field(default_factory=dict)
+    """Images of which no slurmd came in a preflight, and when (monotonic seconds)."""
+
     held: dict[str, Held] = field(default_factory=dict)
     """NodeSets by name."""
 
@@ -176,4 +179,5 @@ class Memory:
             answers=dict(self.answers),
             verdicts=dict(self.verdicts),
             held=dict(self.held),
+            unusable=dict(self.unusable),
         )

@@ -254,7 +254,9 @@ def _denied(snapshot: Snapshot, action: Action, now: float) -> bool:
 
 def _refused(snapshot: Snapshot, wanted: list[Child]) -> tuple[str, ...]:
     cluster = snapshot.cluster
-    keys = {child.key for child in wanted} | {("ConfigMap", naming.config(cluster.name))}
+    keys = {child.key for child in wanted} | {
+        ("ConfigMap", name(cluster.name)) for name in (naming.config, naming.good_config)
+    }
     keys |= {("Secret", name) for name in snapshot.sources}
     return tuple(
         f"{kind} {name}: {denied.why}"

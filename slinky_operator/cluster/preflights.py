@@ -8,16 +8,16 @@ too slow) decides nothing: it is made again later, and nothing is applied until 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Final
 
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
+from slinky_operator.cluster.actions import Action, EndPreflight, LeaveOut, Remove, StartPreflight
 from slinky_operator.cluster.daemons import Images
-from slinky_operator.cluster.daemons.preflight import REFUSED, SlurmdKind, preflight
+from slinky_operator.cluster.daemons.preflight import REFUSED, UNTRIED, SlurmdKind, preflight
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.words import short
@@ -32,6 +32,13 @@ TRY_AGAIN: Final = 30.0
 
 PATIENCE: Final = timedelta(seconds=90)
 """How long a preflight's pod may take until it is given up."""
+
+
+UNUSABLE_FOR: Final = 300.0
+"""Seconds for which an image is left out of which no slurmd came."""
+
+IMAGE_TROUBLE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+"""Reasons by which a kubelet says that it has no image."""
 
 
 class Stage(Enum):
@@ -52,23 +59,39 @@ class Trial:
     wake_up: float | None = None
 
 
-def kinds(node_sets: Sequence[NodeSet], images: Images) -> tuple[SlurmdKind, ...]:
-    """The ways in which NodeSets run slurmd, each once, in an order of their own; one at least."""
+def kinds(
+    node_sets: Sequence[NodeSet], images: Images, unusable: Collection[str] = frozenset()
+) -> tuple[SlurmdKind, ...]:
+    """The ways in which NodeSets run slurmd, each once, in an order of their own; one at least.
+
+    Parameters
+    ----------
+    unusable
+        Images that are left out, since no slurmd comes out of them.
+    """
     found: dict[str, SlurmdKind] = {}
     for one in node_sets:
         containers = ((one.spec.template or {}).get("spec") or {}).get("containers") or ()
         own: Mapping[str, Any] = next((item for item in containers if item.get("name") == "slurmd"), {})
         given = own.get("securityContext")
-        context = security.agreeing(merge(security.slurmd(), given), given) if given else None
-        kind = SlurmdKind(own.get("image") or one.spec.image or images.slurmd, context)
-        found[json.dumps([kind.image, context], sort_keys=True)] = kind
+        context = merge(security.slurmd(), given) if given else None
+        image = own.get("image") or one.spec.image or images.slurmd
+        if image in unusable:
+            continue
+        key = json.dumps([image, context], sort_keys=True)
+        known = found.get(key)
+        found[key] = SlurmdKind(image, context, (*(known.node_sets if known else ()), one.name))
     return tuple(kind for _, kind in sorted(found.items())) or (SlurmdKind(images.slurmd),)
 
 
-def trial(snapshot: Snapshot, images: Images, rendered: Rendered, now: float, wall: datetime) -> Trial:
+def trial(  # noqa: PLR0911 - one for each stage
+    snapshot: Snapshot, images: Images, rendered: Rendered, now: float, wall: datetime
+) -> Trial:
     """Look for the outcome of a configuration's preflight, or begin one."""
     members = [one for one, _ in snapshot.node_sets if one.name in rendered.node_sets]
-    wanted = preflight(snapshot.cluster, images, kinds(members, images), rendered.files, rendered.hash)
+    unusable = {image for image, at in snapshot.memory.unusable.items() if now - at < UNUSABLE_FOR}
+    tried = kinds(members, images, unusable)
+    wanted = preflight(snapshot.cluster, images, tried, rendered.files, rendered.hash)
     stale = leftovers(snapshot, wanted.name)
     verdict = snapshot.memory.verdicts.get(wanted.name)
     if verdict is not None and verdict.outcome is not Outcome.UNDECIDED:
@@ -85,7 +108,14 @@ def trial(snapshot: Snapshot, images: Images, rendered: Rendered, now: float, wa
     pod = snapshot.preflights.get(wanted.name)
     if pod is None:
         return Trial(Stage.UNDER_WAY, "slurmctld and slurmd try it", (*stale, StartPreflight(wanted)), 1.0)
-    outcome = _outcome(pod, now, wall)
+    bad = _unusable(pod, tried)
+    if bad:
+        # A pod of its NodeSets cannot start either; what the others would say is worth knowing.
+        words = f"no slurmd comes out of image {', '.join(sorted(bad))}; the others are tried"
+        return Trial(Stage.UNDER_WAY, words, (LeaveOut(tuple(sorted(bad))),))
+    if pod["metadata"].get("deletionTimestamp"):
+        return Trial(Stage.UNDER_WAY, "an earlier preflight is ending", stale, 1.0)
+    outcome = _outcome(pod, tried, now, wall)
     if outcome is None:
         return Trial(Stage.UNDER_WAY, f"slurmctld and slurmd try it{_stuck(pod)}", stale, 5.0)
     return Trial(Stage.UNDER_WAY, "slurmctld and slurmd have tried it", (*stale, EndPreflight(wanted.name, outcome)))
@@ -111,7 +141,7 @@ def _is_preflight(obj: Object) -> bool:
     return bool(component == naming.COMPONENT_PREFLIGHT)
 
 
-def _outcome(pod: Object, now: float, wall: datetime) -> Verdict | None:
+def _outcome(pod: Object, tried: Sequence[SlurmdKind], now: float, wall: datetime) -> Verdict | None:
     """What a preflight's pod says; `None` while it says nothing."""
     status = pod.get("status") or {}
     ended = {
@@ -124,11 +154,10 @@ def _outcome(pod: Object, now: float, wall: datetime) -> Verdict | None:
     for name in names:
         if ended[name].get("exitCode") == REFUSED:
             words = short(ended[name].get("message") or "") or "it has ended without a word"
-            daemon = naming.CONTROLLER_CONTAINER if name == naming.CONTROLLER_CONTAINER else "slurmd"
-            return Verdict(Outcome.REFUSED, f"{daemon} refuses it: {words}", now)
+            return Verdict(Outcome.REFUSED, f"{_named(name, tried)} refuses it: {words}", now)
     if status.get("phase") == "Succeeded":
         return Verdict(Outcome.PASSED, "", now)
-    if status.get("phase") == "Failed" or pod["metadata"].get("deletionTimestamp"):
+    if status.get("phase") == "Failed":
         failed = [name for name in names if ended[name].get("exitCode")]
         words = "; ".join(f"{name}: {short(ended[name].get('message') or '') or 'no word'}" for name in failed)
         why = words or status.get("message") or status.get("reason") or "its pod was removed"
@@ -137,6 +166,27 @@ def _outcome(pod: Object, now: float, wall: datetime) -> Verdict | None:
     if wall - begun > PATIENCE:
         return Verdict(Outcome.UNDECIDED, f"its pod has not ended in {PATIENCE.seconds} s{_stuck(pod)}", now)
     return None
+
+
+def _named(container: str, tried: Sequence[SlurmdKind]) -> str:
+    """A daemon as people know it: whose slurmd it is, where there are several kinds."""
+    if container == naming.CONTROLLER_CONTAINER:
+        return container
+    kind = tried[int(container.rpartition("-")[2])]
+    return "slurmd" if len(tried) == 1 else f"slurmd of NodeSet {', '.join(kind.node_sets)}"
+
+
+def _unusable(pod: Object, tried: Sequence[SlurmdKind]) -> set[str]:
+    """Images that cannot be had, or have no slurmd in them."""
+    found = set()
+    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        if one["name"] == naming.CONTROLLER_CONTAINER:
+            continue
+        state = one.get("state") or {}
+        code = (state.get("terminated") or {}).get("exitCode")
+        if code == UNTRIED or (state.get("waiting") or {}).get("reason") in IMAGE_TROUBLE:
+            found.add(tried[int(one["name"].rpartition("-")[2])].image)
+    return found
 
 
 def _stuck(pod: Object) -> str:

@@ -137,23 +137,31 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime)
     """
     cluster = snapshot.cluster
     stored = cluster.status.config or ConfigStatus()
-    current = snapshot.children.get(("ConfigMap", naming.config(cluster.name)))
-    good = snapshot.children.get(("ConfigMap", naming.good_config(cluster.name)))
+    found = snapshot.children.get(("ConfigMap", naming.config(cluster.name)))
+    current = shared.intact(found)
+    good = shared.intact(snapshot.children.get(("ConfigMap", naming.good_config(cluster.name))))
     running: Mapping[str, str] = (current or good or {}).get("data") or {}
     text = running.get(SLURM_CONF, "")
     members, joining = membership.members(snapshot, text)
-    inputs = ConfInputs.of(cluster, [NodeSetConf.of(one) for one in members], snapshot.texts)
+    parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, text)]
+    inputs = ConfInputs.of(cluster, parts, snapshot.texts)
     inputs = replace(inputs, held=_held(snapshot, inputs))
     wanted = render(inputs, text)
-    is_live = _is_live(snapshot, stored, current)
+    is_live = _is_live(stored, current, good)
     kept = Kept()
     if not wanted.problems:
         kept = in_use.keep(running, wanted.files, _use(snapshot, now), _nodes(snapshot), live=is_live)
     candidate = render(kept.over(inputs), text)
     draft = _Draft(wanted, candidate, kept, stored, tuple(joining), _remarks(wanted, snapshot))
+    asking = (AskUse(stored.applied_hash),) if kept.asks and _may_ask(snapshot, now) else ()
     load = Loading(loading.Stage.LOADED)
     if current is not None and not is_live:
         load = loading.loading(snapshot, current, now)
+    usable = not wanted.problems and not candidate.problems
+    if current is None and good is not None and not (usable and candidate.files == good["data"]):
+        # Whatever is refused or tried meanwhile: slurmctld must find what it runs.
+        back = shared.config_map(cluster, good["data"], hash_of(good["data"]), _change_id(found, good))
+        return draft.waiting("what somebody else has changed is put back", Write(Child(CONFIGMAPS, back), found))
     if wanted.problems:
         strangers = [
             one for one in membership.leaving(snapshot, wanted) if lines_of(one.obj["metadata"]["name"], text) is None
@@ -161,19 +169,25 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime)
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
         return draft.refused(words, *load.actions, *strangers, wake_up=load.wake_up, reason=reason)
-    asking = (AskUse(stored.applied_hash),) if kept.asks and _may_ask(snapshot, now) else ()
+    if candidate.problems:
+        # What stays and what is wanted do not go together; neither is given up for the other.
+        words = "; ".join((*map(str, candidate.problems), *kept.why))
+        return draft.refused(words, *load.actions, *asking, wake_up=load.wake_up or USE_VALID, reason=kept.reason)
     if current is not None and hash_of(current.get("data") or {}) == candidate.hash:
         return _settle(snapshot, draft, current, good, load, asking, wall)
-    return _change(_Change(snapshot, images, inputs, draft, current, good, load, asking, text), now, wall)
+    return _change(_Change(snapshot, images, inputs, draft, current, found, good, load, asking, text), now, wall)
 
 
-def _is_live(snapshot: Snapshot, stored: ConfigStatus, current: Object | None) -> bool:
-    """Whether slurmctld runs what the ConfigMap holds."""
-    if current is None or stored.applied_hash != hash_of(current.get("data") or {}):
+def _is_live(stored: ConfigStatus, current: Object | None, good: Object | None) -> bool:
+    """Whether slurmctld runs what the ConfigMap holds, and has shown so since that was written."""
+    if current is None or good is None or stored.applied_hash != hash_of(current["data"]):
         return False
-    # What was put back was live before, but slurmctld may have ended on what came between.
-    loaded, put_back = snapshot.memory.loaded, bool(shared.refused_of(current)[0])
-    return not put_back or (loaded is not None and loaded.proven and loaded.hash == stored.applied_hash)
+    return current["data"] == good["data"] and shared.change_of(current) == shared.change_of(good)
+
+
+def _change_id(found: Object | None, good: Object | None) -> str:
+    """Tells the write that follows from all others, and is the same as long as it has not happened."""
+    return "-".join(str(one["metadata"].get("resourceVersion", "")) if one else "none" for one in (found, good))
 
 
 def _settle(
@@ -188,15 +202,17 @@ def _settle(
     """The ConfigMap holds what it is to hold."""
     cluster, candidate = snapshot.cluster, draft.candidate
     tidy = preflights.leftovers(snapshot)
-    child = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash))
+    change = shared.change_of(current)
+    child = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change))
     if not is_current(child.body, current):
         return draft.waiting("the configuration is being written", Write(child, current))
     match load.stage:
         case loading.Stage.UNDER_WAY:
             return draft.waiting(load.message, *tidy, *load.actions, wake_up=load.wake_up)
         case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.hash:
-            back = Child(CONFIGMAPS, shared.config_map(cluster, good["data"], hash_of(good["data"])))
-            marked = shared.marked_refused(back.body, candidate.hash, load.message, wall)
+            back = shared.config_map(cluster, good["data"], hash_of(good["data"]), _change_id(current, good))
+            # What it has ended on is not tried again by itself: each time nobody could be asked for a while.
+            marked = shared.marked_refused(back, candidate.hash, load.message, None if load.ended else wall)
             words = f"slurmctld did not take it, and the last good one is put back: {load.message}"
             write = Write(Child(CONFIGMAPS, marked), current)
             return draft.refused(words, write, reason=Reason.CONFIG_ROLLED_BACK)
@@ -204,7 +220,7 @@ def _settle(
             return draft.refused(load.message, *tidy, *load.actions, wake_up=load.wake_up)
         case loading.Stage.LOADED:
             name = naming.good_config(cluster.name)
-            keep_good = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, name))
+            keep_good = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change, name))
             store = [] if good is not None and is_current(keep_good.body, good) else [Write(keep_good, good)]
             retry = [] if draft.stored.applied_hash != candidate.hash else _next_suspect(snapshot)
             leaving = membership.leaving(snapshot, candidate)
@@ -221,6 +237,9 @@ class _Change:
     inputs: ConfInputs
     draft: _Draft
     current: Object | None
+    found: Object | None
+    """The same, whatever is in it."""
+
     good: Object | None
     load: Loading
     asking: tuple[Action, ...]
@@ -233,13 +252,14 @@ def _change(change: _Change, now: float, wall: datetime) -> Rollout:
     busy = (*change.asking, *load.actions)
     if current is not None:
         refused, why, at = shared.refused_of(current)
-        if refused == candidate.hash and wall - (at or wall) < TRY_REFUSED:
+        if refused == candidate.hash and abs(wall - (at or wall)) < TRY_REFUSED:
             words = f"slurmctld did not take it, and the last good one is back: {why}"
             return draft.refused(words, *busy, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
-    write = Write(Child(CONFIGMAPS, shared.config_map(snapshot.cluster, candidate.files, candidate.hash)), current)
-    known = change.good is not None and hash_of(change.good["data"]) == candidate.hash
-    # What has never run cannot be broken, and what has run once can be put back without asking again.
-    if not draft.stored.applied_hash or known:
+    change_id = _change_id(change.found, change.good)
+    body = shared.config_map(snapshot.cluster, candidate.files, candidate.hash, change_id)
+    write = Write(Child(CONFIGMAPS, body), change.found)
+    # What has never run cannot be broken, and what has run last can be put back without asking again.
+    if _never_ran(snapshot, draft, change.good) or (change.good or {}).get("data") == candidate.files:
         return _written(draft, write, busy)
     trial = preflights.trial(snapshot, change.images, candidate, now, wall)
     if trial.stage is preflights.Stage.PASSED:
@@ -250,9 +270,18 @@ def _change(change: _Change, now: float, wall: datetime) -> Rollout:
         return draft.waiting(words, *trial.actions, *busy, wake_up=wake_up)
     suspects = _changed(change.inputs, candidate, change.running)
     if suspects:
-        hold = _holding(snapshot, change.inputs, suspects, trial.message)
+        rest = {**change.inputs.held, **{one.name: "" for one in suspects}}
+        others = render(draft.kept.over(replace(change.inputs, held=rest)), change.running)
+        alone = len(suspects) == 1 and current is not None and others.files == current["data"]
+        hold = _holding(snapshot, change.inputs, suspects, trial.message, alone=alone)
         return draft.refused(trial.message, *trial.actions, hold, *busy)
     return draft.refused(trial.message, *trial.actions, *busy, wake_up=load.wake_up)
+
+
+def _never_ran(snapshot: Snapshot, draft: _Draft, good: Object | None) -> bool:
+    slurm = snapshot.slurm
+    answers = slurm is not None and slurm.contact.state is ContactState.READY
+    return not draft.stored.applied_hash and good is None and not answers
 
 
 def _written(draft: _Draft, write: Write, others: Sequence[Action]) -> Rollout:
@@ -282,16 +311,18 @@ def _own_part(inputs: ConfInputs) -> str:
 def _changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeSetConf]:
     """NodeSets whose lines in a configuration are not those that run."""
     text = candidate.files[SLURM_CONF]
+    out = {one.node_set for one in candidate.refused}
     return [
         one
         for one in inputs.node_sets
-        if one.name in candidate.node_sets and lines_of(one.name, text) != lines_of(one.name, running)
+        if one.name in candidate.node_sets
+        and one.name not in out
+        and lines_of(one.name, text) != lines_of(one.name, running)
     ]
 
 
-def _holding(snapshot: Snapshot, inputs: ConfInputs, suspects: Sequence[NodeSetConf], why: str) -> Hold:
-    """Hold back what was refused; one alone is known to be the cause, several are tried one by one later."""
-    alone = len(suspects) == 1
+def _holding(snapshot: Snapshot, inputs: ConfInputs, suspects: Sequence[NodeSetConf], why: str, *, alone: bool) -> Hold:
+    """Hold back what was refused; what was alone is known to be the cause, others are tried one by one later."""
     words = why if alone else f"waits until the others are through, since with all of them {why}"
     before = {name: one for name, one in snapshot.memory.held.items() if name in _held(snapshot, inputs)}
     return Hold({**before, **{one.name: Held(repr(one), words, alone) for one in suspects}}, _own_part(inputs))
@@ -313,6 +344,10 @@ def _use(snapshot: Snapshot, now: float) -> in_use.Use | None:
     use = snapshot.memory.use
     stored = snapshot.cluster.status.config or ConfigStatus()
     if use is None or use.hash != stored.applied_hash or now - use.asked_at > 2 * USE_VALID:
+        return None
+    loaded = snapshot.memory.loaded
+    if loaded is not None and use.asked_at < loaded.at:
+        # It is about what ran before, though that may have been the same.
         return None
     return use
 

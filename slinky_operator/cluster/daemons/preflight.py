@@ -36,8 +36,11 @@ REFUSED: Final = 1
 UNDECIDED: Final = 2
 """The same where it neither runs nor has ended in time."""
 
-MOST_SLURMDS: Final = 4
-"""Kinds of slurmd that one preflight tries."""
+UNTRIED: Final = 3
+"""The same where there is no such daemon in its image."""
+
+MOST_SLURMDS: Final = 8
+"""Kinds of slurmd that one preflight tries: the first, in an order of their own."""
 
 _RUN: Final = "run"
 _FOLDER: Final = "preflight"
@@ -48,17 +51,20 @@ _NOT_COPIED: Final = frozenset(
 )
 """Fields of slurmctld's pod that would let its namesake be taken for it, or see it."""
 
-# A daemon gets 15 seconds for what takes it a tenth of one; a machine may be busy.
+# A daemon gets 15 seconds for what takes it a tenth of one; a machine may be busy. What a signal has ended (the kernel
+# for want of memory, say) has refused nothing.
 _WATCH: Final = """\
 tries=0
 until grep -q "$2" "$1.log" 2>/dev/null; do
   tries=$((tries + 1))
-  [ -e "$1.ended" ] && end=1 || end=0
-  if [ "$end" = 1 ] || [ "$tries" -gt 300 ]; then
+  if [ -e "$1.ended" ] || [ "$tries" -gt 300 ]; then
     touch "$3"
     tail -n 60 "$1.log" | tail -c 4000 > /dev/termination-log
-    [ "$end" = 1 ] && exit 1
-    exit 2
+    case "$(cat "$1.ended" 2>/dev/null)" in
+      126|127) exit 3 ;;
+      ?|??|10?|11?|12?) exit 1 ;;
+      *) exit 2 ;;
+    esac
   fi
   sleep 0.05
 done
@@ -68,29 +74,23 @@ _SLURMCTLD: Final = f"""\
 umask 027
 cd {FOLDER} && mkdir state || exit 2
 head -c 128 /dev/urandom > slurm.key && head -c 32 /dev/urandom > {naming.JWT_KEY} && chmod 600 ./*.key || exit 2
-( slurmctld -D > slurmctld.log 2>&1; touch slurmctld.ended ) &
+( slurmctld -D > slurmctld.log 2>&1; echo $? > slurmctld.end; mv slurmctld.end slurmctld.ended ) &
 set -- slurmctld "Running as primary controller" refused
 {_WATCH}touch ready
-tries=0
-until [ "$(ls | grep -c '^told-')" -ge "$SLURMDS" ] || [ "$tries" -gt 900 ]; do
-  tries=$((tries + 1))
-  sleep 0.05
-done
+until [ "$(ls | grep -c '^told-')" -ge "$SLURMDS" ]; do sleep 0.05; done
 exit 0
 """
 
 _SLURMD: Final = f"""\
 umask 027
 cd {FOLDER} || exit 2
-tries=0
 until [ -e ready ]; do
-  tries=$((tries + 1))
   # What slurmctld thinks is said by slurmctld.
-  if [ -e refused ] || [ "$tries" -gt 900 ]; then exit 0; fi
+  [ -e refused ] && exit 0
   sleep 0.05
 done
 ( slurmd -D -Z -N "$NAME" --conf-server "$SERVER" --conf "Feature=preflight CPUs=1 RealMemory=1 Port=$PORT" \\
-    > "$NAME.log" 2>&1; touch "$NAME.ended" ) &
+    > "$NAME.log" 2>&1; echo $? > "$NAME.end"; mv "$NAME.end" "$NAME.ended" ) &
 set -- "$NAME" "slurmd started on" "told-$NAME"
 {_WATCH}touch "told-$NAME"
 exit 0
@@ -104,6 +104,9 @@ class SlurmdKind:
     image: str
     security: Mapping[str, Any] | None = field(default=None, hash=False)
     """Security context of a NodeSet's own; `None` for the operator's."""
+
+    node_sets: tuple[str, ...] = field(default=(), compare=False)
+    """Whose it is."""
 
 
 @dataclass(frozen=True, slots=True)

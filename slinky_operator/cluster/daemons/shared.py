@@ -11,6 +11,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.daemons import metadata
 from slinky_operator.kube.client import Object
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.render import hash_of
 
 ANNOTATION_HASH: Final = labels.CLUSTER_PREFIX + "config-hash"
 """On the ConfigMap: hash over its files."""
@@ -18,6 +19,9 @@ ANNOTATION_HASH: Final = labels.CLUSTER_PREFIX + "config-hash"
 CONFIG_MODE: Final = 0o555
 """Mode of mounted files: slurmctld ends if a script of its own cannot be executed, and a volume's mode is one for all
 unless each file is named, which would change the pod with every new one."""
+
+ANNOTATION_CHANGE: Final = labels.CLUSTER_PREFIX + "change"
+"""On both ConfigMaps: which write it is from. The one of the last good files has that of the write that was proven."""
 
 ANNOTATION_REFUSED: Final = labels.CLUSTER_PREFIX + "refused-hash"
 """On the ConfigMap: hash of the configuration that slurmctld did not take; what it ran before is back in its place."""
@@ -32,19 +36,45 @@ EVERY_POD: Final = 2_147_483_647
 """Of a budget: more pods than there can be, so that none may be evicted, however many there are."""
 
 
-def config_map(cluster: Cluster, files: Mapping[str, str], digest: str, name: str = "") -> Object:
-    """slurm.conf and its family, under the name that slurmctld mounts or another one."""
-    about = metadata(cluster, name or naming.config(cluster.name), naming.COMPONENT_CONFIG, {ANNOTATION_HASH: digest})
+def config_map(cluster: Cluster, files: Mapping[str, str], digest: str, change: str, name: str = "") -> Object:
+    """slurm.conf and its family, under the name that slurmctld mounts or another one.
+
+    Parameters
+    ----------
+    change
+        Tells this write from every other one, also of the same files.
+    """
+    notes = {ANNOTATION_HASH: digest, ANNOTATION_CHANGE: change}
+    about = metadata(cluster, name or naming.config(cluster.name), naming.COMPONENT_CONFIG, notes)
     return {"metadata": about, "data": dict(files)}
 
 
-def marked_refused(body: Object, digest: str, why: str, at: datetime) -> Object:
-    """The same ConfigMap with a note on which configuration slurmctld did not take."""
+def intact(config_map: Object | None) -> Object | None:
+    """The same ConfigMap if it is there and holds what the operator has written; `None` otherwise."""
+    if config_map is None:
+        return None
+    digest = (config_map["metadata"].get("annotations") or {}).get(ANNOTATION_HASH)
+    return config_map if digest == hash_of(config_map.get("data") or {}) else None
+
+
+def change_of(config_map: Object) -> str:
+    """Which write it is from."""
+    return str((config_map["metadata"].get("annotations") or {}).get(ANNOTATION_CHANGE, ""))
+
+
+def marked_refused(body: Object, digest: str, why: str, at: datetime | None) -> Object:
+    """The same ConfigMap with a note on which configuration slurmctld did not take.
+
+    Parameters
+    ----------
+    at
+        When; `None` where it is not to be tried again by itself.
+    """
     about = body["metadata"]
     note = {
         ANNOTATION_REFUSED: digest,
         ANNOTATION_REFUSED_WHY: why[:LONGEST_WHY],
-        ANNOTATION_REFUSED_AT: at.isoformat(timespec="seconds"),
+        ANNOTATION_REFUSED_AT: "" if at is None else at.isoformat(timespec="seconds"),
     }
     return {**body, "metadata": {**about, "annotations": {**about["annotations"], **note}}}
 

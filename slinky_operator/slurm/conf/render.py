@@ -191,12 +191,10 @@ def _cluster_partitions(inputs: ConfInputs, problems: list[Problem]) -> tuple[li
 
 
 def _kept_partitions(inputs: ConfInputs, wanted: Iterable[str]) -> dict[str, Line]:
-    taken = {name.lower() for name in wanted}
+    taken = set(wanted)
     found = parse("\n".join(inputs.kept_partitions)).partitions
     return {
-        name: line.replaced(State=INACTIVE, Default="NO")
-        for name, line in sorted(found.items())
-        if name.lower() not in taken
+        name: line.replaced(State=INACTIVE, Default="NO") for name, line in sorted(found.items()) if name not in taken
     }
 
 

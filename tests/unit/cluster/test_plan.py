@@ -219,7 +219,7 @@ def test_a_reconfigure_that_reaches_nobody_says_nothing_about_the_configuration(
     while not any(isinstance(one, Reload) for one in world.plan().actions):
         world.step()
     wanted = next(one for one in world.plan().actions if isinstance(one, Reload))
-    world.memory.loaded = Loaded("pod-uid", wanted.hash, world.now, proven=False, why="no answer", lost=True)
+    world.memory.loaded = Loaded("pod-uid", wanted.change, world.now, proven=False, why="no answer", lost=True)
     world.step()
     assert world.condition("ConfigApplied")["reason"] == "ConfigPending"
     world.now += 1

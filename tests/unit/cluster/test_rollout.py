@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slinky_operator.cluster.actions import EndPreflight, Hold, Reload, Remove, StartPreflight, TouchPod, Write
+from slinky_operator.cluster.actions import (
+    AskUse,
+    EndPreflight,
+    Hold,
+    Reload,
+    Remove,
+    StartPreflight,
+    Tell,
+    TouchPod,
+    Write,
+)
 from slinky_operator.cluster.in_use import JobUse, ReservationUse, Use
 from slinky_operator.cluster.memory import Loaded, Memory
-from slinky_operator.cluster.plan import Plan
+from slinky_operator.cluster.plan import Plan, plan
 from slinky_operator.slurm.clients import Trouble
 from slinky_operator.slurm.conf.parsed import parse
-from tests.unit.cluster.world import World, cluster_object, node_set_object
+from tests.unit.cluster.world import ENVIRONMENT, WALL, World, cluster_object, node_set_object
 
 GONE = "2026-01-01T00:00:00Z"
 PARTITION = {"partitions": [{"name": "night", "nodeSets": ["ALL"], "config": "MaxTime=60"}]}
@@ -130,6 +142,20 @@ def test_a_preflight_that_says_nothing_decides_nothing_and_is_made_again(status:
     assert "night" in world.slurm_conf
 
 
+def test_an_image_without_a_slurmd_holds_up_nobody() -> None:
+    world = settled(None, node_set_object("good"), node_set_object("typo", {"image": "nowhere:1"}))
+    world.raw["spec"] = PARTITION
+    until(world, StartPreflight)
+    world.step()
+    pod = next(iter(world.preflights.values()))
+    place = next(n for n, one in enumerate(pod["spec"]["containers"][1:]) if one["image"] == "nowhere:1")
+    waiting = {"name": f"slurmd-{place}", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    pod["status"] = {"phase": "Pending", "containerStatuses": [waiting]}
+    world.settle()
+    assert "night" in world.slurm_conf
+    assert len(world.tried) == 2
+
+
 def test_a_node_set_that_slurm_refuses_does_not_hold_up_the_others() -> None:
     world = settled(None, node_set_object("old"))
     world.refuses = lambda text: "Invalid time limit" if "MaxTime=banana" in text else ""
@@ -160,6 +186,25 @@ def test_a_cluster_that_slurm_refuses_is_not_blamed_on_its_node_sets() -> None:
     assert world.raw["status"]["config"]["nodeSets"] == ["new", "old"]
 
 
+def test_a_node_set_that_is_left_out_already_is_not_held_again_and_again() -> None:
+    world = settled(None, node_set_object("compute"))
+    world.refuses = lambda text: "Invalid" if "banana" in text else ""
+    world.raw["spec"] = {"partitions": [{"name": "compute", "nodeSets": ["compute"], "config": "MaxTime=banana"}]}
+    world.settle()
+    assert world.condition("ConfigApplied")["reason"] == "ConfigRefused"
+
+
+def test_what_a_node_set_and_its_cluster_ask_for_together_is_blamed_on_neither_before_it_is_known() -> None:
+    world = settled(None, node_set_object("old"))
+    world.refuses = lambda text: "no such plugin" if "SchedulerType" in text else ""
+    world.add(node_set_object("new"))
+    world.raw["spec"] = {"extraConf": "SchedulerType=sched/bogus"}
+    done = world.settle()
+    told = [one.message for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"]
+    assert all("waits until the others are through" in words for words in told)
+    assert not any(one.proven for one in world.memory.held.values())
+
+
 # Loading
 
 
@@ -168,7 +213,7 @@ def test_what_slurmctld_does_not_take_is_put_back_and_left_alone_until_it_change
     before = world.slurm_conf
     world.raw["spec"] = PARTITION
     reload = until(world, Reload)
-    world.memory.loaded = Loaded("pod-uid", reload.hash, world.now, proven=False, why="slurm_reconfigure() failed")
+    world.memory.loaded = Loaded("pod-uid", reload.change, world.now, proven=False, why="slurm_reconfigure() failed")
     assert config_maps(world.step()) == ["slurm-config"]
     assert world.slurm_conf == before
     condition = world.condition("ConfigApplied")
@@ -218,14 +263,108 @@ def test_the_last_good_configuration_is_kept_before_the_status_says_applied() ->
 
 def test_a_kubelet_that_mounts_an_old_file_is_called_again() -> None:
     world = settled()
+    world.stale = {"slurm.conf": world.slurm_conf}
     world.raw["spec"] = PARTITION
-    until(world, TouchPod)
+    first = until(world, TouchPod)
     world.step()
-    assert world.memory.mounted is not None
+    world.step()
     world.now += 10
     again = until(world, TouchPod)
-    assert again.value != again.hash
-    assert again.value.startswith(again.hash)
+    assert again.hash == first.hash
+    assert again.value != first.value
+    world.stale = {}
+    world.settle()
+    assert world.condition("ConfigApplied")["status"] == "True"
+
+
+def test_an_edit_taken_back_while_it_is_loaded_is_loaded_once_more() -> None:
+    for dies in (False, True):
+        world = settled()
+        world.raw["spec"] = PARTITION
+        until(world, Reload)
+        world.step()
+        if dies:
+            world.memory, world.slurm = Memory("cluster-uid"), None
+        world.raw["spec"] = {}
+        assert any(isinstance(one, Reload) for one in world.settle())
+        assert "night" not in world.slurm_conf
+        assert world.condition("ConfigApplied")["status"] == "True"
+
+
+def test_an_operator_that_starts_anew_loads_nothing_again() -> None:
+    world = settled(PARTITION)
+    world.memory, world.slurm = Memory("cluster-uid"), None
+    assert not any(isinstance(one, Reload | TouchPod | Write) for one in world.settle())
+
+
+@pytest.mark.parametrize("spec", [{}, {"extraConf": "Bogus=1"}, {"configFileRefs": [{"name": "missing"}]}])
+@pytest.mark.parametrize("harm", ["edited", "without slurm.conf", "without data", "deleted"])
+def test_what_somebody_else_does_to_the_configmap_is_put_back_and_never_loaded(harm: str, spec: dict[str, Any]) -> None:
+    world = settled()
+    before = world.slurm_conf
+    world.refuses = lambda text: "no" if "Bogus" in text else ""
+    world.raw["spec"] = spec
+    world.settle()
+    key = ("ConfigMap", "slurm-config")
+    match harm:
+        case "edited":
+            world.children[key]["data"] = {**world.children[key]["data"], "slurm.conf": before + "Handmade=1\n"}
+        case "without slurm.conf":
+            del world.children[key]["data"]["slurm.conf"]
+        case "without data":
+            del world.children[key]["data"]
+        case _:
+            del world.children[key]
+    world.log = []
+    world.settle()
+    assert world.slurm_conf == before
+    assert not any("Handmade" in text for text in world.tried)
+
+
+def test_a_last_good_configmap_that_is_gone_is_made_again() -> None:
+    world = settled()
+    del world.children["ConfigMap", "slurm-config-good"]
+    world.settle()
+    assert world.children["ConfigMap", "slurm-config-good"]["data"]["slurm.conf"] == world.slurm_conf
+
+
+def test_a_slurmctld_that_answers_gets_nothing_untried_even_before_the_first_status() -> None:
+    world = World()
+    until(world, Reload)
+    world.step()
+    world.refuses = lambda text: "no" if "Bogus" in text else ""
+    world.raw["spec"] = {"extraConf": "Bogus=1"}
+    for _ in range(8):
+        world.step()
+    assert "Bogus" not in world.slurm_conf
+
+
+def test_a_lost_status_is_no_licence_to_try_on_the_running_slurmctld() -> None:
+    world = settled()
+    del world.raw["status"]
+    world.refuses = lambda text: "no" if "Bogus" in text else ""
+    world.raw["spec"] = {"extraConf": "Bogus=1"}
+    world.settle()
+    assert "Bogus" not in world.slurm_conf
+
+
+def test_what_slurmctld_has_ended_on_is_not_tried_again_by_itself() -> None:
+    world = settled()
+    world.raw["spec"] = PARTITION
+    until(world, Reload)
+    assert world.controller_pod is not None
+    world.trouble(Trouble.CONTROLLER_DOWN)
+    ended = {"terminated": {"exitCode": 1, "message": "slurmctld: fatal: no"}}
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    status = {"name": "slurmctld", "ready": False, "lastState": ended, "state": waiting}
+    world.controller_pod["status"]["containerStatuses"] = [status]
+    world.step()
+    world.controller_pod["status"]["containerStatuses"] = []
+    world.slurm = None
+    world.settle()
+    assert "night" not in world.slurm_conf
+    for made in (world.plan(), plan(world.snapshot(), ENVIRONMENT, world.now, WALL + timedelta(days=1))):
+        assert not config_maps(made)
 
 
 # What is in use
@@ -323,6 +462,66 @@ def test_a_node_outside_kubernetes_keeps_its_line_while_jobs_are_on_it() -> None
     world.now += 10
     world.settle()
     assert "metal" not in world.slurm_conf
+
+
+def test_a_line_of_nodes_that_shrinks_or_grows_keeps_those_with_jobs() -> None:
+    world = settled({"nodes": [{"name": "metal[1-4]", "config": "CPUs=4"}]})
+    world.use = Use(0.0, "", (job(5, nodes=("metal3",)),))
+    world.raw["spec"] = {"nodes": [{"name": "metal[1-6]", "config": "CPUs=4"}]}
+    world.settle()
+    assert "metal[1-6]" in world.slurm_conf
+    assert world.condition("ConfigApplied")["status"] == "True"
+    world.raw["spec"] = {"nodes": [{"name": "metal[1-2]", "config": "CPUs=4"}]}
+    world.settle()
+    assert "metal[1-6]" in world.slurm_conf
+    assert "job 5" in world.condition("ConfigApplied")["message"]
+    world.use = Use(0.0, "")
+    world.now += 10
+    world.settle()
+    assert "NodeName=metal[1-2]" in world.slurm_conf
+
+
+def test_a_node_and_its_partition_may_go_in_one_edit() -> None:
+    spec = {
+        "nodes": [{"name": "metal1", "config": "CPUs=4"}],
+        "partitions": [{"name": "metal", "nodes": ["metal1"]}],
+    }
+    world = settled(spec)
+
+    def judge(text: str) -> str:
+        found = parse(text)
+        named = {node for line in found.partitions.values() for node in line.nodes if node.startswith("metal")}
+        return "" if named <= found.nodes.keys() else "Invalid node names"
+
+    world.refuses = judge
+    world.raw["spec"] = {}
+    for _ in range(6):
+        world.settle()
+        world.now += 10
+    assert "metal" not in world.slurm_conf
+    assert world.condition("ConfigApplied")["status"] == "True"
+
+
+def test_a_partition_in_other_letters_is_another_partition() -> None:
+    world = settled({"partitions": [{"name": "Night", "nodeSets": ["ALL"]}]})
+    world.use = Use(0.0, "", (job(7, "Night"),))
+    world.raw["spec"] = {"partitions": [{"name": "night", "nodeSets": ["ALL"]}]}
+    world.settle()
+    assert parse(world.slurm_conf).partitions["Night"].get("State") == "INACTIVE"
+    assert parse(world.slurm_conf).partitions["night"].get("State") == "UP"
+
+
+def test_an_answer_from_before_the_last_reload_counts_for_nothing() -> None:
+    world = settled(PARTITION)
+    world.raw["spec"] = {}
+    until(world, AskUse)
+    world.step()
+    answer = world.memory.use
+    assert answer is not None
+    assert world.memory.loaded is not None
+    world.memory.loaded = replace(world.memory.loaded, at=answer.asked_at + 0.1)
+    assert "night" in world.slurm_conf
+    assert not config_maps(world.plan())
 
 
 def test_devices_stay_while_jobs_have_them() -> None:

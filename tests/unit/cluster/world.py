@@ -21,6 +21,7 @@ from slinky_operator.cluster.actions import (
     Disconnect,
     EndPreflight,
     Hold,
+    LeaveOut,
     MakeKey,
     Reload,
     Remove,
@@ -85,6 +86,9 @@ class World:
     server: str = "http://there:6820"
     log: list[Action] = field(default_factory=list)
     torn_down: bool = False
+    versions: int = 0
+    stale: dict[str, str] = field(default_factory=dict)
+    """What the kubelet has mounted instead of what the ConfigMap holds."""
 
     def add(self, *node_sets: dict[str, Any]) -> None:
         for one in node_sets:
@@ -162,6 +166,8 @@ class World:
                 self._preflight(action)
             case EndPreflight():
                 self.memory.judge(action.name, action.verdict)
+            case LeaveOut():
+                self.memory.unusable |= dict.fromkeys(action.images, self.now)
             case Remove():
                 self.preflights.pop(action.name, None)
                 self.children.pop((action.resource.kind, action.name), None)
@@ -170,10 +176,10 @@ class World:
             case AskUse():
                 self.memory.use = replace(self.use, asked_at=self.now, hash=action.hash)
             case AskAgent():
-                files = expected(self.children["ConfigMap", "slurm-config"]["data"])
+                files = expected(self.stale or self.children["ConfigMap", "slurm-config"]["data"])
                 self.memory.mounted = Mounted(action.pod["metadata"]["uid"], self.now, files)
             case Reload():
-                self.memory.loaded = Loaded(action.pod_uid, action.hash, self.now, proven=True)
+                self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True)
             case CountJobs():
                 self.memory.jobs = Jobs(self.now, 0.0, JobCounts())
             case Tell() if action.obj["kind"] == "NodeSet":
@@ -216,7 +222,8 @@ class World:
 
     def _written(self, action: Write) -> None:
         body = {"kind": action.child.resource.kind, **copy.deepcopy(action.child.body)}
-        body["metadata"]["uid"] = f"uid-of-{action.child.name}"
+        self.versions += 1
+        body["metadata"] |= {"uid": f"uid-of-{action.child.name}", "resourceVersion": str(self.versions)}
         self.children[action.child.key] = body
         if action.child.resource.kind == "StatefulSet" and self.controller_pod is None:
             self.controller_pod = {

@@ -74,7 +74,7 @@ def kinds(
         containers = ((one.spec.template or {}).get("spec") or {}).get("containers") or ()
         own: Mapping[str, Any] = next((item for item in containers if item.get("name") == "slurmd"), {})
         given = own.get("securityContext")
-        context = merge(security.slurmd(), given) if given else None
+        context = security.agreeing(merge(security.slurmd(), given), given) if given else None
         image = own.get("image") or one.spec.image or images.slurmd
         if image in unusable:
             continue

@@ -88,6 +88,11 @@ def test_each_way_of_running_slurmd_is_tried_once() -> None:
     tried = {(one["image"], one["securityContext"].get("privileged", False)) for one in containers}
     assert tried == {("slurmd:1", False), ("slurmd:1", True), ("other:1", False)}
     assert len(containers) == 3
+    assert all(
+        "allowPrivilegeEscalation" not in one["securityContext"]
+        for one in containers
+        if one["securityContext"].get("privileged")
+    )
     # One of them is root, so all are: SlurmdUser is one for the whole configuration.
     assert all(one["securityContext"]["runAsUser"] == 0 for one in containers)
     assert "SlurmdUser=root" in made.config_map.body["data"]["slurm.conf"]

@@ -233,7 +233,7 @@ def test_what_is_wanted_wins_over_what_is_kept() -> None:
     )
     kept = replace(
         wanted,
-        kept_partitions=("PartitionName=P Nodes=a", "PartitionName=a Nodes=a", "PartitionName=all Nodes=ALL"),
+        kept_partitions=("PartitionName=p Nodes=a", "PartitionName=a Nodes=a", "PartitionName=all Nodes=ALL"),
         kept_node_sets=("a",),
     )
     assert render(kept).files == render(wanted).files

@@ -507,8 +507,8 @@ class ClusterSpec(ApiModel):
     extra_conf: ConfText = ""
     """Lines for slurm.conf, merged by key over the operator's."""
     max_node_count: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
-    """MaxNodeCount: how many nodes there can be; 10000 where absent. A lower one waits until there are no more nodes than
-    that: Slurm would forget those beyond it, and end their jobs."""
+    """MaxNodeCount: how many nodes there can be; 10000 where absent. A lower one waits until there are no more nodes
+    than that: Slurm would forget those beyond it, and end their jobs."""
 
     config_files: Annotated[
         FileTexts,

@@ -111,6 +111,8 @@ class Run:
     cursor: int = 0
     pending: list[Step] = field(default_factory=list)
     interruptions: int = 0
+    cordons: set[str] = field(default_factory=set)
+    """Nodes that are cordoned, as the controller's cache shows them."""
 
     def __post_init__(self) -> None:
         self.kube = KubeDoor(self.world)
@@ -166,9 +168,13 @@ class Run:
 
     def see_host(self, host: Object) -> None:
         list(self.controller.keys_of_host(None, host))
-        self.world.seen_selected.discard(host["metadata"]["name"])
+        name = host["metadata"]["name"]
+        self.cordons.discard(name)
+        if host["spec"].get("unschedulable"):
+            self.cordons.add(name)
+        self.world.seen_selected.discard(name)
         if host["metadata"]["labels"] == SELECTED:
-            self.world.seen_selected.add(host["metadata"]["name"])
+            self.world.seen_selected.add(name)
 
     def see(self, count: int) -> None:
         """The caches catch up by some events."""
@@ -220,6 +226,8 @@ class Run:
 
     async def one_pass(self) -> None:
         seen = self.nodesets.get(NAMESPACE, NODESET)
+        # A pass decides by what is seen when it begins.
+        self.world.seen_cordoned = set(self.cordons)
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
         self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
         update = (seen["spec"].get("updateStrategy") or {}) if seen is not None else {}

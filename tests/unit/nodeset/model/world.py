@@ -122,6 +122,8 @@ class World:
     """The number of replicas in the spec that the controller sees."""
     seen_selected: set[str] = field(default_factory=lambda: set(HOSTS))
     """The Nodes that are to have a pod, as the controller sees them."""
+    seen_cordoned: set[str] = field(default_factory=set)
+    """The Nodes that are cordoned, as the controller sees them."""
     seen_retention: Object = field(default_factory=dict)
     """What is to become of claims, in that spec."""
     seen_update: Object = field(default_factory=dict)
@@ -866,7 +868,7 @@ class World:
         if not self.is_ours(pod):
             self.violations.append(f"pod {name} is not ours and was deleted")
         for job in self.jobs:
-            if job.alive and job.slurmd == uid and not self.may_end_jobs(name, "Force"):
+            if job.alive and job.slurmd == uid and not self.may_end_jobs(self.node_of(name), "Force"):
                 self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
         self.begin_deletion(name)
 
@@ -899,6 +901,8 @@ class World:
         if not any(revision_of(one) == revision_of(pod) for one in self.revisions.values()):
             self.violations.append(f"pod {name} was created before its revision was recorded")
         node = str(pod["spec"]["hostname"])
+        if self.on_hosts and node in self.seen_cordoned:
+            self.violations.append(f"pod {name} was created for a Node that is cordoned")
         if any(self.node_of(other) == node for other in self.pods):
             self.violations.append(f"pod {name} was created beside another of node {node}")
         record = self.records.get(node)

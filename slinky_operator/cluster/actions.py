@@ -158,6 +158,9 @@ class Reload:
     partitions: Mapping[str, str]
     """Each partition it must show afterwards, and what its `Nodes=` must say."""
 
+    since: int | None = None
+    """Slurm's time right before a `reconfigure` that it has answered already; only the look is missing."""
+
 
 @dataclass(frozen=True, slots=True)
 class CountJobs:

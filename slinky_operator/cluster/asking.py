@@ -65,24 +65,31 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
     changed since, unless they have; reading the configuration counts as a change (Slurm 24.11 and 26.05).
     """
 
-    def ended(why: str, *, lost: bool = False) -> Loaded:
-        return Loaded(action.pod_uid, action.change, clock(), proven=not why, why=why, lost=lost)
+    def ended(why: str, *, lost: bool = False, answered: int | None = None) -> Loaded:
+        return Loaded(action.pod_uid, action.change, clock(), proven=not why, why=why, lost=lost, answered=answered)
 
     if client is None:
-        return ended("there is no connection with Slurm", lost=True)
+        return ended("there is no connection with Slurm", lost=True, answered=action.since)
     slurm = client.client
-    refusal = ""
+    refusal, attempts, since = "", 0, action.since
     found: Iterable[Partition] | None = None
     try:
-        for _ in range(ATTEMPTS):
+        if since is not None:
+            # It has answered an earlier one: told again, it would only begin anew.
+            found = await slurm.partitions(since, timeout=RELOAD_TIMEOUT)
+        while found is None and attempts < ATTEMPTS:
+            attempts += 1
+            since = None
             before = (await slurm.partitions(timeout=RELOAD_TIMEOUT)).last_update
             refusal = await _reconfigure(slurm)
+            since = None if refusal else before
             found = await slurm.partitions(before, timeout=RELOAD_TIMEOUT)
             if not refusal:
                 break
     except errors.SlurmError as error:
         # A slurmctld that has ended says nothing about the files: whoever asks slurmrestd gets an error of any kind.
-        return ended(str(error), lost=True)
+        # One that has just read them looks up the names of its nodes, ten seconds for each that it does not find.
+        return ended(str(error), lost=True, answered=since)
     if refusal:
         return ended(refusal)
     if found is None:

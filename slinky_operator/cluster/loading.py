@@ -116,7 +116,9 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
 def _load(snapshot: Snapshot, pod: Object, files: Object, change: str, now: float) -> Loading:
     """Step 3, for files that are mounted."""
     uid, loaded = pod["metadata"]["uid"], snapshot.memory.loaded
+    since = None
     if loaded is not None and loaded.pod_uid == uid and loaded.change == change:
+        since = loaded.answered
         if loaded.proven:
             return Loading(Stage.LOADED)
         if loaded.lost and now - loaded.at < RETRY_LOST:
@@ -124,7 +126,7 @@ def _load(snapshot: Snapshot, pod: Object, files: Object, change: str, now: floa
         if not loaded.lost and now - loaded.at < RETRY_RELOAD:
             return Loading(Stage.REFUSED, loaded.why, (), RETRY_RELOAD)
     shown = {name: line.get("Nodes") for name, line in parse(files[SLURM_CONF]).partitions.items()}
-    return Loading(Stage.UNDER_WAY, "reconfiguring", (Reload(uid, change, shown),))
+    return Loading(Stage.UNDER_WAY, "reconfiguring", (Reload(uid, change, shown, since),))
 
 
 def _replacements(snapshot: Snapshot, controller: Object, digest: str) -> tuple[ReplacePod, ...]:

@@ -55,6 +55,9 @@ class Loaded:
     lost: bool = False
     """Whether nobody could be asked, so that nothing is said about the configuration."""
 
+    answered: int | None = None
+    """Slurm's time right before a `reconfigure` that it has answered, if it could not be asked since."""
+
 
 class Outcome(Enum):
     """What a preflight has found."""

@@ -27,14 +27,15 @@ ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / ".test-reports"
 PYTHON = sys.executable
 SLURM_SETS = ("slurm-24.11", "slurm-26.05")
-IN_TWO = ("--numprocesses=2", "--dist=loadfile")
-"""Two processes, each with what it starts for itself: two API servers or clusters, neither of which knows the other."""
+IN_TWO = ("--numprocesses=2",)
+FILES_IN_TWO = (*IN_TWO, "--dist=loadfile")
+"""Two processes, each with what it starts for itself: two clusters, neither of which knows the other."""
 
 SUITES: dict[str, tuple[tuple[str, ...], ...]] = {
-    "unit": (("tests/unit",),),
+    "unit": (("tests/unit", *IN_TWO, "--dist=worksteal"),),
     "integration": (("tests/integration",),),
     # What looks for traces on the whole machine must be alone on it.
-    "e2e": (("tests/e2e/ground",), ("tests/e2e/operator", *IN_TWO)),
+    "e2e": (("tests/e2e/ground",), ("tests/e2e/operator", *FILES_IN_TWO)),
 }
 """For each suite what pytest is called with, one call after the other."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from hack.localkube.errors import LocalKubeError, NoSpace, NotRoot, NotRunning
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.machine import Look, Machine
 from hack.localkube.node import CONTAINERD_SOCKET, Node
-from hack.localkube.paths import ClusterPaths
+from hack.localkube.paths import ClusterPaths, state_root
 from hack.localkube.programs import build, debian
 from hack.progress import say, step
 
@@ -85,19 +87,20 @@ class Cluster:
     def _start(self, nodes: int, archives: Sequence[Path]) -> None:
         paths = self.paths
         paths.root.mkdir(parents=True)
-        fabric = network.choose(paths.mark)
         names = [f"node-{index}" for index in range(1, nodes + 1)]
-        # Written before anything of the host changes, so that `down` can put it back whatever happens next.
-        sysctls = {name: (Path("/proc/sys") / name).read_text().strip() for name in KUBELET_SYSCTLS}
-        record = {"nodes": names, "fabric": str(fabric.subnet), "sysctls": sysctls}
-        paths.record.write_text(json.dumps(record))
+        master = self.machine(CONTROL_PLANE)
+        with _alone_on_the_network():
+            fabric = network.choose(paths.mark)
+            # Written before anything of the host changes, so that `down` can put it back whatever happens next.
+            sysctls = {name: (Path("/proc/sys") / name).read_text().strip() for name in KUBELET_SYSCTLS}
+            record = {"nodes": names, "fabric": str(fabric.subnet), "sysctls": sysctls}
+            paths.record.write_text(json.dumps(record))
+            master.start(Look(CONTROL_PLANE, isolated=True))
+            network.wire_control_plane(fabric, master)
         endpoints = Endpoints(fabric.control_plane)
         authority = pki.Authority(paths.pki, datetime.datetime.now(datetime.UTC))
         control_plane.issue_certificates(authority, paths.pki, [fabric.control_plane])
         admin = authority.issue("admin", "admin", groups=["system:masters"])
-        master = self.machine(CONTROL_PLANE)
-        master.start(Look(CONTROL_PLANE, isolated=True))
-        network.wire_control_plane(fabric, master)
         master.run(control_plane.etcd(master.folder, endpoints))
         master.run(control_plane.api_server(master.folder, endpoints, paths.pki, paths.audit_log))
         kubeconfig = pki.write_kubeconfig(paths.kubeconfig, endpoints.api, authority.certificate, admin)
@@ -245,3 +248,15 @@ class Cluster:
         free = shutil.disk_usage(folder).free // 2**20
         if free < NEEDS_MIB:
             raise NoSpace(folder, free, NEEDS_MIB)
+
+
+@contextlib.contextmanager
+def _alone_on_the_network() -> Iterator[None]:
+    """Until a cluster has its route on the host, another one that is brought up would choose the same addresses."""
+    # The folder itself is locked: a file for that would be left behind.
+    folder = os.open(state_root(), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

@@ -31,8 +31,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     instance = Cluster(kept or "-".join(("e2e", *filter(None, [os.environ.get("PYTEST_XDIST_WORKER")]))))
     if not kept:
         instance.down(quiet=True)
-    instance.up(nodes=2)
     try:
+        instance.up(nodes=2)
         archives = images.ensure(["slurm-26.05", "slurm-24.11"], say)
         instance.load_images([archive for group in archives.values() for archive in group])
         yield instance

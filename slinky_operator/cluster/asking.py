@@ -77,7 +77,7 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
         if since is not None:
             # It has answered an earlier one: told again, it would only begin anew.
             found = await slurm.partitions(since, timeout=RELOAD_TIMEOUT)
-        while found is None and attempts < ATTEMPTS:
+        while (found is None or refusal) and attempts < ATTEMPTS:
             attempts += 1
             since = None
             before = (await slurm.partitions(timeout=RELOAD_TIMEOUT)).last_update

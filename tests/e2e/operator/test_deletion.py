@@ -84,7 +84,7 @@ def test_a_deleted_nodeset_goes_after_its_job(slurm: SlurmInKubernetes, cascade:
     wait_for("the NodeSet's end", lambda: cascade not in names(slurm, "nodesets"), 120)
     guards = names(slurm, "configmaps", f"--selector=nodeset.slinky.slurm.net/name={cascade}")
     assert guards == set()
-    assert slurm.get("cluster", slurm.name)["status"]["isReady"] is True
+    slurm.wait_ready()
 
 
 def test_a_deleted_cluster_goes_after_its_nodesets_jobs(slurm: SlurmInKubernetes) -> None:

@@ -476,7 +476,9 @@ class KubeClient:
     ) -> Object:
         """Send a request, repeat it where that is safe, and return the decoded answer."""
         write = method != "GET"
-        payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        # As Go writes it: a ControllerRevision's data are kept byte by byte, and the garbage collector's patch of its
+        # owners, which writes them anew, is refused if that makes a difference.
+        payload = None if body is None else json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
         attempt = 0
         renewed = False
         while True:

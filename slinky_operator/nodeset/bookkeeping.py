@@ -66,6 +66,7 @@ async def drop(kube: Kube, nodeset: NodeSet, action: DropRevisions) -> None:
         try:
             await kube.delete(CONTROLLERREVISIONS, revision.name, nodeset.namespace, uid=revision.uid)
         except (errors.NotFound, errors.Conflict):
+            # Gone, or another one under its name: neither is the record that was to go.
             continue
 
 

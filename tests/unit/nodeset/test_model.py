@@ -1,7 +1,7 @@
 """Random histories of Slurm and Kubernetes, and what must hold in all of them.
 
 No pod with a living job is deleted by us, nobody else's drain or node is touched, the update budget holds, finalizer
-and guard outlive the pods, and once faults stop everything becomes as wanted. The model is in `model/world.py`.
+and guard outlive the pods, and once faults stop everything becomes as wanted. The model begins in `model/world.py`.
 """
 
 from __future__ import annotations

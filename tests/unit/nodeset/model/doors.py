@@ -24,7 +24,8 @@ from slinky_operator.kube.resources import (
 from slinky_operator.slurm.clients import Contact, ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
-from tests.unit.nodeset.model.world import Object, World, clone
+from tests.unit.nodeset.model.objects import Object, clone
+from tests.unit.nodeset.model.world import World
 
 Meanwhile = Callable[[], None]
 

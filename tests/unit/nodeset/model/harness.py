@@ -21,7 +21,7 @@ from slinky_operator.nodeset.controller import (
 )
 from slinky_operator.nodeset.pod import Defaults
 from tests.unit.nodeset.model.doors import KubeDoor, SlurmDoor
-from tests.unit.nodeset.model.world import (
+from tests.unit.nodeset.model.objects import (
     BAD,
     CLUSTER,
     NAMESPACE,
@@ -31,9 +31,9 @@ from tests.unit.nodeset.model.world import (
     SELECTED,
     TAG,
     Object,
-    World,
     clone,
 )
+from tests.unit.nodeset.model.world import World
 
 Step = tuple[str, int]
 

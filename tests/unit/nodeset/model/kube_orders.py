@@ -1,0 +1,101 @@
+"""What the controller orders of Kubernetes, and what it never may."""
+
+from __future__ import annotations
+
+from tests.unit.nodeset.model.machines import Machines
+from tests.unit.nodeset.model.objects import Object, revision_of, stamp
+
+
+class KubeOrders(Machines):
+    """Pods, claims and revisions made and deleted."""
+
+    def order_claim(self, claim: Object) -> None:
+        claim["metadata"] |= {"uid": f"claim-{self.next()}"}
+        self.claims[claim["metadata"]["name"]] = claim
+        self.tell("claims", "ADDED", claim)
+
+    def order_unclaim(self, name: str) -> None:
+        claim = self.claims[name]
+        if "deletionTimestamp" in claim["metadata"]:
+            return
+        claim["metadata"]["deletionTimestamp"] = stamp(self.now)
+        self.tell("claims", "MODIFIED", claim)
+        pod = name.removeprefix("data-")
+        if "labels" not in claim["metadata"]:
+            self.violations.append(f"claim {name} is not ours and was deleted")
+        elif pod in self.pods and self.is_ours(self.pods[pod]):
+            self.violations.append(f"claim {name} was deleted under its pod")
+        if self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]:
+            return
+        if self.seen_retention.get("whenScaled") != "Delete":
+            self.violations.append(f"claim {name} was deleted although it was to be retained")
+        ours = [
+            one
+            for one in self.claims.values()
+            if "labels" in one["metadata"] and "deletionTimestamp" not in one["metadata"]
+        ]
+        if len(ours) < self.seen_replicas and not self.on_hosts:
+            self.violations.append(f"claim {name} was deleted although a pod is to come back to it")
+
+    def order_record(self, revision: Object) -> None:
+        revision["metadata"] |= {"uid": f"revision-{self.next()}"}
+        self.revisions[revision["metadata"]["name"]] = revision
+        self.tell("revisions", "ADDED", revision)
+
+    def order_drop(self, name: str) -> None:
+        revision = self.revisions.pop(name)
+        self.tell("revisions", "DELETED", revision)
+        if any(revision_of(pod) == revision_of(revision) for pod in self.pods.values() if self.is_ours(pod)):
+            self.violations.append(f"revision {name} was dropped although a pod carries it")
+
+    def order_create_pod(self, pod: Object) -> None:
+        name = pod["metadata"]["name"]
+        pod["metadata"] |= {"uid": f"pod-{self.next()}", "creationTimestamp": stamp(self.now)}
+        pod["status"] = {"phase": "Pending"}
+        pod["spec"].pop("nodeName", None)
+        if not (self.nodeset or {"metadata": {}})["metadata"].get("finalizers"):
+            self.violations.append(f"pod {name} was created before the finalizer was there")
+        if not self.maps:
+            self.violations.append(f"pod {name} was created before its guard")
+        claim = self.claims.get(f"data-{name}")
+        if claim is None or "labels" not in claim["metadata"] or "deletionTimestamp" in claim["metadata"]:
+            self.violations.append(f"pod {name} was created without a claim of ours")
+        if not any(revision_of(one) == revision_of(pod) for one in self.revisions.values()):
+            self.violations.append(f"pod {name} was created before its revision was recorded")
+        node = str(pod["spec"]["hostname"])
+        if self.on_hosts and node in self.seen_cordoned:
+            self.violations.append(f"pod {name} was created for a Node that is cordoned")
+        if any(self.node_of(other) == node for other in self.pods):
+            self.violations.append(f"pod {name} was created beside another of node {node}")
+        record = self.records.get(node)
+        if record is not None and self.jobs_on(node):
+            self.violations.append(f"pod {name} was created while Slurm saw jobs of its predecessor")
+        self.pods[name] = pod
+        self.tell("pods", "ADDED", pod)
+        live = [p for p in self.pods.values() if self.is_ours(p) and "deletionTimestamp" not in p["metadata"]]
+        if len(live) > 4:
+            self.violations.append(f"{len(live)} pods, and never more than 3 wanted")
+
+    def order_mark(self, name: str, metadata: Object) -> None:
+        """Change labels and annotations of a pod; None takes one away."""
+        pod = self.pods[name]
+        for kind, wanted in metadata.items():
+            if kind in {"labels", "annotations"}:
+                held = pod["metadata"].setdefault(kind, {})
+                for key, value in wanted.items():
+                    held.pop(key, None)
+                    if value is not None:
+                        held[key] = value
+        if self.is_protected(name):
+            self.exposed.discard(self.uid_of(name))
+        self.tell("pods", "MODIFIED", pod)
+
+    def order_delete_pod(self, name: str) -> None:
+        pod = self.pods[name]
+        uid = pod["metadata"]["uid"]
+        if not self.is_ours(pod):
+            self.violations.append(f"pod {name} is not ours and was deleted")
+        for job in self.jobs:
+            if job.alive and job.slurmd == uid and not self.may_end_jobs(self.node_of(name), "Force"):
+                self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
+        self.begin_deletion(name)

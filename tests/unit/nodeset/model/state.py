@@ -1,0 +1,198 @@
+"""The truth about Slurm and Kubernetes in the model, and what can be looked up in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from slurm_client.models import Node
+from tests.unit.nodeset.model.objects import (
+    HOSTS,
+    OURS,
+    PROTECT_LABEL,
+    SELECTED,
+    UID_LABEL,
+    Object,
+    clone,
+)
+
+
+@dataclass
+class Record:
+    """A node record in slurmctld."""
+
+    name: str
+    extra: str
+    instance: str
+    slurmd: str
+    """Uid of the pod whose slurmd it talks to; may be dead."""
+    slurmd_start: datetime
+    features: tuple[str, ...] = ("a",)
+    topology: str = ""
+    drain: bool = False
+    down: bool = False
+    reason: str = ""
+    changed: datetime | None = None
+
+
+@dataclass
+class WorldJob:
+    """A job on one node, which it may share with another."""
+
+    id: int
+    node: str
+    state: str
+    """RUNNING, SUSPENDED, COMPLETING, STAGE_OUT, or an end state."""
+    slurmd: str
+    """Uid of the pod its processes are in."""
+    alive: bool = True
+    start: datetime | None = None
+    requeue: bool = True
+    batch: bool = True
+
+    @property
+    def holds(self) -> bool:
+        return self.state in {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT"}
+
+
+@dataclass
+class State:
+    """The truth."""
+
+    keeps_instance: bool = True
+    """Slurm 26.05 keeps a record's instance id over registrations; 24.11 takes the new one."""
+    on_hosts: bool = False
+    """Whether the NodeSet has one pod on each Node that is labelled, which gives the Slurm node its name."""
+    now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    nodeset: Object | None = None
+    pods: dict[str, Object] = field(default_factory=dict)
+    hosts: dict[str, Object] = field(default_factory=dict)
+    running: dict[str, datetime] = field(default_factory=dict)
+    """Uids of pods whose slurmd really runs, and since when."""
+    known: set[str] = field(default_factory=set)
+    """Uids of running slurmds that have registered and have a record."""
+    maps: dict[str, Object] = field(default_factory=dict)
+    revisions: dict[str, Object] = field(default_factory=dict)
+    claims: dict[str, Object] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)
+    jobs: list[WorldJob] = field(default_factory=list)
+    log: list[tuple[str, str, Object]] = field(default_factory=list)
+    """What watchers will be told: resource, kind of event, object."""
+    violations: list[str] = field(default_factory=list)
+    slurm_fault: str = ""
+    """Empty, or what every call to Slurm meets: 401, timeout, 500."""
+    lose_slurm: int = 0
+    """Writes to Slurm whose answers will be lost although they are carried out."""
+    lose_kube: int = 0
+    fail_kube: int = 0
+    picture: dict[str, Node] = field(default_factory=dict)
+    """The last full list the poller took."""
+    picture_at: float | None = None
+    ready: bool = True
+    """What the state of contact says; lags behind the truth."""
+    counter: int = 0
+    update_budget: int = 1
+    seen_drain: Object = field(default_factory=dict)
+    """`spec.drain` that the controller sees."""
+    seen_replicas: int = 0
+    """The number of replicas in the spec that the controller sees."""
+    seen_selected: set[str] = field(default_factory=lambda: set(HOSTS))
+    """The Nodes that are to have a pod, as the controller sees them."""
+    seen_cordoned: set[str] = field(default_factory=set)
+    """The Nodes that are cordoned, as the controller sees them."""
+    seen_retention: Object = field(default_factory=dict)
+    """What is to become of claims, in that spec."""
+    seen_update: Object = field(default_factory=dict)
+    """How it is to update, in that spec."""
+    foreign: dict[str, str] = field(default_factory=dict)
+    """Reasons of drains that are not ours, by node, as long as they stand."""
+    frozen: bytes = b""
+    """As it was when it was first copied."""
+    exposed: set[str] = field(default_factory=set)
+    """Uids of pods that may be evicted although jobs may start there, since somebody else gave their nodes back."""
+
+    def next(self) -> int:
+        self.counter += 1
+        return self.counter
+
+    def tell(self, resource: str, kind: str, obj: Object) -> None:
+        obj["metadata"]["resourceVersion"] = str(self.next())
+        self.log.append((resource, kind, clone(obj)))
+
+    def pick(self, items: Any, index: int) -> Any:
+        ordered = sorted(items)
+        return ordered[index % len(ordered)] if ordered else None
+
+    # Pods
+
+    def uid_of(self, name: str) -> str:
+        return str(self.pods[name]["metadata"]["uid"])
+
+    def node_of(self, name: str) -> str:
+        """Name of a pod's node in Slurm."""
+        return str(self.pods[name]["spec"].get("hostname") or name)
+
+    def pod_of(self, node: str) -> str | None:
+        """Name of the pod of a node."""
+        return next((name for name in self.pods if self.node_of(name) == node), None)
+
+    def image_of(self, name: str) -> str:
+        return str(self.pods[name]["spec"]["containers"][0]["image"])
+
+    def is_ours(self, pod: Object) -> bool:
+        return (pod["metadata"].get("labels") or {}).get(UID_LABEL) == "set-uid"
+
+    def is_protected(self, name: str) -> bool:
+        return (self.pods[name]["metadata"].get("labels") or {}).get(PROTECT_LABEL) == "true"
+
+    def is_pinned(self, name: str, host: str) -> bool:
+        """Whether a pod that belongs to one Node can be bound to this one."""
+        affinity = self.pods[name]["spec"]["affinity"]["nodeAffinity"]
+        (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        (field_,) = term["matchFields"]
+        return self.is_selected(host) and field_["values"] == [host]
+
+    def expose(self, node: str) -> None:
+        """Slurm takes a node back without our doing."""
+        name = self.pod_of(node)
+        if name is not None and not self.is_protected(name):
+            self.exposed.add(self.uid_of(name))
+
+    # Kubernetes Nodes
+
+    def is_selected(self, host: str | None) -> bool:
+        return bool(host in self.hosts and self.hosts[host]["metadata"]["labels"] == SELECTED)
+
+    def is_cordoned(self, host: str | None) -> bool:
+        return bool(host in self.hosts and self.hosts[host]["spec"].get("unschedulable"))
+
+    def traits_of(self, host: str | None) -> tuple[set[str], str]:
+        """The features and the topology that a Node gives."""
+        notes = self.hosts[host]["metadata"].get("annotations") or {} if host in self.hosts else {}
+        words = str(notes.get("features.slinky.slurm.net/spec") or "").split(",")
+        return {f"k8s/{word}" for word in words if word}, str(notes.get("topology.slinky.slurm.net/spec") or "")
+
+    # The NodeSet, and jobs
+
+    def wanted(self) -> int:
+        """How many pods there are to be when all has come to rest."""
+        assert self.nodeset is not None
+        replicas = int(self.nodeset["spec"]["replicas"])
+        if not self.on_hosts:
+            return replicas
+        there = {pod["spec"].get("nodeName") for pod in self.pods.values()}
+        selected = [host for host in self.hosts if self.is_selected(host)]
+        return min(replicas, sum(1 for host in selected if host in there or not self.is_cordoned(host)))
+
+    def jobs_on(self, node: str) -> list[WorldJob]:
+        return [job for job in self.jobs if job.node == node and job.holds]
+
+    def may_end_jobs(self, node: str, on_timeout: str) -> bool:
+        """Whether the spec that the controller sees gives up the jobs of a node: the drain is ours and too old."""
+        record = self.records.get(node)
+        if record is None or record.changed is None or self.seen_drain.get("onTimeout") != on_timeout:
+            return False
+        causes = record.reason.removeprefix(OURS).partition(" (")[0].split(", ")
+        going = record.reason.startswith(OURS) and not {"cordon", "node-cordon"}.issuperset(causes)
+        return record.drain and going and (self.now - record.changed).total_seconds() >= 60

@@ -1,0 +1,172 @@
+"""What users and administrators do: to the NodeSet, to its pods, to Kubernetes Nodes and in Slurm."""
+
+from __future__ import annotations
+
+from tests.unit.nodeset.model.machines import Machines
+from tests.unit.nodeset.model.objects import BAD, CLUSTER, HOSTS, NAMESPACE, NODESET, SELECTED, Object, stamp
+
+
+class Users(Machines):
+    """Somebody's hand."""
+
+    # The NodeSet
+
+    def create_nodeset(self, replicas: int) -> None:
+        self.nodeset = {
+            "apiVersion": "slinky.slurm.net/v1alpha1",
+            "kind": "NodeSet",
+            "metadata": {
+                "name": NODESET,
+                "namespace": NAMESPACE,
+                "uid": "set-uid",
+                "generation": 1,
+                "creationTimestamp": stamp(self.now),
+            },
+            "spec": {
+                "clusterName": CLUSTER,
+                "replicas": replicas,
+                "image": "v1",
+                "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+                "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Delete"},
+            },
+        }
+        if self.on_hosts:
+            self.nodeset["spec"] |= {"scalingMode": "DaemonSet", "template": {"spec": {"nodeSelector": SELECTED}}}
+        self.tell("nodesets", "ADDED", self.nodeset)
+
+    def do_scale(self, index: int) -> None:
+        if self.nodeset is not None:
+            self.nodeset["spec"]["replicas"] = index % 4
+            self.edited()
+
+    def do_edit(self, index: int) -> None:
+        if self.nodeset is not None:
+            self.nodeset["spec"]["image"] = ("v0", "v1", BAD)[index % 3]
+            self.edited()
+
+    def do_retain(self, index: int) -> None:
+        """The user says what is to become of claims."""
+        if self.nodeset is not None:
+            policy = {"whenScaled": ("Delete", "Retain")[index % 2], "whenDeleted": ("Delete", "Retain")[index // 4]}
+            self.nodeset["spec"]["persistentVolumeClaimRetentionPolicy"] = policy
+            self.edited()
+
+    def do_hold_back(self, index: int) -> None:
+        """The user keeps an update from some pods, or from all, or from none any more."""
+        if self.nodeset is not None:
+            self.nodeset["spec"]["updateStrategy"] = {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"partition": index % 3, "paused": index == 4},
+            }
+            self.edited()
+
+    def do_policy(self, index: int) -> None:
+        """How long jobs may hold up a drain, and what happens then."""
+        if self.nodeset is not None:
+            on_timeout = ("Wait", "Requeue", "Cancel", "Force")[index % 4]
+            self.nodeset["spec"]["drain"] = {"timeout": "60s", "onTimeout": on_timeout} if index < 6 else {}
+            self.edited()
+
+    def do_delete(self, index: int) -> None:
+        if self.nodeset is None or index or "deletionTimestamp" in self.nodeset["metadata"]:
+            return
+        self.nodeset["metadata"]["deletionTimestamp"] = stamp(self.now)
+        self.tell("nodesets", "MODIFIED", self.nodeset)
+        self.release()
+
+    def edited(self) -> None:
+        assert self.nodeset is not None
+        self.nodeset["metadata"]["generation"] += 1
+        self.tell("nodesets", "MODIFIED", self.nodeset)
+
+    # Pods and claims
+
+    def do_user_deletes_pod(self, index: int) -> None:
+        name = self.pick([n for n, p in self.pods.items() if "deletionTimestamp" not in p["metadata"]], index)
+        if name is not None and self.is_ours(self.pods[name]):
+            self.begin_deletion(name)
+
+    def do_kubectl_drain(self, index: int) -> None:
+        """Somebody drains a Kubernetes Node: pods outside the budget are evicted."""
+        name = self.pick([n for n, p in self.pods.items() if self.is_ours(p)], index)
+        if name is None or self.is_protected(name) or "deletionTimestamp" in self.pods[name]["metadata"]:
+            return
+        uid = self.uid_of(name)
+        self.violations += [
+            f"pod {name} was evicted under job {job.id} ({job.state})"
+            for job in self.jobs
+            if job.alive and job.slurmd == uid and uid not in self.exposed
+        ]
+        self.begin_deletion(name)
+
+    def do_usurp(self, index: int) -> None:
+        """A pod is deleted by force, and somebody puts one of their own under its name."""
+        if any(not self.is_ours(pod) for pod in self.pods.values()):
+            return
+        name = self.pick([n for n, p in self.pods.items() if self.is_ours(p)], index)
+        if name is not None:
+            self.remove_pod(name)
+            stranger: Object = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": NAMESPACE, "uid": f"stranger-{self.next()}"},
+                "spec": {"nodeName": "elsewhere"},
+                "status": {"phase": "Running"},
+            }
+            self.pods[name] = stranger
+            self.tell("pods", "ADDED", stranger)
+
+    def do_cordon(self, index: int) -> None:
+        name = self.pick([n for n, p in self.pods.items() if self.is_ours(p)], index)
+        if name is not None:
+            notes = self.pods[name]["metadata"].setdefault("annotations", {})
+            key = "nodeset.slinky.slurm.net/pod-cordon"
+            notes[key] = "false" if notes.get(key) == "true" else "true"
+            self.tell("pods", "MODIFIED", self.pods[name])
+
+    def do_squat(self, index: int) -> None:
+        """Somebody has a claim of a name that could be ours."""
+        name = f"data-{NODESET}-{index % 4}"
+        if name not in self.claims:
+            self.claims[name] = {"metadata": {"name": name, "uid": f"theirs-{self.next()}"}}
+
+    # Kubernetes Nodes
+
+    def do_label_host(self, index: int) -> None:
+        """A Node is to have a pod, or none any more."""
+        host = self.hosts[HOSTS[index % len(HOSTS)]]
+        host["metadata"]["labels"] = {} if host["metadata"]["labels"] else dict(SELECTED)
+        self.tell("nodes", "MODIFIED", host)
+
+    def do_cordon_host(self, index: int) -> None:
+        """Somebody cordons a Node, or takes that back."""
+        host = self.hosts[HOSTS[1 + index % (len(HOSTS) - 1)]]
+        if host["spec"].pop("unschedulable", None) is None:
+            host["spec"]["unschedulable"] = True
+            notes = host["metadata"].setdefault("annotations", {})
+            notes["nodeset.slinky.slurm.net/node-cordon-reason"] = f"disk {index}"
+        self.tell("nodes", "MODIFIED", host)
+
+    def do_annotate_host(self, index: int) -> None:
+        """A Node gets other features, or another place in the topology."""
+        host = self.hosts[HOSTS[index % len(HOSTS)]]
+        notes = host["metadata"].setdefault("annotations", {})
+        notes["features.slinky.slurm.net/spec"] = ("", "ib", "ib,rack")[index % 3]
+        notes["topology.slinky.slurm.net/spec"] = f"default:s{index % 2}"
+        self.tell("nodes", "MODIFIED", host)
+
+    # Nodes in Slurm
+
+    def do_admin_drains(self, index: int) -> None:
+        name = self.pick(self.records, index)
+        if name is not None:
+            record = self.records[name]
+            record.drain, record.reason, record.changed = True, f"mine {index}", self.now
+            self.foreign[name] = record.reason
+
+    def do_admin_undrains(self, index: int) -> None:
+        name = self.pick([r.name for r in self.records.values() if r.drain], index)
+        if name is not None:
+            self.records[name].drain = False
+            self.foreign.pop(name, None)
+            self.expose(name)

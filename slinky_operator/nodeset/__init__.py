@@ -1,6 +1,7 @@
 """The NodeSet controller: a set of slurmd pods, none of which is deleted while it may hold a job.
 
-The way of the data is `observe` -> `plan` -> `act` -> `status`; `controller` strings them together. All rules are pure:
+The way of the data is `observe` -> `plan` -> `act` -> `status`; `controller` strings them together. All rules are pure,
+and what acts has none of its own:
 
 =============  =====================================================================
 module         concern
@@ -18,6 +19,17 @@ module         concern
 `conf`         what slurmd registers with
 `pod`          the pod that is created
 `guard`        the second owner of the pods
+-------------  ---------------------------------------------------------------------
+`act`          the order in which a plan is carried out, and what a failure stops
+`means`        what a pass has to act with, and what became of its plan
+`telling`      what is written to Slurm
+`removal`      pods that are deleted or may be evicted, each on a fresh answer
+`making`       pods that are created
+`marks`        labels and conditions on pods
+`bookkeeping`  revisions and claims
+`ending`       jobs that are cancelled or requeued
+`tenure`       the NodeSet's finalizer and guard
+`asking`       questions put to Slurm itself
 =============  =====================================================================
 
 The Cluster controller is not imported; what the two tell each other stands in API fields.

@@ -23,9 +23,10 @@ from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Indexer, Key, Store, by_label
 from slinky_operator.nodeset import asking, facts, identity, status
-from slinky_operator.nodeset.act import Actor, Outcome
+from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.actions import LetGo
 from slinky_operator.nodeset.hosts import Hosts
+from slinky_operator.nodeset.means import Means, Outcome
 from slinky_operator.nodeset.observe import (
     CLAIM_INDEX,
     NODE_INDEX,
@@ -298,7 +299,7 @@ class NodeSetController:
             guarded=uid in self._guards,
         )
         snapshot, planned = await self._plan(snapshot, slurm)
-        outcome = await self._actor(nodeset, obj, cluster, slurm, snapshot).carry_out(planned.actions)
+        outcome = await Actor(self._means(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         if outcome.told_slurm:
             memory.told_slurm_at = self._clock()
         if outcome.slurm_error is not None:
@@ -334,10 +335,10 @@ class NodeSetController:
         slurm.hurry()
         return self._clock() - memory.told_slurm_at < OLDEST_PICTURE
 
-    def _actor(
+    def _means(
         self, nodeset: NodeSet, obj: Object, cluster: Cluster | None, slurm: Slurm | None, snapshot: Snapshot
-    ) -> Actor:
-        return Actor(
+    ) -> Means:
+        return Means(
             kube=self._kube,
             slurm=slurm,
             nodeset=nodeset,

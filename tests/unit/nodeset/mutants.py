@@ -23,12 +23,14 @@ from slinky_operator.nodeset import (
     podstate,
     protection,
     records,
+    removal,
     rollout,
+    telling,
     traits,
 )
-from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.matching import Fit
+from slinky_operator.nodeset.means import Means
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.nodeset.victims import Rank
@@ -85,10 +87,10 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
 def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
     """Pods are deleted by name."""
 
-    async def delete(self: Actor, pod: Pod, version: str | None) -> None:
-        await self.kube.delete(PODS, pod.name, self.nodeset.namespace, uid=None, resource_version=version)
+    async def delete(means: Means, pod: Pod, version: str | None) -> None:
+        await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=None, resource_version=version)
 
-    patch.setattr(Actor, "_delete_one", delete)
+    patch.setattr(removal, "_delete_one", delete)
 
 
 def prefix_match(patch: pytest.MonkeyPatch) -> None:
@@ -108,14 +110,14 @@ def stale_cache_trusted(patch: pytest.MonkeyPatch) -> None:
 def resume_instead_of_undrain(patch: pytest.MonkeyPatch) -> None:
     """A drain is taken back by RESUME, which calls a dead node idle."""
 
-    async def undrain(self: Actor, names: Sequence[str]) -> None:
-        slurm: Any = self._reach()
-        wanted = drain.to_undrain(names, await asking.nodes(slurm, names), self.owner)
+    async def undrain(means: Means, names: Sequence[str]) -> None:
+        slurm: Any = means.reach()
+        wanted = drain.to_undrain(names, await asking.nodes(slurm, names), means.owner)
         if wanted:
             await slurm.client.resume_nodes(wanted)
-        await self._read_back(slurm, names)
+        await telling._read_back(means, slurm, names)
 
-    patch.setattr(Actor, "_undrain", undrain)
+    patch.setattr(telling, "undrain_nodes", undrain)
 
 
 def foreign_drains_undone(patch: pytest.MonkeyPatch) -> None:

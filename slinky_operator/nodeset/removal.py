@@ -1,0 +1,99 @@
+"""Deletes pods and lets them be evicted: the part of `act` that may end what runs in them.
+
+Slurm is asked again before each, and the answer put to `podstate.why_kept` and `protection.may_be_lifted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset import asking, facts, places, podstate, protection
+from slinky_operator.nodeset.batches import side_by_side
+from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.means import Means, listed
+
+DELETE_BATCH: Final = 250
+"""Pods deleted on one answer of Slurm's."""
+
+SINGLY: Final = 8
+"""Pods looked up one by one; for more, they are listed."""
+
+
+async def delete_checked(means: Means, wanted: Sequence[Pod]) -> None:
+    """Delete pods that hold nothing by what Slurm says now, and note why others are kept."""
+    slurm = means.reach()
+    for start in range(0, len(wanted), DELETE_BATCH):
+        batch = wanted[start : start + DELETE_BATCH]
+        answer = await asking.everything(slurm, [pod.node_name for pod in batch])
+        going: list[tuple[Pod, str | None]] = []
+        for pod in batch:
+            node = answer.nodes.get(pod.node_name)
+            jobs = answer.jobs.get(pod.node_name, ())
+            why = podstate.why_kept(pod, node, jobs, means.owner, means.now())
+            if why is not None:
+                means.outcome.kept.append(why)
+            else:
+                # Without a record the proof is what the pod's own status shows; it must still show it.
+                going.append((pod, pod.resource_version if node is None else None))
+        await delete(means, going)
+
+
+async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]]) -> None:
+    """Delete pods of exactly these uids, and of these versions where the version is part of the proof."""
+    if not wanted:
+        return
+    means.outcome.acted = True
+    means.expectations.expect_deletions(means.nodeset.uid, [pod.uid for pod, _ in wanted])
+    results = await side_by_side(_delete_one(means, pod, version) for pod, version in wanted)
+    done = []
+    for (pod, _), result in zip(wanted, results, strict=True):
+        if not isinstance(result, BaseException):
+            done.append(pod.name)
+            continue
+        means.expectations.deletion_failed(pod.uid)
+        if isinstance(result, kube_errors.NotFound):
+            continue
+        if not isinstance(result, Exception):
+            raise result
+        means.outcome.errors.append(result)
+    if done:
+        means.say("PodsDeleted", f"deleted: {listed(done)}")
+
+
+async def _delete_one(means: Means, pod: Pod, version: str | None) -> None:
+    await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=pod.uid, resource_version=version)
+
+
+async def evictable(means: Means, wanted: Sequence[Pod]) -> Sequence[Pod]:
+    """Of these pods, those that may be evicted."""
+    if not means.nodeset.spec.workload_disruption_protection:
+        return wanted
+    answer = await asking.everything(means.reach(), [pod.node_name for pod in wanted])
+    return [
+        pod
+        for pod in wanted
+        if protection.may_be_lifted(
+            pod, answer.nodes.get(pod.node_name), answer.jobs.get(pod.node_name, ()), means.owner
+        )
+    ]
+
+
+async def standing(means: Means, names: Sequence[str]) -> frozenset[str]:
+    """Of these nodes, those for which the API server itself has a pod that may be alive."""
+    namespace = means.nodeset.namespace
+    if len(names) > SINGLY:
+        found = (await means.kube.list(PODS, namespace)).items
+    else:
+        pods_of = [places.pod_name(means.nodeset, name) for name in names]
+        results = await side_by_side(means.kube.get(PODS, name, namespace) for name in pods_of)
+        found = []
+        for result in results:
+            if not isinstance(result, BaseException):
+                found.append(result)
+            elif not isinstance(result, kube_errors.NotFound):
+                raise result
+    alive = [obj for obj in found if facts.read(obj, means.nodeset.name).slurmd is not facts.Slurmd.ENDED]
+    return frozenset(map(facts.node_name, alive))

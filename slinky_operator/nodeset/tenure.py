@@ -1,0 +1,90 @@
+"""What keeps a NodeSet until its pods are gone: finalizer and guard, from the taking over of pods to the letting go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slinky_api import labels
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
+from slinky_operator.nodeset import bookkeeping, guard, takeover
+from slinky_operator.nodeset.bookkeeping import NameTaken
+from slinky_operator.nodeset.means import Means, listed
+
+
+async def add_finalizer(means: Means) -> None:
+    """Keep the NodeSet until its pods are gone."""
+    await _set_finalizers(means, add=True)
+
+
+async def _set_finalizers(means: Means, *, add: bool) -> None:
+    metadata = means.obj["metadata"]
+    rest = [one for one in metadata.get("finalizers") or () if one != labels.FINALIZER_NODESET_DRAIN]
+    wanted = [*rest, labels.FINALIZER_NODESET_DRAIN] if add else rest
+    means.outcome.acted = True
+    await means.kube.merge_patch(
+        NODESETS,
+        means.nodeset.name,
+        {"metadata": {"finalizers": wanted}},
+        means.nodeset.namespace,
+        resource_version=metadata["resourceVersion"],
+        uid=means.nodeset.uid,
+    )
+
+
+async def take_over(means: Means) -> None:
+    """Make another operator's pods ours, those that the API server itself shows."""
+    selector = f"!{labels.LABEL_NODESET_UID}"
+    found = (await means.kube.list(PODS, means.nodeset.namespace, label_selector=selector)).items
+    theirs = [obj for obj in found if takeover.is_theirs(means.nodeset, obj)]
+    if not theirs:
+        return
+    if means.cluster is None:
+        raise NameTaken(f"pods of another operator wait for Cluster {means.nodeset.spec.cluster_name} to be taken over")
+    await ensure_guard(means)
+    for obj in theirs:
+        await bookkeeping.take_over_claims(means.kube, means.nodeset, obj)
+        metadata = obj["metadata"]
+        answer = await means.kube.merge_patch(
+            PODS,
+            metadata["name"],
+            takeover.patch(means.nodeset, means.cluster, obj, means.guards[means.nodeset.uid]),
+            means.nodeset.namespace,
+            resource_version=metadata["resourceVersion"],
+            uid=metadata["uid"],
+        )
+        means.expectations.expect_version(means.nodeset.uid, answer)
+    names = [obj["metadata"]["name"] for obj in theirs]
+    means.say("PodsTakenOver", f"taken over from another operator: {listed(names)}")
+
+
+async def ensure_guard(means: Means) -> None:
+    """Make the second owner of all pods, unless it is there."""
+    try:
+        obj: dict[str, Any] = await means.kube.create(CONFIGMAPS, guard.build(means.nodeset))
+    except kube_errors.AlreadyExists:
+        obj = await means.kube.get(CONFIGMAPS, guard.name(means.nodeset), means.nodeset.namespace)
+    means.guards[means.nodeset.uid] = obj["metadata"]["uid"]
+
+
+async def let_go(means: Means) -> None:
+    """The end, after a look past the cache: a pod whose creation was never answered may not be in it yet."""
+    selector = f"{labels.LABEL_NODESET_UID}={means.nodeset.uid}"
+    left = (await means.kube.list(PODS, means.nodeset.namespace, label_selector=selector)).items
+    if left:
+        means.outcome.kept.append(f"pod {left[0]['metadata']['name']} is still there")
+        return
+    await bookkeeping.delete_all_claims(means.kube, means.nodeset)
+    await _delete_guard(means)
+    await _set_finalizers(means, add=False)
+
+
+async def _delete_guard(means: Means) -> None:
+    name, namespace = guard.name(means.nodeset), means.nodeset.namespace
+    try:
+        obj = await means.kube.get(CONFIGMAPS, name, namespace)
+        if (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == means.nodeset.uid:
+            await means.kube.delete(CONFIGMAPS, name, namespace, uid=obj["metadata"]["uid"])
+    except kube_errors.NotFound:
+        pass  # gone already: this was begun before, by a pass or a process that did not live to finish it
+    means.guards.pop(means.nodeset.uid, None)

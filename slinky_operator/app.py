@@ -44,8 +44,8 @@ from slinky_operator.kube.rival import until_alone
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import controller as nodeset
 from slinky_operator.nodeset import takeover
+from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.hosts import prune as prune_host
-from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.health import HealthServer
 from slinky_operator.runtime.loop_lag import LoopLag

@@ -18,6 +18,9 @@ module         concern
 `merge`        a user's template over a generated one
 `conf`         what slurmd registers with
 `pod`          the pod that is created
+`generated`    what the operator says of it
+`arguments`    what slurmd is started with
+`template`     what a user's template may not say
 `guard`        the second owner of the pods
 -------------  ---------------------------------------------------------------------
 `act`          the order in which a plan is carried out, and what a failure stops

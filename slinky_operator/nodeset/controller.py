@@ -25,6 +25,7 @@ from slinky_operator.kube.store import Indexer, Key, Store, by_label
 from slinky_operator.nodeset import asking, facts, identity, status
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.actions import LetGo
+from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.means import Means, Outcome
 from slinky_operator.nodeset.observe import (
@@ -38,7 +39,6 @@ from slinky_operator.nodeset.observe import (
     with_jobs,
 )
 from slinky_operator.nodeset.plan import LATER, Plan, plan
-from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm, SlurmByCluster
 from slinky_operator.nodeset.reserved import ReservedNames
 from slinky_operator.nodeset.snapshot import Snapshot

@@ -10,8 +10,8 @@ from typing import Final
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.expectations import Expectations
-from slinky_operator.nodeset import pod as pods
 from slinky_operator.nodeset.claims import Claim
+from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm
 from slinky_operator.nodeset.reserved import ReservedNames
 from slinky_operator.nodeset.snapshot import Revision
@@ -79,7 +79,7 @@ class Means:
     revision: Revision
     claims: tuple[Claim, ...]
     owner: str
-    defaults: pods.Defaults
+    defaults: Defaults
     expectations: Expectations
     guards: dict[str, str]
     reserved: ReservedNames

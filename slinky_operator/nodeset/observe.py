@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.kube.store import Key, Store
 from slinky_operator.nodeset import claims as claim_facts
-from slinky_operator.nodeset import facts, history, identity, ordinals, places, pod, revision
+from slinky_operator.nodeset import facts, history, identity, ordinals, places, revision, template
 from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.ports import Object, Slurm, SlurmByCluster
 from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
@@ -126,7 +126,7 @@ class Observer:
             Whether the guard is known to exist.
         """
         cluster = self.cluster(nodeset)
-        problems = tuple(map(str, pod.check(nodeset, cluster))) if cluster is not None else ()
+        problems = tuple(map(str, template.check(nodeset, cluster))) if cluster is not None else ()
         wanted = revision.of(nodeset)
         recorded = tuple(map(history.read, self._revisions.find(REVISION_INDEX, nodeset.uid)))
         own = self._own_pods(nodeset)

@@ -33,8 +33,8 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import controller as nodeset
+from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.hosts import prune as prune_host
-from slinky_operator.nodeset.pod import Defaults
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.slurm.clients import ClientMap, Endpoint
 from slurm_client.testing import FakeSlurmrestd

@@ -9,7 +9,7 @@ import pytest
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import claims, places, pod, revision
+from slinky_operator.nodeset import claims, generated, places, pod, revision, template
 from slinky_operator.nodeset.claims import Claim
 
 DATA = {"metadata": {"name": "data", "labels": {"team": "x"}}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
@@ -27,7 +27,7 @@ def of(number: int, **values: Any) -> Claim:
 def build(owner: NodeSet) -> dict[str, Any]:
     cluster = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cu"}, "spec": {}})
     place = places.of_ordinal(owner, 3)
-    return pod.build(owner, cluster, place=place, revision="r", guard_uid="g", defaults=pod.Defaults("slurmd"))
+    return pod.build(owner, cluster, place=place, revision="r", guard_uid="g", defaults=generated.Defaults("slurmd"))
 
 
 def test_a_claim_is_named_like_that_of_a_stateful_set_and_has_no_owner() -> None:
@@ -50,16 +50,16 @@ def test_a_claim_of_an_earlier_nodeset_of_that_name_is_found_again() -> None:
 
 
 def test_a_pod_mounts_its_own_claims_in_place_of_volumes_of_that_name() -> None:
-    spool = {"metadata": {"name": pod.SPOOL_VOLUME}}
+    spool = {"metadata": {"name": generated.SPOOL_VOLUME}}
 
     volumes = {volume["name"]: volume for volume in build(nodeset(DATA, spool))["spec"]["volumes"]}
 
     assert volumes["data"]["persistentVolumeClaim"] == {"claimName": "data-a-3"}
-    assert volumes[pod.SPOOL_VOLUME] == {
-        "name": pod.SPOOL_VOLUME,
-        "persistentVolumeClaim": {"claimName": f"{pod.SPOOL_VOLUME}-a-3"},
+    assert volumes[generated.SPOOL_VOLUME] == {
+        "name": generated.SPOOL_VOLUME,
+        "persistentVolumeClaim": {"claimName": f"{generated.SPOOL_VOLUME}-a-3"},
     }
-    assert "emptyDir" in volumes[pod.RUN_VOLUME]
+    assert "emptyDir" in volumes[generated.RUN_VOLUME]
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_a_pod_mounts_its_own_claims_in_place_of_volumes_of_that_name() -> None:
     [
         ([{"metadata": {}}], 0, "missing"),
         ([DATA, DATA], 1, "twice"),
-        ([DATA, {"metadata": {"name": pod.KEY_VOLUME}}], 1, "operator's"),
+        ([DATA, {"metadata": {"name": generated.KEY_VOLUME}}], 1, "operator's"),
         ([{"metadata": {"name": "A.b"}}], 0, "DNS label"),
     ],
 )
 def test_templates_that_cannot_be_used_are_refused_by_field(
     templates: list[dict[str, Any]], place: int, word: str
 ) -> None:
-    with pytest.raises(pod.RefusedTemplate) as caught:
+    with pytest.raises(template.RefusedTemplate) as caught:
         build(nodeset(*templates))
 
     (problem,) = caught.value.problems

@@ -11,10 +11,11 @@ import yaml
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import conf, facts, pod
+from slinky_operator.nodeset import conf, facts, generated, pod
 from slinky_operator.nodeset.places import Place
+from slinky_operator.nodeset.template import RefusedTemplate
 
-DEFAULTS = pod.Defaults("slurmd:26.05", "Never")
+DEFAULTS = generated.Defaults("slurmd:26.05", "Never")
 SAMPLES = Path(__file__).parents[3] / "config" / "samples"
 
 
@@ -174,7 +175,7 @@ def test_a_whole_template_keeps_its_arguments_and_gets_an_identity() -> None:
     ],
 )
 def test_what_breaks_identity_is_refused_by_field(template: dict[str, Any], field: str) -> None:
-    with pytest.raises(pod.RefusedTemplate) as caught:
+    with pytest.raises(RefusedTemplate) as caught:
         build({"template": template})
 
     assert [problem.field for problem in caught.value.problems] == [f"spec.template.{field}"]
@@ -183,7 +184,7 @@ def test_what_breaks_identity_is_refused_by_field(template: dict[str, Any], fiel
 def test_a_cluster_elsewhere_must_say_where_its_slurmctld_is() -> None:
     elsewhere = cluster(server="http://rest:6820", token={"secretRef": "t"})
 
-    with pytest.raises(pod.RefusedTemplate):
+    with pytest.raises(RefusedTemplate):
         build(of=elsewhere)
 
 
@@ -216,7 +217,7 @@ def test_extra_conf_wins_and_adds_features() -> None:
 def test_jobs_find_other_nodes_by_their_short_names() -> None:
     def searches(spec: dict[str, Any], domain: str) -> list[str]:
         owner = nodeset(**spec)
-        defaults = pod.Defaults("slurmd", domain=domain)
+        defaults = generated.Defaults("slurmd", domain=domain)
         made = pod.build(owner, cluster(), place=Place("a-3", "a-3", 3), revision="r", guard_uid="g", defaults=defaults)
         found: list[str] = (made["spec"].get("dnsConfig") or {}).get("searches", [])
         return found

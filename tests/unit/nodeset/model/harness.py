@@ -19,7 +19,7 @@ from slinky_operator.nodeset.controller import (
     INDEXES_OF_REVISIONS,
     NodeSetController,
 )
-from slinky_operator.nodeset.pod import Defaults
+from slinky_operator.nodeset.generated import Defaults
 from tests.unit.nodeset.model.doors import KubeDoor, SlurmDoor
 from tests.unit.nodeset.model.objects import (
     BAD,

@@ -1,0 +1,113 @@
+"""What a template may not say, since pod, Slurm node and NodeSet are tied together by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from typing_extensions import override
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset import arguments, claims, conf, generated
+from slinky_operator.nodeset.facts import SLURMD
+from slinky_operator.nodeset.generated import KEY_VOLUME, Defaults
+from slinky_operator.nodeset.places import Place
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.templates import POD_SPEC, RefusedFragment, merge
+
+_OWN_ARGUMENTS: Final = frozenset({"-N", "--instance-id", "--extra"})
+_OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
+_OWN_PREFIXES: Final = (labels.NODESET_PREFIX, labels.CLUSTER_PREFIX)
+_OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
+_REFUSED_SPEC: Final = ("subdomain", "nodeName")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A field that keeps pods from being made, and why."""
+
+    field: str
+    reason: str
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.field}: {self.reason}"
+
+
+class RefusedTemplate(ValueError):
+    """No pod can be made from this NodeSet; carries all fields that are in the way."""
+
+    def __init__(self, nodeset: NodeSet, problems: Sequence[Problem]) -> None:
+        self.nodeset = nodeset
+        self.problems = tuple(problems)
+        super().__init__(f"NodeSet {nodeset.namespace}/{nodeset.name}: {'; '.join(map(str, problems))}")
+
+
+def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C901 - one field after the other
+    """All fields of the NodeSet that keep its pods from being made; none if they can be."""
+    template = nodeset.spec.template or {}
+    spec = template.get("spec") or {}
+    where = "spec.template.spec"
+    for field in _REFUSED_SPEC:
+        if spec.get(field):
+            yield Problem(f"{where}.{field}", "is the operator's: it decides which node the pod is to Slurm")
+    if spec.get("restartPolicy") not in {None, "Always"}:
+        yield Problem(f"{where}.restartPolicy", "must be Always: a slurmd that ended comes back under the same name")
+    for label in (template.get("metadata") or {}).get("labels") or {}:
+        if label.startswith(_OWN_PREFIXES) or label in _OWN_LABELS:
+            yield Problem(f"spec.template.metadata.labels[{label}]", "is the operator's")
+    try:
+        merged = merge(generated.spec(nodeset, cluster, Place("", ""), Defaults("")), spec, POD_SPEC)
+    except RefusedFragment as error:
+        yield Problem(f"{where}.{error.field}", error.reason)
+        return
+    if not any(item.get("name") == SLURMD for item in merged.get("containers") or ()):
+        yield Problem(f"{where}.containers", f"lacks {SLURMD}, which is what the pod is for")
+        return
+    containers = [item for item in spec.get("containers") or () if "$patch" not in item]
+    yield from _check_containers(containers, where)
+    if naming.conf_server(cluster) is None and not _own_conf_server(containers):
+        yield Problem(
+            "spec.template", "must be a whole one, with --conf-server, or the Cluster must say controller.external"
+        )
+    for field, reason in claims.check(nodeset, {KEY_VOLUME}):
+        yield Problem(field, reason)
+    try:
+        conf.node_line(nodeset, _resources(nodeset, containers))
+    except conf.InvalidQuantity as error:
+        yield Problem("spec.resources", str(error))
+
+
+def _check_containers(containers: Iterable[Mapping[str, Any]], where: str) -> Iterable[Problem]:
+    for place, container in enumerate(containers):
+        at = f"{where}.containers[{place}]"
+        if container.get("name") == SLURMD:
+            yield from _check_slurmd(container, at)
+        elif not container.get("image"):
+            yield Problem(f"{at}.image", "is missing")
+
+
+def _check_slurmd(container: Mapping[str, Any], at: str) -> Iterable[Problem]:
+    for place, argument in enumerate(container.get("args") or ()):
+        word = str(argument)
+        if word.split("=", 1)[0] in _OWN_ARGUMENTS or (word.startswith("-N") and not word.startswith("--")):
+            yield Problem(f"{at}.args[{place}]", f"{word.split('=', 1)[0]} is the operator's: it names the node")
+    for place, variable in enumerate(container.get("env") or ()):
+        if variable.get("name") in _OWN_ENVIRONMENT:
+            yield Problem(f"{at}.env[{place}]", f"{variable['name']} is the operator's: it names the node")
+
+
+def _own_conf_server(containers: Iterable[Mapping[str, Any]]) -> bool:
+    return any(
+        item.get("name") == SLURMD and arguments.names_conf_server(map(str, item.get("args") or ()))
+        for item in containers
+    )
+
+
+def _resources(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    given = nodeset.spec.resources.to_dict() if nodeset.spec.resources is not None else {}
+    own = next((item for item in containers if item.get("name") == SLURMD), {})
+    return merge(given, own.get("resources") or {})

@@ -319,20 +319,25 @@ async def test_refusals_do_not_open_the_circuit(fake: FakeSlurmrestd) -> None:
 
 async def test_requests_at_the_same_time_are_bounded(fake: FakeSlurmrestd) -> None:
     at_once = most = 0
+    all_are_under_way = asyncio.Event()
     real = fake._answer
 
-    async def counted(*arguments: Any) -> Any:
+    async def held(*arguments: Any) -> Any:
         nonlocal at_once, most
         at_once += 1
         most = max(most, at_once)
-        await asyncio.sleep(0.005)
+        if at_once == 3:
+            all_are_under_way.set()
+        # Nobody gets an answer before as many are waiting for one as may: a fourth would be seen here.
+        await all_are_under_way.wait()
         try:
             return await real(*arguments)
         finally:
             at_once -= 1
 
-    fake._answer = counted  # type: ignore[method-assign, assignment]
     async with client(fake, max_concurrency=3) as slurm:
+        await slurm.connect()
+        fake._answer = held  # type: ignore[method-assign, assignment]
         await asyncio.gather(*(slurm.node(f"w-{number % 3}") for number in range(30)))
     assert most == 3
 

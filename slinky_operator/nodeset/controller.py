@@ -283,7 +283,7 @@ class NodeSetController:
         if not self.expectations.satisfied(uid):
             return Result(self.expectations.expires_in(uid))
         try:
-            nodeset = NodeSet.parse(obj)
+            nodeset = self._observer.readings.nodeset(obj)
         except InvalidObjectError as error:
             await self._tell_invalid(obj, str(error))
             return Result()

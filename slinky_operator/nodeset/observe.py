@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
-from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
-from slinky_operator.kube.store import Key, Store
+from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import claims as claim_facts
-from slinky_operator.nodeset import facts, history, identity, ordinals, places, revision, template
+from slinky_operator.nodeset import facts, history, identity, ordinals, places
 from slinky_operator.nodeset.hosts import Hosts
-from slinky_operator.nodeset.ports import Object, Slurm, SlurmByCluster
+from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
+from slinky_operator.nodeset.readings import Readings
 from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slinky_operator.slurm.clients import ContactState, Trouble
 from slurm_client.models import Job, Node
@@ -79,26 +79,14 @@ class Observer:
         self._slurm = slurm
         self._clock = clock
         self._max_startup = max_startup
-        self._parsed: dict[Key, tuple[Object, Cluster | None]] = {}
-        """Clusters as they were read last, with what they were read from: they change seldom, and reading is dear."""
+        self.readings = Readings()
         self._read: dict[str, dict[str, facts.Pod]] = {}
         """Pods as they were read last, by uids of NodeSet and pod: few of them change between two passes."""
 
     def cluster(self, nodeset: NodeSet) -> Cluster | None:
         """The Cluster a NodeSet names, or None if there is none that can be read."""
         key = nodeset.namespace, nodeset.spec.cluster_name
-        obj = self._clusters.get(*key)
-        if obj is None:
-            self._parsed.pop(key, None)
-            return None
-        known = self._parsed.get(key)
-        if known is None or known[0] is not obj:
-            try:
-                known = obj, Cluster.parse(obj)
-            except InvalidObjectError:
-                known = obj, None
-            self._parsed[key] = known
-        return known[1]
+        return self.readings.cluster(key, self._clusters.get(*key))
 
     def slurm(self, cluster: Cluster | None) -> Slurm | None:
         """The Slurm of a Cluster."""
@@ -126,8 +114,7 @@ class Observer:
             Whether the guard is known to exist.
         """
         cluster = self.cluster(nodeset)
-        problems = tuple(map(str, template.check(nodeset, cluster))) if cluster is not None else ()
-        wanted = revision.of(nodeset)
+        wanted = self.readings.wanted(nodeset, cluster)
         recorded = tuple(map(history.read, self._revisions.find(REVISION_INDEX, nodeset.uid)))
         own = self._own_pods(nodeset)
         mode_is_fixed = nodeset.status.scaling_mode is not None
@@ -139,10 +126,10 @@ class Observer:
             cluster=_cluster_facts(nodeset, cluster, gone=cluster_gone),
             slurm=slurm,
             revision=Revision(
-                wanted,
-                problems,
-                content=revision.content(nodeset),
-                current=history.current(nodeset, wanted, recorded),
+                wanted.hash,
+                wanted.problems,
+                content=wanted.content,
+                current=history.current(nodeset, wanted.hash, recorded),
                 recorded=recorded,
             ),
             pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
@@ -159,6 +146,7 @@ class Observer:
     def forget(self, uid: str) -> None:
         """Drop what is kept of a NodeSet that is gone."""
         self._read.pop(uid, None)
+        self.readings.forget(uid)
 
     def _own_pods(self, nodeset: NodeSet) -> tuple[facts.Pod, ...]:
         before, now = self._read.get(nodeset.uid, {}), {}

@@ -3,8 +3,8 @@
 ``python -m hack.check lint unit integration e2e`` is ``make test``. The first check that fails ends the run, except
 that all test suites are counted together, so that the last line is one for all: ``N passed, N failed``.
 
-What a suite needs built (programs, images) is built before it starts: minutes on a fresh machine, which no test's time
-limit allows for.
+What a suite needs built (programs, images) is there before it starts: minutes on a fresh machine, which no test's time
+limit allows for. It is built beside the checks that come first (`hack.preparing`).
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hack.images import build as images
 from hack.images.errors import ImagesError
 from hack.localkube.errors import LocalKubeError
-from hack.localkube.programs import build, debian
+from hack.preparing import Preparation, image_sets, programs
 from hack.progress import say
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / ".test-reports"
 PYTHON = sys.executable
-SLURM_SETS = ("slurm-24.11", "slurm-26.05")
 IN_TWO = ("--numprocesses=2",)
 FILES_IN_TWO = (*IN_TWO, "--dist=loadfile")
-"""Two processes, each with what it starts for itself: two clusters, neither of which knows the other."""
+"""Two processes, each with what it starts for itself: two control planes or two clusters, neither of which knows the
+other."""
 
 SUITES: dict[str, tuple[tuple[str, ...], ...]] = {
     "unit": (("tests/unit", *IN_TWO, "--dist=worksteal"),),
-    "integration": (("tests/integration",),),
+    "integration": (("tests/integration", *FILES_IN_TWO),),
     # What looks for traces on the whole machine must be alone on it.
     "e2e": (("tests/e2e/ground",), ("tests/e2e/operator", *FILES_IN_TWO)),
 }
@@ -83,20 +82,7 @@ def run_tests(arguments: Sequence[str], tally: Tally) -> int:
     return status
 
 
-def prepare(name: str) -> None:
-    """Build what a suite needs and the cache does not hold; milliseconds if all is there."""
-    if name == "unit":
-        build.ensure(build.HELM)
-    elif name == "integration":
-        build.ensure(build.HELM, build.KUBERNETES)
-        images.ensure(SLURM_SETS, say)
-    elif name == "e2e":
-        build.ensure(build.HELM, build.KUBERNETES, build.COREDNS, build.PROVISIONER)
-        debian.ensure()
-        images.ensure([*SLURM_SETS, "busybox", "operator"], say)
-
-
-def run_check(name: str, tally: Tally) -> int:
+def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
     """Run one check by its name and return its exit status."""
     if name == "lint":
         for command in lint_commands():
@@ -106,7 +92,7 @@ def run_check(name: str, tally: Tally) -> int:
                 return status
         return 0
     try:
-        prepare(name)
+        preparation.wait_for(name)
     except (LocalKubeError, ImagesError) as error:
         say(f"check: {error}")
         return 1
@@ -116,14 +102,9 @@ def run_check(name: str, tally: Tally) -> int:
 def main(names: Sequence[str]) -> int:
     """Run the named checks."""
     tally = Tally()
-    status = 0
-    for name in names:
-        print(f"\n=== {name}", flush=True)
-        start = time.monotonic()
-        status = run_check(name, tally)
-        tally.seconds[name] = time.monotonic() - start
-        if status != 0:
-            break
+    suites = [name for name in names if name in SUITES]
+    with Preparation([programs(suites), image_sets(suites)], list(SUITES)) as preparation:
+        status = run_checks(names, tally, preparation)
     print("\n=== time")
     for name, seconds in tally.seconds.items():
         print(f"{name:12} {seconds:7.1f} s")
@@ -132,6 +113,18 @@ def main(names: Sequence[str]) -> int:
     if tally.passed or tally.failed:
         print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
     return status
+
+
+def run_checks(names: Sequence[str], tally: Tally, preparation: Preparation) -> int:
+    """Run the checks one after the other until one fails; returns its status."""
+    for name in names:
+        print(f"\n=== {name}", flush=True)
+        start = time.monotonic()
+        status = run_check(name, tally, preparation)
+        tally.seconds[name] = time.monotonic() - start
+        if status != 0:
+            return status
+    return 0
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,11 +90,13 @@ def ensure(*programs: Program) -> None:
     BuildFailed
         The compiler or the download failed; the text has its words.
     """
-    with _lock():
-        for program in programs:
-            if not binary(program).exists():
-                _build(program)
-        _link(programs)
+    for program in programs:
+        if not binary(program).exists():
+            with _lock(program):
+                # Another process may have built it while this one waited.
+                if not binary(program).exists():
+                    _build(program)
+    _link(programs)
 
 
 def binary(program: Program) -> Path:
@@ -112,11 +115,12 @@ def tool(name: str) -> Path:
 
 
 @contextmanager
-def _lock() -> Iterator[None]:
-    # Two test runs on one machine share the cache: the second waits and then finds everything there.
+def _lock(program: Program) -> Iterator[None]:
+    # Two test runs on one machine share the cache: the second waits and then finds everything there. Who needs one
+    # program does not wait for another.
     folder = cache_root() / "programs"
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as handle:
+    with (folder / f".{program.name}.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
@@ -162,6 +166,6 @@ def _link(programs: tuple[Program, ...]) -> None:
             link = folder / name
             if link.is_symlink() and link.readlink() == binary(program):
                 continue
-            fresh = folder / f".{name}.{os.getpid()}"
+            fresh = folder / f".{name}.{os.getpid()}.{threading.get_ident()}"
             fresh.symlink_to(binary(program))
             fresh.replace(link)

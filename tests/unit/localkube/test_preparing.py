@@ -1,0 +1,92 @@
+"""What suites need is built beside the checks before them, and is there when they start."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from hack.localkube.errors import BuildFailed
+from hack.preparing import NICENESS, Build, Preparation, image_sets, programs
+
+ORDER = ["unit", "integration", "e2e"]
+
+
+class Noted:
+    """Builds that note what was built, and wait to be let go where that is asked for."""
+
+    def __init__(self) -> None:
+        self.built: list[str] = []
+        self.may_end = threading.Event()
+
+    def one(self, name: str) -> Build:
+        return lambda: self.built.append(name)
+
+    def held(self, name: str) -> Build:
+        def build() -> None:
+            assert self.may_end.wait(60)
+            self.built.append(name)
+
+        return build
+
+
+def test_a_suite_waits_for_what_it_and_those_before_it_need() -> None:
+    noted = Noted()
+    lanes = [[("unit", noted.one("program"))], [("integration", noted.one("image")), ("e2e", noted.held("operator"))]]
+    with Preparation(lanes, ORDER) as preparation:
+        preparation.wait_for("integration")
+        assert sorted(noted.built) == ["image", "program"]
+        noted.may_end.set()
+        preparation.wait_for("e2e")
+        assert "operator" in noted.built
+
+
+def test_lanes_do_not_wait_for_each_other() -> None:
+    noted = Noted()
+    with Preparation([[("unit", noted.held("program"))], [("integration", noted.may_end.set)]], ORDER) as preparation:
+        preparation.wait_for("unit")
+    assert noted.built == ["program"]
+
+
+def test_what_cannot_be_built_is_told_to_the_suite_that_needs_it() -> None:
+    def fails() -> None:
+        raise BuildFailed("helm", "no network")
+
+    with Preparation([[("unit", lambda: None), ("e2e", fails)]], ORDER) as preparation:
+        preparation.wait_for("integration")
+        with pytest.raises(BuildFailed, match="no network"):
+            preparation.wait_for("e2e")
+
+
+def test_nothing_is_begun_after_the_end() -> None:
+    noted = Noted()
+    begun, cancelled = threading.Event(), threading.Event()
+
+    def first() -> None:
+        begun.set()
+        # What has begun is waited for; by then the second can no longer begin.
+        assert cancelled.wait(60)
+        noted.built.append("first")
+
+    with Preparation([[("unit", first), ("e2e", noted.one("second"))]], ORDER) as preparation:
+        assert begun.wait(60)
+        (_, second) = preparation._builds[1]
+        second.add_done_callback(lambda future: cancelled.set())
+    assert noted.built == ["first"]
+
+
+def test_builds_give_way_to_tests() -> None:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    found: list[int] = []
+    with Preparation([[("unit", lambda: found.append(os.getpriority(os.PRIO_PROCESS, 0)))]], ORDER) as preparation:
+        preparation.wait_for("unit")
+    assert found == [max(before, NICENESS)]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+@pytest.mark.parametrize(
+    ("suites", "counts"), [([], (0, 0)), (["unit"], (1, 0)), (["integration"], (1, 1)), (["unit", "e2e"], (2, 3))]
+)
+def test_only_what_the_suites_need_is_built(suites: list[str], counts: tuple[int, int]) -> None:
+    assert (len(programs(suites)), len(image_sets(suites))) == counts

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import multiprocessing
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,14 +19,14 @@ from tests.unit.nodeset.model import harness
 from tests.unit.nodeset.model.histories import history
 from tests.unit.nodeset.model.world import World
 
-HISTORIES = int(os.environ.get("NODESET_HISTORIES", "2000"))
+HISTORIES = int(os.environ.get("NODESET_HISTORIES", "20000"))
 """How many from seeds; another number is set for a short or a long run."""
+
+PART = 500
+"""Histories in one test: ten seconds of work, so that processes that share the tests end at about the same time."""
 
 SEARCHED = 200
 """How many hypothesis searches; one that it finds, it makes as short as it can."""
-
-CHUNK = 250
-"""Histories one process lives through before it takes the next ones."""
 
 Worlds = tuple[asyncio.Runner, World, World, World, World]
 
@@ -51,29 +49,20 @@ def worlds() -> Iterator[Worlds]:
             logging.disable(logging.NOTSET)
 
 
-def live_through(first: int, count: int) -> list[str]:
-    """Live through so many histories from a seed on; gives what went wrong. Runs in a process of its own."""
-    logging.disable(logging.WARNING)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("first", range(0, HISTORIES, PART))
+def test_random_histories_never_do_harm_and_settle(worlds: Worlds, first: int) -> None:
+    runner, *begins = worlds
     wrong: list[str] = []
-    with asyncio.Runner() as runner:
-        begins = [
-            runner.run(harness.begin(keeps_instance=keeps, on_hosts=on_hosts))
-            for on_hosts in (False, True)
-            for keeps in (False, True)
-        ]
-        for seed in range(first, first + count):
-            try:
-                runner.run(harness.live(begins[seed % 4], history(seed, on_hosts=seed % 4 > 1)))
-            except harness.Violated as error:
-                wrong.append(f"history {seed}: {error}")
-    return wrong
-
-
-@pytest.mark.timeout(120 + HISTORIES // 4)
-def test_random_histories_never_do_harm_and_settle() -> None:
-    chunks = [(first, min(CHUNK, HISTORIES - first)) for first in range(0, HISTORIES, CHUNK)]
-    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        wrong = [told for found in pool.map(live_through, *zip(*chunks, strict=True)) for told in found]
+    for seed in range(first, min(first + PART, HISTORIES)):
+        begin = seed % len(begins)
+        try:
+            runner.run(harness.live(begins[begin], history(seed, on_hosts=begins[begin].on_hosts)))
+        except harness.Violated as error:
+            wrong.append(f"history {seed}: {error}")
+        except Exception as error:
+            error.add_note(f"history {seed}")
+            raise
 
     assert not wrong, "\n".join(wrong[:5])
 

@@ -166,7 +166,7 @@ async def kubelet(kube: KubeClient, namespace: str, tmp_path: Path, slurm: FakeS
 
 async def wait_until(holds: Callable[[], Any]) -> None:
     """Wait for a condition in this process."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what is waited for belongs to others, who set no event
             await asyncio.sleep(0.01)
 

@@ -210,7 +210,7 @@ class Site:
         status = (await self.nodeset(name)).get("status") or {}
         return status.get("readyReplicas") == count == status.get("replicas")
 
-    async def until(self, condition: Callable[[], Any], what: str, seconds: float = 25.0) -> None:
+    async def until(self, condition: Callable[[], Any], what: str, seconds: float = 60.0) -> None:
         """Wait until a condition holds; plain or asynchronous."""
         try:
             async with asyncio.timeout(seconds):

@@ -114,7 +114,7 @@ async def test_a_claim_of_somebody_else_is_told_and_left_alone(site: Site, machi
 
     label = {"nodeset.slinky.slurm.net/name": "a", "nodeset.slinky.slurm.net/pod-name": "a-1"}
     await site.kube.merge_patch(PERSISTENTVOLUMECLAIMS, "data-a-1", {"metadata": {"labels": label}}, site.namespace)
-    await site.until(lambda: site.ready(2), "once handed over, it is used", seconds=45)
+    await site.until(lambda: site.ready(2), "once handed over, it is used")
     assert (await claims(site))["data-a-1"] == theirs["metadata"]["uid"]
 
 

@@ -253,7 +253,7 @@ async def test_a_node_of_that_name_is_a_conflict(site: Site, machines: Machines)
     await site.until(lambda: _conflict(site), "the condition says so")
     assert await site.names() in ([], ["a-1"])
     site.slurm.remove_node("a-0")
-    await site.until(lambda: site.ready(2), "with it gone, both are ready", seconds=45)
+    await site.until(lambda: site.ready(2), "with it gone, both are ready")
 
 
 async def _conflict(site: Site) -> bool:

@@ -31,7 +31,7 @@ from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.sources import Sources
 from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import resources
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.domain import own_domain
 from slinky_operator.kube.events import Recorder
@@ -39,6 +39,7 @@ from slinky_operator.kube.fence import DeadlineFence, Fence, OpenFence
 from slinky_operator.kube.informer import Handler, Informer
 from slinky_operator.kube.lease import Elector
 from slinky_operator.kube.mirror import Mirror
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.kube.rival import until_alone
 from slinky_operator.kube.store import Key

@@ -41,8 +41,9 @@ from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.cluster.sources import Sources
 from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS, SECRETS, Resource
 from slinky_operator.slurm.clients import ClientMap
 from slurm_client import MintedToken, StaticToken

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from slinky_operator.cluster.children import Child
 from slinky_operator.cluster.daemons.preflight import Preflight
 from slinky_operator.cluster.memory import Held, Verdict
-from slinky_operator.kube.client import Object
 from slinky_operator.kube.events import EventType
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.slurm.clients import Endpoint
 

@@ -15,7 +15,7 @@ from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.in_use import JobUse, ReservationUse, Use
 from slinky_operator.cluster.memory import Jobs, Loaded, Mounted
 from slinky_operator.cluster.status import count_jobs
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ClusterClient
 from slurm_client import SlurmClient, errors

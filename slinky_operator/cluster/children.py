@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 
 

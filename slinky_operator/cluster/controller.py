@@ -24,7 +24,7 @@ from slinky_operator.cluster.observe import CLUSTER_NAME, Caches, observe, wante
 from slinky_operator.cluster.plan import Environment, plan
 from slinky_operator.cluster.status import COUNTS, invalid, patch_between
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Key
 from slinky_operator.runtime.controller import Result

@@ -20,7 +20,7 @@ from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod
 from slinky_operator.cluster.daemons import shared
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.words import last_words
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf.parsed import parse

@@ -12,7 +12,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster import JobCounts
 from slinky_operator.cluster.in_use import Use
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import version_of
 
 TRUSTED: Final = 5.0

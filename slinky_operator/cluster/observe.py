@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.sources import Source
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Indexer, Store
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ClusterClient, Contact

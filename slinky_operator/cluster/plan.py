@@ -31,8 +31,8 @@ from slinky_operator.cluster.connection import Missing, Pace
 from slinky_operator.cluster.daemons import Images, metadata, shared, slurmctld, slurmrestd
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.status import COUNTS, Findings, status_of
-from slinky_operator.kube.client import Object
 from slinky_operator.kube.events import EventType
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,

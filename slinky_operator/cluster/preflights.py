@@ -21,7 +21,7 @@ from slinky_operator.cluster.daemons.preflight import REFUSED, UNTRIED, SlurmdKi
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.words import short
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming, security
 from slinky_operator.slurm.conf import Rendered

@@ -35,7 +35,7 @@ from slinky_operator.cluster.in_use import Kept
 from slinky_operator.cluster.loading import Loading
 from slinky_operator.cluster.memory import Held
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState

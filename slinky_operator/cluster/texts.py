@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.kube.store import Key
 from slinky_operator.runtime.tasks import Supervisor

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_operator.cluster.texts import Texts
-from slinky_operator.kube.client import Object
 from slinky_operator.kube.informer import Handler
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.kube.store import Key, key_of
 from slinky_operator.runtime.queue import WorkQueue

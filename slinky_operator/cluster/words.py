@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 
 WORDS: Final = 4
 """Lines that are shown."""

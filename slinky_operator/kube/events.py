@@ -24,7 +24,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.kube.store import Change, Indexer, Store
 

@@ -22,8 +22,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.fence import Clock, DeadlineFence, boottime
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import LEASES
 
 logger = logging.getLogger(__name__)

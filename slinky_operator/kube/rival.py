@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import Listing, Object
+from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import LEASES, Resource
 
 logger = logging.getLogger(__name__)

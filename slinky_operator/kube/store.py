@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-scoped objects) and name."""

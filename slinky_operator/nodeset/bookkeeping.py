@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS, PODS
 from slinky_operator.nodeset import claims, history, takeover
 from slinky_operator.nodeset.actions import DeleteClaims, DropRevisions, RecordRevision, RenumberRevision
 from slinky_operator.nodeset.claims import Claim
-from slinky_operator.nodeset.ports import Kube, Object
+from slinky_operator.nodeset.ports import Kube
 from slinky_operator.nodeset.snapshot import Revision
 
 

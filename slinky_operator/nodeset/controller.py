@@ -20,6 +20,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus, ScalingMode
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Indexer, Key, Store, by_label
 from slinky_operator.nodeset import asking, facts, identity, status
@@ -39,7 +40,7 @@ from slinky_operator.nodeset.observe import (
     with_jobs,
 )
 from slinky_operator.nodeset.plan import LATER, Plan, plan
-from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm, SlurmByCluster
+from slinky_operator.nodeset.ports import Kube, Recorder, Slurm, SlurmByCluster
 from slinky_operator.nodeset.reserved import ReservedNames
 from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.runtime.controller import Result

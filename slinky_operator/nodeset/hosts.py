@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_operator.nodeset.ports import Object
+from slinky_operator.kube.objects import Object
 
 LONGEST_REASON: Final = 256
 """Characters of a Node's own words in the reason of a Slurm node."""

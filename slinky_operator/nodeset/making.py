@@ -9,6 +9,7 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import bookkeeping
 from slinky_operator.nodeset import pod as pods
@@ -16,7 +17,6 @@ from slinky_operator.nodeset.actions import CreatePods
 from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.means import Means, listed
 from slinky_operator.nodeset.places import Place
-from slinky_operator.nodeset.ports import Object
 from slinky_operator.nodeset.revision import restored
 
 FIRST_BATCH: Final = 8

@@ -15,10 +15,11 @@ from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.facts import Pod, Told
-from slinky_operator.nodeset.ports import Kube, Object
+from slinky_operator.nodeset.ports import Kube
 from slinky_operator.nodeset.shown import Showing
 
 DRAIN_MANAGER: Final = f"{labels.FIELD_MANAGER}-drain"

@@ -10,9 +10,10 @@ from typing import Final
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.claims import Claim
 from slinky_operator.nodeset.generated import Defaults
-from slinky_operator.nodeset.ports import Kube, Object, Recorder, Slurm
+from slinky_operator.nodeset.ports import Kube, Recorder, Slurm
 from slinky_operator.nodeset.reserved import ReservedNames
 from slinky_operator.nodeset.snapshot import Revision
 from slurm_client import errors as slurm_errors

@@ -5,14 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from slinky_operator.kube.client import Listing
+from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.slurm.clients import Contact
 from slurm_client.models import Job, Node
-
-Object = dict[str, Any]
 
 
 class Kube(Protocol):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
 

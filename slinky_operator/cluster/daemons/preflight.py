@@ -21,7 +21,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.children import Child
 from slinky_operator.cluster.daemons import Images, locked_down, metadata, pod_security, slurmctld
 from slinky_operator.cluster.daemons.shared import CONFIG_MODE
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming, security
 from slinky_operator.slurm.conf.derive import FOLDER, derive

@@ -9,7 +9,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.daemons import metadata
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
 

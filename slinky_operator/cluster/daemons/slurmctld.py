@@ -16,7 +16,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.daemons import Images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.daemons.fitting import fitted
 from slinky_operator.cluster.daemons.shared import CONFIG_MODE
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"

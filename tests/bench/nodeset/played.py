@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slurm_client.testing import FakeSlurmrestd
 from tests.integration.nodeset.machines import Machines

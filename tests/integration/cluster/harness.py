@@ -23,11 +23,12 @@ from slinky_operator.cluster.sources import Sources
 from slinky_operator.cluster.texts import Texts
 from slinky_operator.cluster.wiring import describe, wire
 from slinky_operator.kube import resources
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.fence import Fence, OpenFence
 from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Key
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Propagation
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection, NoCredentials
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NAMESPACES, SERVICES, STATEFULSETS
 from slinky_operator.kube.store import by_label
+from slinky_operator.kube.writing import Propagation
 from tests.support.control_plane import ControlPlane
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

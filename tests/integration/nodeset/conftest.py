@@ -14,11 +14,12 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Object, Propagation
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -32,6 +33,7 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.kube.store import Key
+from slinky_operator.kube.writing import Propagation
 from slinky_operator.nodeset import controller as nodeset
 from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.hosts import prune as prune_host

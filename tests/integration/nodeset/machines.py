@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Object
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, Resource
 from slurm_client.models import NodeState
 from slurm_client.testing import FakeSlurmrestd

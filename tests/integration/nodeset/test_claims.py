@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.kube.client import Propagation
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS
+from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 

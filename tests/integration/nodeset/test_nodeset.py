@@ -6,8 +6,8 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import Propagation
 from slinky_operator.kube.resources import NODESETS, PODS
+from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from slinky_api import labels
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slinky_api import labels
-from slinky_operator.kube.client import Object
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONTROLLERREVISIONS, PODS
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines

@@ -15,8 +15,7 @@ from kubernetes.aio.client.configuration import Configuration
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.fence import Fence, OpenFence
-
-Object = dict[str, Any]
+from slinky_operator.kube.objects import Object
 
 
 class FakeApi:

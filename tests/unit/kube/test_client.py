@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.kube import client as client_module
-from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient, Propagation
+from slinky_operator.kube import errors, transport
+from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.resources import NODES, NODESETS, PODS, STATEFULSETS
+from slinky_operator.kube.writing import Propagation
 from tests.unit.kube.fake_api import FakeApi, client_of, running
 
 POD = {"metadata": {"name": "x", "namespace": "default"}}
@@ -38,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         await sleep(0)
 
     sleep = asyncio.sleep
-    monkeypatch.setattr("slinky_operator.kube.client.asyncio.sleep", at_once)
+    monkeypatch.setattr("slinky_operator.kube.transport.asyncio.sleep", at_once)
 
 
 async def calls(fake: FakeApi, call: Call, *faults: int | str) -> tuple[int, Exception | None]:
@@ -74,7 +74,7 @@ async def test_a_429_is_repeated_whatever_the_verb_but_not_for_ever(call: Call) 
         assert await calls(fake, call, 429) == (2, None)
     async with running() as fake:
         count, error = await calls(fake, call, *[429] * 10)
-        assert count == client_module.ATTEMPTS
+        assert count == transport.ATTEMPTS
         assert isinstance(error, errors.TooManyRequests)
         assert error.retry_after == pytest.approx(0.01)
 
@@ -153,7 +153,7 @@ async def test_requests_that_wait_for_their_turn_are_fenced_when_it_comes() -> N
             sent = fake.count("write")
             ends = await asyncio.gather(*tasks, return_exceptions=True)
         # What had left before the freeze may still arrive; nothing of what was waiting may.
-        assert fake.count("write") <= sent + client_module.MAX_IN_FLIGHT
+        assert fake.count("write") <= sent + transport.MAX_IN_FLIGHT
         assert sum(isinstance(end, errors.Fenced) for end in ends) == 300 - fake.count("write")
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -14,9 +14,9 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.events import BURST, COMBINE_AFTER, Recorder
+from slinky_operator.kube.objects import Object
 from tests.unit.runtime.virtual_time import now, run_virtually
 
-Object = dict[str, Any]
 TARGET = Target("create", "events", "hpc", "x")
 NODESET = {
     "apiVersion": "slinky.slurm.net/v1alpha1",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Store
-
-Object = dict[str, Any]
 
 
 class Clock:

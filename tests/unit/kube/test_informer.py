@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
@@ -14,11 +13,10 @@ from slinky_operator.kube import informer as informer_module
 from slinky_operator.kube import mirror as mirror_module
 from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.mirror import Mirror
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.kube.store import by_label
 from tests.unit.kube.fake_api import FakeApi, client_of, eventually, running
-
-Object = dict[str, Any]
 
 FAULTS: tuple[int | str, ...] = ("cut", "gone", "error", "end", 500, 429, 410)
 

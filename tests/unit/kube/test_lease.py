@@ -7,7 +7,7 @@ import copy
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -18,9 +18,9 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.fence import DeadlineFence
 from slinky_operator.kube.lease import Elector, LeadershipLost
+from slinky_operator.kube.objects import Object
 from tests.unit.runtime.virtual_time import now, run_virtually
 
-Object = dict[str, Any]
 START = datetime(2026, 11, 21, tzinfo=UTC)
 TARGET = Target("update", "leases", "ns", "lease")
 

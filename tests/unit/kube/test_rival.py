@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import Listing, Object
 from slinky_operator.kube.errors import Target
+from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.kube.rival import is_held, until_alone
 

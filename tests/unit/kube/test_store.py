@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import OWNER, Store, by_label, by_owner
-
-Object = dict[str, Any]
 
 
 def thing(

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import Listing
 from slinky_operator.kube.errors import Target
+from slinky_operator.kube.objects import Listing
 from slinky_operator.kube.resources import (
     CONFIGMAPS,
     CONTROLLERREVISIONS,

@@ -282,11 +282,14 @@ def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: date
 
 
 def serves(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a pod is available: registered, responding, Ready for long enough, and not drained by us."""
+    """Whether a pod is available: it has come up, and we do not drain it."""
     node = snapshot.slurm.nodes.get(pod.node_name)
-    if not is_ready(pod, snapshot) or node is None or drain.is_ours(node):
-        return False
-    if pod.ready_since is None:
+    return node is not None and not drain.is_ours(node) and has_come_up(pod, snapshot, now)
+
+
+def has_come_up(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
+    """Whether a pod is registered, responding, and Ready for long enough."""
+    if not is_ready(pod, snapshot) or pod.ready_since is None:
         return False
     return (now - pod.ready_since).total_seconds() >= snapshot.nodeset.spec.min_ready_seconds
 

@@ -47,10 +47,12 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
     available = sum(1 for pod in pods if plan.serves(pod, snapshot, now))
     # Until then the status is what another operator may have left, and a takeover reads it.
     begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
-    # A revision is the current one once the update to it is over: what did not come up is nothing to return to.
+    # A revision is the current one once the update to it is over: what did not come up is nothing to return to. What
+    # only a cordon keeps from serving has come up.
     counts = Counts(desired, ready, available, updated)
     current = snapshot.revision.current
-    if updated == available == len(snapshot.pods) == desired and not snapshot.revision.problems:
+    up = sum(1 for pod in pods if plan.has_come_up(pod, snapshot, now))
+    if updated == up == len(snapshot.pods) == desired and not snapshot.revision.problems:
         current = snapshot.revision.hash
     return NodeSetStatus.counted(
         desired=desired,

@@ -161,3 +161,25 @@ def test_pods_whose_cluster_is_gone_for_good_wait_for_a_word() -> None:
     assert (found["ClusterGone"].status, found["Degraded"].reason) == ("True", "ClusterGone")
     assert labels.ANNOTATION_SKIP_DRAIN in found["ClusterGone"].message
     assert told(replace(gone, pods=()))["ClusterGone"].status == "False"
+
+
+def test_an_update_is_over_once_all_have_come_up_though_a_cordon_keeps_some_drained() -> None:
+    snapshot = seen(a_pod(0), a_pod(1), a_pod(2))
+    cordoned = replace(
+        snapshot.slurm.nodes["a-1"],
+        state=NodeState.from_words(["IDLE", "DRAIN", "DYNAMIC_NORM"]),
+        reason="slurm-operator: node-cordon (ns/a)",
+    )
+    nodes = {**snapshot.slurm.nodes, "a-1": cordoned}
+    drained = replace(snapshot, slurm=replace(snapshot.slurm, nodes=nodes))
+
+    written = status.build(drained, Assessment(3), NOW)
+
+    assert written.available_replicas == 2
+    assert (written.node_set_hash, written.current_revision) == ("new", "a-new")
+
+
+def test_an_update_is_not_over_while_one_has_not_come_up() -> None:
+    written = status.build(seen(a_pod(0), a_pod(1), a_pod(2, ready=False)), Assessment(3), NOW)
+
+    assert (written.node_set_hash, written.current_revision) == ("old", "a-old")

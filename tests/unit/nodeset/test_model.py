@@ -104,11 +104,19 @@ FOUND = {
         ("job_starts", 0), ("job_starts", 0), ("job_starts", 0), ("poll", 0), ("scale", 1), ("see_all", 0), ("pass", 0),
         ("poll", 0), ("scale", 3), ("see_all", 0), ("pass", 0),
     ],
+    "the last Node that an update reaches is cordoned": [
+        ("usurp", 6), ("evict", 2), ("edit", 6), ("restart", 5), ("pass", 0), ("evict", 3), ("see_all", 4),
+        ("cordon_host", 6), ("pass", 3),
+    ],
+    "a Node is cordoned when its pod comes back from an update": [
+        ("user_deletes_pod", 7), ("edit", 6), ("kubelet_ends", 1), ("slurm_forgets", 0), ("kubelet_ends", 4),
+        ("restart", 4), ("evict", 0), ("see", 4), ("cordon_host", 4), ("pass", 0), ("usurp", 3),
+    ],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("begin", range(4))
 @pytest.mark.parametrize("name", FOUND)
-def test_histories_found_before(worlds: Worlds, name: str, keeps: bool) -> None:
+def test_histories_found_before(worlds: Worlds, name: str, begin: int) -> None:
     runner, *begins = worlds
-    runner.run(harness.live(begins[keeps], FOUND[name]))
+    runner.run(harness.live(begins[begin], FOUND[name]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from slinky_operator.kube import errors as kube_errors
-from slinky_operator.nodeset import bookkeeping, making, removal, telling, tenure
+from slinky_operator.nodeset import bookkeeping, guard, making, removal, telling, tenure
 from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
@@ -39,7 +39,7 @@ from slinky_operator.nodeset.actions import (
 from slinky_operator.nodeset.bookkeeping import NameTaken
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.marks import Marks
-from slinky_operator.nodeset.means import Means, Outcome
+from slinky_operator.nodeset.means import Means, Outcome, listed
 from slurm_client import errors as slurm_errors
 
 
@@ -77,7 +77,7 @@ class Actor:
             case AddFinalizer():
                 await tenure.add_finalizer(means)
             case EnsureGuard():
-                await tenure.ensure_guard(means)
+                await self._ensure_guard(action.pods)
             case TakeOver():
                 await tenure.take_over(means)
             case MarkRecords():
@@ -121,6 +121,18 @@ class Actor:
                 await making.create(means, action)
             case DeleteClaims():
                 await bookkeeping.delete_claims(means.kube, means.nodeset, action)
+
+    async def _ensure_guard(self, unguarded: Sequence[Pod]) -> None:
+        means = self.means
+        await tenure.ensure_guard(means)
+        if unguarded:
+            self._note_marks(await self._marks().guard(unguarded, means.guards[means.nodeset.uid]))
+            names = listed([pod.name for pod in unguarded])
+            means.warn(
+                "GuardRestored",
+                f"ConfigMap {guard.name(means.nodeset)}, which keeps pods until their jobs have ended, "
+                f"had been taken from {names}; it is theirs again",
+            )
 
     async def _unprotect(self, wanted: Sequence[Pod]) -> None:
         free = await removal.evictable(self.means, wanted)

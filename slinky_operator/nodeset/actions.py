@@ -33,7 +33,10 @@ class MarkRecords:
 
 @dataclass(frozen=True, slots=True)
 class EnsureGuard:
-    """Create the second owner of the pods."""
+    """Create the second owner of the pods, if it is not there."""
+
+    pods: tuple[Pod, ...] = ()
+    """Pods that have lost it and are to have it again."""
 
 
 @dataclass(frozen=True, slots=True)

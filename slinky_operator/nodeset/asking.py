@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
@@ -46,6 +47,17 @@ async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
     """Ask for nodes, and then for jobs: what was drained when it was asked for can only have lost jobs since."""
     fresh = await nodes(slurm, names)
     return Answer(fresh, drain.jobs_by_node(await slurm.client.jobs()))
+
+
+async def clock(slurm: Slurm) -> datetime:
+    """Ask for Slurm's own time, by which it tells when drains began.
+
+    Asked before anything else, it is never ahead of what the other answers show; raises `SlurmError`.
+    """
+    now = (await slurm.client.diag()).now
+    if now is None:
+        raise errors.DecodeError("Slurm's answer about itself says no time")
+    return now
 
 
 async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:

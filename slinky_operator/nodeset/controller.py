@@ -297,7 +297,7 @@ class NodeSetController:
             nodeset,
             cluster_gone=cluster is None and await self._is_gone(nodeset),
             ended=frozenset(memory.ended),
-            guarded=uid in self._guards,
+            guard=self._guards.get(uid, ""),
         )
         snapshot, planned = await self._plan(snapshot, slurm)
         outcome = await Actor(self._means(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)

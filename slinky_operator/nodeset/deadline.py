@@ -1,8 +1,11 @@
 """When a drain has taken longer than it may, and what is then done about the jobs that hold it up.
 
 The clock is Slurm's: a drain of ours begins when its reason is written, and Slurm keeps that time over restarts of the
-operator and its own. A drain for a cordon alone has no deadline; when the pod is to go all the same, the drain's reason
-is written anew (`drain.to_drain`), and its time begins then. Drains of others have no deadline of ours.
+operator and its own. By our own clock we only tell that it may be time to look; before anything is done Slurm is asked
+for its time, too, since two machines' clocks may differ by more than the jobs were promised.
+
+A drain for a cordon alone has no deadline; when the pod is to go all the same, the drain's reason is written anew
+(`drain.to_drain`), and its time begins then. Drains of others have no deadline of ours.
 
 Jobs that are ending already are left to end, except by `Force`.
 """
@@ -11,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
@@ -23,6 +26,10 @@ from slurm_client.models import Job, Node
 
 _ENDING: Final = frozenset({"COMPLETING", "STAGE_OUT"})
 """Flags of a job to which nothing more can be done than to wait."""
+
+
+SLACK: Final = timedelta(seconds=1)
+"""Slurm tells times in whole seconds: a drain may have begun up to a second later than its record says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +66,13 @@ def left(node: Node, causes: Collection[Cause], spec: Drain, now: datetime) -> f
     spec
         `spec.drain` of the NodeSet.
     now
-        The time; knows its zone.
+        The time, Slurm's where something is done about it; knows its zone.
     """
     if spec.timeout is None or drain.REMOVAL.isdisjoint(causes) or drain.REMOVAL.isdisjoint(drain.causes_in(node)):
         return None
     if node.reason_changed_at is None:
         return None
-    return (node.reason_changed_at + spec.timeout - now).total_seconds()
+    return (node.reason_changed_at + SLACK + spec.timeout - now).total_seconds()
 
 
 def overdue(
@@ -89,7 +96,7 @@ def overdue(
     owner
         Tag of the NodeSet.
     now
-        The time.
+        The time, as with `left`.
     """
     found = []
     for pod, causes in wanted:

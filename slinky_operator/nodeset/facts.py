@@ -14,7 +14,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset import ScalingMode
-from slinky_operator.nodeset import matching, ordinals
+from slinky_operator.nodeset import guard, matching, ordinals
 
 SLURMD: Final = "slurmd"
 """Name of the container that matters; what runs beside it is the user's."""
@@ -75,6 +75,8 @@ class Pod:
     """Kubernetes Node it is bound to; empty before."""
     on_node: bool = False
     """Whether it was made as the one pod of a Kubernetes Node, not as an ordinal."""
+    guard: str = ""
+    """Uid of the second owner; empty if it has none, or lost it."""
     pinned_to: str = ""
     """Kubernetes Node it can only be bound to; empty if any will do."""
     phase: str = "Pending"
@@ -138,6 +140,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         gone_by=_time(metadata.get("deletionTimestamp")),
         host=spec.get("nodeName") or "",
         on_node=on_node,
+        guard=guard.held_by(metadata),
         pinned_to=matching.pinned_to(spec),
         phase=status.get("phase") or "Pending",
         slurmd=slurmd,

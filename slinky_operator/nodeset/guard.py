@@ -7,11 +7,15 @@ a ConfigMap that belongs to nobody and is deleted last. The pods are then found 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
+
+if TYPE_CHECKING:
+    from slinky_operator.nodeset.facts import Pod
 
 _NAME_LENGTH = 40
 
@@ -53,10 +57,43 @@ def owners(nodeset: NodeSet, guard_uid: str) -> list[dict[str, Any]]:
             "controller": True,
             "blockOwnerDeletion": True,
         },
-        {
-            "apiVersion": CONFIGMAPS.api_version,
-            "kind": CONFIGMAPS.kind,
-            "name": name(nodeset),
-            "uid": guard_uid,
-        },
+        reference(nodeset, guard_uid),
     ]
+
+
+def reference(nodeset: NodeSet, guard_uid: str) -> dict[str, Any]:
+    """How a pod names the guard as an owner."""
+    return {
+        "apiVersion": CONFIGMAPS.api_version,
+        "kind": CONFIGMAPS.kind,
+        "name": name(nodeset),
+        "uid": guard_uid,
+    }
+
+
+def is_ours(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
+    """Whether a ConfigMap of the guard's name is this NodeSet's."""
+    own = obj["metadata"].get("labels") or {}
+    return bool(own.get(labels.LABEL_NODESET_UID) == nodeset.uid)
+
+
+def held_by(metadata: Mapping[str, Any]) -> str:
+    """Uid of the guard that a pod's metadata names; empty if it names none."""
+    owners_ = metadata.get("ownerReferences") or ()
+    return next((str(one["uid"]) for one in owners_ if one.get("kind") == CONFIGMAPS.kind), "")
+
+
+def without(pods: Iterable[Pod], guard_uid: str) -> tuple[Pod, ...]:
+    """The pods that are not held by the guard.
+
+    Somebody may have deleted it. The garbage collector then takes it from the owners of each pod, and that is how we
+    hear of it: nobody watches ConfigMaps for this.
+
+    Parameters
+    ----------
+    pods
+        Pods of the NodeSet.
+    guard_uid
+        Uid of the guard; empty if it is not known, and then any will do.
+    """
+    return tuple(pod for pod in pods if not pod.deleting and (not pod.guard or (guard_uid and pod.guard != guard_uid)))

@@ -17,6 +17,7 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset import guard
 from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.facts import Pod, Told
 from slinky_operator.nodeset.ports import Kube
@@ -24,6 +25,9 @@ from slinky_operator.nodeset.shown import Showing
 
 DRAIN_MANAGER: Final = f"{labels.FIELD_MANAGER}-drain"
 """Field manager of the condition that tells of drains."""
+
+GUARD_MANAGER: Final = f"{labels.FIELD_MANAGER}-guard"
+"""Field manager of the guard's place among the owners."""
 
 
 class Marks:
@@ -67,6 +71,10 @@ class Marks:
         """Take these pods out of the PodDisruptionBudget; gives what failed."""
         return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: None}}) for pod in pods)
 
+    async def guard(self, pods: Sequence[Pod], guard_uid: str) -> list[Exception]:
+        """Give these pods the guard as an owner, in place of one they had before; gives what failed."""
+        return await self._all(self._owner(pod, guard_uid) for pod in pods)
+
     async def show(self, showings: Sequence[Showing]) -> list[Exception]:
         """Write what nodes show on their pods; gives what failed."""
         conditions = [
@@ -105,6 +113,18 @@ class Marks:
         metadata = {"name": pod.name, "namespace": self._nodeset.namespace, "uid": pod.uid}
         body = {"metadata": metadata, "status": {"conditions": [condition]}}
         answer = await self._kube.apply(PODS, body, subresource="status", field_manager=manager)
+        self._expectations.expect_version(self._nodeset.uid, answer)
+
+    async def _owner(self, pod: Pod, guard_uid: str) -> None:
+        # Owners are merged by uid; under a manager of its own, one that was given before goes with the next.
+        owners = [guard.reference(self._nodeset, guard_uid)]
+        metadata = {
+            "name": pod.name,
+            "namespace": self._nodeset.namespace,
+            "uid": pod.uid,
+            "ownerReferences": owners,
+        }
+        answer = await self._kube.apply(PODS, {"metadata": metadata}, field_manager=GUARD_MANAGER)
         self._expectations.expect_version(self._nodeset.uid, answer)
 
     async def _metadata(self, pod: Pod, patch: Object) -> None:

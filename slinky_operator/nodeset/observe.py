@@ -98,7 +98,7 @@ class Observer:
         *,
         cluster_gone: bool = False,
         ended: frozenset[str] = frozenset(),
-        guarded: bool = False,
+        guard: str = "",
     ) -> Snapshot:
         """Take a snapshot of a NodeSet.
 
@@ -110,8 +110,8 @@ class Observer:
             Whether the API server has said that there is no such Cluster.
         ended
             Names whose last pod had ended for certain when it went.
-        guarded
-            Whether the guard is known to exist.
+        guard
+            Uid of the guard, as far as known.
         """
         cluster = self.cluster(nodeset)
         wanted = self.readings.wanted(nodeset, cluster)
@@ -139,7 +139,7 @@ class Observer:
             neighbours=neighbours,
             mode_is_fixed=mode_is_fixed,
             ended=ended,
-            guarded=guarded,
+            guard=guard,
             max_startup=self._max_startup,
         )
 

@@ -21,6 +21,7 @@ from slinky_operator.nodeset import (
     creation,
     deadline,
     drain,
+    guard,
     history,
     identity,
     places,
@@ -164,11 +165,15 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
             actions.append(DeleteRecords(settling.delete))
     record, forget = _upkeep(snapshot)
     actions += record
+    unguarded = guard.without(snapshot.pods, snapshot.guard)
+    if unguarded and not skip:
+        # Behind all that concerns jobs: a refusal here must not hold that up.
+        actions.append(EnsureGuard(unguarded))
     created = creation.Creation()
     if layout.missing and creation.is_possible(snapshot):
         created = creation.choose(snapshot, layout, live)
         if created.pods:
-            actions += [*([] if snapshot.guarded else [EnsureGuard()]), *created.pods]
+            actions += [*([] if snapshot.guard or unguarded else [EnsureGuard()]), *created.pods]
     actions += [*forget, *_claims_to_delete(snapshot, layout)]
     if nodeset.deleting and not snapshot.pods and not settling.down:
         actions.append(LetGo())

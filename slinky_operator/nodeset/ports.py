@@ -10,7 +10,7 @@ from typing import Protocol
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.slurm.clients import Contact
-from slurm_client.models import Job, Node
+from slurm_client.models import Diag, Job, Node
 
 
 class Kube(Protocol):
@@ -62,6 +62,8 @@ class Kube(Protocol):
 
 class SlurmCalls(Protocol):
     """The calls of `slurm_client.SlurmClient` that are made here."""
+
+    async def diag(self) -> Diag: ...
 
     async def nodes(self) -> Iterable[Node]: ...
 

@@ -94,8 +94,8 @@ class Snapshot:
     """Whether the mode has been written down; it is not before the first pass."""
     ended: frozenset[str] = frozenset()
     """Nodes whose pods are gone, and of which a kubelet had said that all had ended."""
-    guarded: bool = False
-    """Whether the guard exists."""
+    guard: str = ""
+    """Uid of the guard; empty if it is not known to exist."""
     max_startup: int = 1
     """How many pods may be starting at a time, where the spec does not say."""
 

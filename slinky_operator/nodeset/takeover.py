@@ -18,7 +18,6 @@ from typing import Any
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
-from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.nodeset import claims, facts, guard, ordinals, places, revision
 from slurm_client.models import Node
 
@@ -52,12 +51,7 @@ def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid:
         own[labels.LABEL_POD_INDEX] = str(number)
     if nodeset.spec.workload_disruption_protection:
         own[labels.LABEL_POD_PROTECT] = "true"
-    second = {
-        "apiVersion": CONFIGMAPS.api_version,
-        "kind": CONFIGMAPS.kind,
-        "name": guard.name(nodeset),
-        "uid": guard_uid,
-    }
+    second = guard.reference(nodeset, guard_uid)
     owners = [one for one in metadata.get("ownerReferences") or () if one.get("uid") != guard_uid]
     return {"metadata": {"labels": own, "ownerReferences": [*owners, second]}}
 

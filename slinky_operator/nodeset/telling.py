@@ -98,8 +98,9 @@ async def end_drains(means: Means, action: EndDrains) -> None:
     """Do what the spec says about jobs that hold up a drain for too long."""
     slurm, spec = means.reach(), means.nodeset.spec.drain
     names = [pod.node_name for pod, _ in action.pods]
+    now = await asking.clock(slurm)
     answer = await asking.everything(slurm, names)
-    late = deadline.overdue(action.pods, answer.nodes, answer.jobs, spec, means.owner, means.now())
+    late = deadline.overdue(action.pods, answer.nodes, answer.jobs, spec, means.owner, now)
     acting = [one for one in late if one.acts]
     if not acting:
         return

@@ -59,11 +59,20 @@ async def take_over(means: Means) -> None:
 
 
 async def ensure_guard(means: Means) -> None:
-    """Make the second owner of all pods, unless it is there."""
+    """Make the second owner of all pods, unless it is there.
+
+    Raises
+    ------
+    NameTaken
+        If a ConfigMap of that name is somebody else's.
+    """
+    name = guard.name(means.nodeset)
     try:
         obj: dict[str, Any] = await means.kube.create(CONFIGMAPS, guard.build(means.nodeset))
     except kube_errors.AlreadyExists:
-        obj = await means.kube.get(CONFIGMAPS, guard.name(means.nodeset), means.nodeset.namespace)
+        obj = await means.kube.get(CONFIGMAPS, name, means.nodeset.namespace)
+        if not guard.is_ours(means.nodeset, obj):
+            raise NameTaken(f"there is a ConfigMap {name} that is not ours") from None
     means.guards[means.nodeset.uid] = obj["metadata"]["uid"]
 
 
@@ -83,7 +92,7 @@ async def _delete_guard(means: Means) -> None:
     name, namespace = guard.name(means.nodeset), means.nodeset.namespace
     try:
         obj = await means.kube.get(CONFIGMAPS, name, namespace)
-        if (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == means.nodeset.uid:
+        if guard.is_ours(means.nodeset, obj):
             await means.kube.delete(CONFIGMAPS, name, namespace, uid=obj["metadata"]["uid"])
     except kube_errors.NotFound:
         pass  # gone already: this was begun before, by a pass or a process that did not live to finish it

@@ -64,10 +64,25 @@ def is_untouched(slurm: SlurmInKubernetes, pod: str) -> bool:
     return "deletionTimestamp" not in slurm.get("pod", pod)["metadata"]
 
 
+def delete_guard(slurm: SlurmInKubernetes, nodeset: str) -> None:
+    """Delete the second owner of a NodeSet's pods by hand, and wait until they have another."""
+    (guard,) = names(slurm, "configmaps", f"--selector=nodeset.slinky.slurm.net/name={nodeset}")
+    before = slurm.get("configmap", guard)["metadata"]["uid"]
+    slurm.kube("delete", "configmap", guard)
+
+    def has_another() -> bool:
+        owners = slurm.get("pod", f"{nodeset}-0")["metadata"]["ownerReferences"]
+        held_by = {one["uid"] for one in owners if one["kind"] == "ConfigMap"}
+        return bool(held_by - {before}) and names(slurm, "configmaps") >= {guard}
+
+    wait_for(f"a new guard of {nodeset}", has_another, 60)
+
+
 @pytest.mark.parametrize("cascade", CASCADES)
 def test_a_deleted_nodeset_goes_after_its_job(slurm: SlurmInKubernetes, cascade: str) -> None:
     node = f"{cascade}-0"
     job = slurm.hold(node)
+    delete_guard(slurm, cascade)
     slurm.kube("delete", "nodeset", cascade, f"--cascade={cascade}", "--wait=false")
     wait_draining(slurm, node, "deletion")
     wait_for(

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,8 @@ class Site:
     hosts: list[str] = field(default_factory=list)
     poll_interval: float = 0.1
     """Seconds between questions to Slurm."""
+    ahead: timedelta = timedelta(0)
+    """How far the operator's clock is ahead of Slurm's."""
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _clients: ClientMap | None = None
 
@@ -109,6 +112,7 @@ class Site:
             slurm=self._clients,
             recorder=recorder,
             defaults=Defaults("slurmd"),
+            now=lambda: datetime.now(UTC) + self.ahead,
         )
         controller: Controller[Key] = Controller(
             nodeset.NAME,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import pytest
 
@@ -114,3 +115,26 @@ async def test_the_drain_of_an_administrator_has_no_deadline_of_ours(site: Site,
     assert site.slurm.jobs[job.id].is_running
     assert reason(site, "a-0") == "mine"
     assert await site.names() in (["a-0"], ["a-0", "a-1"])
+
+
+async def test_by_a_clock_that_is_fast_no_job_loses_its_time(site: Site, machines: Machines) -> None:
+    await up(site, 1)
+    await site.crash()
+    site.ahead = timedelta(hours=2)
+    await site.start()
+    job = site.slurm.add_job(nodes=["a-0"])
+    before = asked_for_the_time(site)
+
+    await site.apply(0, drain={"timeout": "1h", "onTimeout": "Cancel"})
+
+    await site.until(lambda: asked_for_the_time(site) > before + 1, "Slurm was asked for its time")
+    assert site.slurm.jobs[job.id].is_running
+    node = site.slurm.nodes["a-0"]
+    assert node.reason_changed_at is not None
+    site.slurm.update_node("a-0", reason_changed_at=node.reason_changed_at - timedelta(hours=1, seconds=1))
+    await site.until(gone(site), "by Slurm's clock its time has come")
+    assert site.slurm.jobs[job.id].state.base == "CANCELLED"
+
+
+def asked_for_the_time(site: Site) -> int:
+    return sum(1 for request in site.slurm.requests if "/diag" in request.path)

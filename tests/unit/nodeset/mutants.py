@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from slinky_operator.nodeset import (
     claims,
     deadline,
     drain,
+    guard,
     history,
     identity,
     layout,
@@ -55,6 +57,21 @@ def suspended_dropped(patch: pytest.MonkeyPatch) -> None:
 def stage_out_dropped(patch: pytest.MonkeyPatch) -> None:
     """A job that still writes its data out counts as ended."""
     patch.setattr(drain, "JOB_HOLDING", drain.JOB_HOLDING - {"STAGE_OUT"})
+
+
+def lost_guard_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """Pods that have lost their guard stay without it."""
+    patch.setattr(guard, "without", lambda _pods, _guard_uid: ())
+
+
+def ended_by_our_clock(patch: pytest.MonkeyPatch) -> None:
+    """The deadline of a drain is counted by the operator's clock."""
+
+    async def clock(slurm: Any) -> datetime:
+        now: datetime = slurm.client.world.now
+        return now
+
+    patch.setattr(asking, "clock", clock)
 
 
 def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
@@ -396,7 +413,18 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         claims_of_replaced_pods_deleted,
         (("edit", 0), ("edit", 1), ("see_all", 0), ("pass", 0), ("poll", 0), ("kubelet_ends", 0)),
     ),
-    "foreign claims used": (foreign_claims_used, (("scale", 0), ("scale", 3), ("squat", 2), ("see_all", 0))),
+    "foreign claims used": (
+        foreign_claims_used,
+        (
+            *(("scale", 0), ("scale", 3), ("squat", 2), ("see_all", 0)),
+            *(("pass", 0), ("poll", 0), ("kubelet_ends", 0), ("claims_go", 0)),
+        ),
+    ),
+    "lost guard overlooked": (lost_guard_overlooked, (("user_deletes_guard", 0),)),
+    "ended by our clock": (
+        ended_by_our_clock,
+        (*_SHRINK, ("slurm_clock", 1), ("policy", 2), ("policy", 3), ("job_starts", 1)),
+    ),
     "claims always deleted": (
         claims_always_deleted,
         (*_SHRINK, ("retain", 1), ("retain", 5), ("kubelet_ends", 0)),

@@ -49,10 +49,10 @@ def late(record: Node, *jobs: Job, given: Drain, causes: frozenset[Cause] = SCAL
 
 
 def test_a_drain_counts_from_when_its_reason_was_written() -> None:
-    assert deadline.left(node(age=59), SCALE_IN, spec(), NOW) == 1
-    assert late(node(age=59), job(), given=spec()) == []
-    (found,) = late(node(age=60), job(), given=spec())
-    assert found.since == NOW - timedelta(seconds=60)
+    assert deadline.left(node(age=59), SCALE_IN, spec(), NOW) == 2
+    assert late(node(age=60), job(), given=spec()) == []
+    (found,) = late(node(age=61), job(), given=spec())
+    assert found.since == NOW - timedelta(seconds=61)
     assert not found.acts
 
 

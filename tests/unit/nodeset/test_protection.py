@@ -71,9 +71,7 @@ def job(words: str = "RUNNING", **values: Any) -> Job:
 def planned(pod: Pod, record: Node, *jobs: Job, of: NodeSet | None = None, readable: bool = True) -> Plan:
     slurm = SlurmFacts(readable=readable, why="silence", nodes={"a-0": record}, jobs={"a-0": jobs} if jobs else {})
     of = of or nodeset()
-    return plan(
-        Snapshot(of, ClusterFacts("c", listed=True), slurm, Revision(revision.of(of)), (pod,), guarded=True), NOW
-    )
+    return plan(Snapshot(of, ClusterFacts("c", listed=True), slurm, Revision(revision.of(of)), (pod,), guard="g"), NOW)
 
 
 def kinds(made: Plan) -> list[type]:

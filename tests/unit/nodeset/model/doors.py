@@ -23,7 +23,7 @@ from slinky_operator.kube.resources import (
 )
 from slinky_operator.slurm.clients import Contact, ContactState
 from slurm_client import errors as slurm_errors
-from slurm_client.models import Job, Node
+from slurm_client.models import Diag, Job, Node
 from tests.unit.nodeset.model.objects import Object, clone
 from tests.unit.nodeset.model.world import World
 
@@ -93,8 +93,7 @@ class KubeDoor:
         elif resource == PERSISTENTVOLUMECLAIMS:
             self.world.order_claim(obj)
         else:
-            obj["metadata"]["uid"] = f"map-{self.world.next()}"
-            self.world.maps[name] = obj
+            self.world.order_guard(obj)
         self._lose(target)
         return clone(obj)
 
@@ -169,13 +168,16 @@ class KubeDoor:
         field_manager: str | None = None,
         force: bool = True,
     ) -> Object:
-        assert subresource == "status"
         metadata = body["metadata"]
         target = Target("apply", str(resource), metadata["namespace"], metadata["name"])
         self._fail(target)
         obj = self._find(target, resource, metadata["name"])
         if obj["metadata"]["uid"] != metadata["uid"]:
             raise errors.Conflict(target, "another uid", status=409)
+        if subresource is None:
+            self.world.order_owners(metadata["name"], metadata["ownerReferences"])
+            self._lose(target)
+            return clone(obj)
         (condition,) = body["status"]["conditions"]
         others = [one for one in obj["status"].get("conditions") or [] if one["type"] != condition["type"]]
         obj["status"]["conditions"] = [*others, condition]
@@ -242,6 +244,11 @@ class SlurmDoor:
         self.meanwhile()
         self.world.check_slurm()
         return [self.world.show_job(job) for job in self.world.jobs]
+
+    async def diag(self) -> Diag:
+        self.meanwhile()
+        self.world.check_slurm()
+        return Diag(now=self.world.slurm_now)
 
     async def drain_nodes(self, names: Iterable[str], reason: str) -> None:
         self.world.order_drain(list(names), reason)

@@ -64,6 +64,7 @@ STEPS: tuple[str, ...] = (
     "delete",
     "evict",
     "user_deletes_pod",
+    "user_deletes_guard",
     "usurp",
     *("cordon",) * 2,
     *("cordon_host",) * 2,
@@ -77,6 +78,7 @@ STEPS: tuple[str, ...] = (
     "admin_drains",
     "admin_undrains",
     "slurm_forgets",
+    "slurm_clock",
     "fault",
     *("heal",) * 3,
     "lose_slurm",
@@ -196,7 +198,7 @@ class Run:
 
     def meanwhile(self) -> None:
         """Some of what comes next happens in the midst of a pass."""
-        if self.interruptions and self.pending and self.pending[0][0] not in {"pass", "restart"}:
+        if self.interruptions and self.pending and self.pending[0][0] not in {"pass", "restart", "slurm_clock"}:
             self.interruptions -= 1
             self.apply(*self.pending.pop(0))
 
@@ -327,6 +329,9 @@ class Run:
             if condition["type"] == REGISTERED
         ]
         if len(conditions) != wanted:
+            return False
+        guards = {guard["metadata"]["uid"] for guard in world.maps.values()}
+        if any(world.guards_of(name) != guards for name in world.pods):
             return False
         if any(
             world.is_protected(name) is world.is_cordoned(pod["spec"].get("nodeName"))

@@ -55,8 +55,6 @@ class KubeOrders(Machines):
         pod["spec"].pop("nodeName", None)
         if not (self.nodeset or {"metadata": {}})["metadata"].get("finalizers"):
             self.violations.append(f"pod {name} was created before the finalizer was there")
-        if not self.maps:
-            self.violations.append(f"pod {name} was created before its guard")
         claim = self.claims.get(f"data-{name}")
         if claim is None or "labels" not in claim["metadata"] or "deletionTimestamp" in claim["metadata"]:
             self.violations.append(f"pod {name} was created without a claim of ours")
@@ -71,10 +69,26 @@ class KubeOrders(Machines):
         if record is not None and self.jobs_on(node):
             self.violations.append(f"pod {name} was created while Slurm saw jobs of its predecessor")
         self.pods[name] = pod
+        if not self.guards_of(name) & self.guards_made:
+            self.violations.append(f"pod {name} was created before its guard")
         self.tell("pods", "ADDED", pod)
+        self.collect_guards()
         live = [p for p in self.pods.values() if self.is_ours(p) and "deletionTimestamp" not in p["metadata"]]
         if len(live) > 4:
             self.violations.append(f"{len(live)} pods, and never more than 3 wanted")
+
+    def order_guard(self, guard: Object) -> None:
+        guard["metadata"]["uid"] = f"map-{self.next()}"
+        self.maps[guard["metadata"]["name"]] = guard
+        self.guards_made.add(guard["metadata"]["uid"])
+
+    def order_owners(self, name: str, owners: list[Object]) -> None:
+        """Give a pod owners; those that were given in this way before go."""
+        metadata = self.pods[name]["metadata"]
+        others = [one for one in metadata.get("ownerReferences") or () if one["kind"] != "ConfigMap"]
+        metadata["ownerReferences"] = [*others, *owners]
+        self.tell("pods", "MODIFIED", self.pods[name])
+        self.collect_guards()
 
     def order_mark(self, name: str, metadata: Object) -> None:
         """Change labels and annotations of a pod; None takes one away."""

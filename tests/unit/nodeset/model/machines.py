@@ -135,6 +135,17 @@ class Machines(State):
 
     # What the others set going
 
+    def collect_guards(self) -> None:
+        """The garbage collector takes owners that are gone from pods that have another one."""
+        there = {guard["metadata"]["uid"] for guard in self.maps.values()}
+        for name, pod in self.pods.items():
+            if self.guards_of(name) - there:
+                metadata = pod["metadata"]
+                metadata["ownerReferences"] = [
+                    one for one in metadata["ownerReferences"] if one["kind"] != "ConfigMap" or one["uid"] in there
+                ]
+                self.tell("pods", "MODIFIED", pod)
+
     def begin_deletion(self, name: str) -> None:
         pod = self.pods[name]
         if not pod["spec"].get("nodeName") or pod["status"].get("phase") == "Failed":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
@@ -23,7 +25,7 @@ class Slurm(State):
         ]
         name = self.pick(found, index)
         if name is not None:
-            job = WorldJob(self.next(), name, "RUNNING", self.records[name].slurmd, start=self.now)
+            job = WorldJob(self.next(), name, "RUNNING", self.records[name].slurmd, start=self.slurm_now)
             job.requeue, job.batch = bool(index % 2), index % 4 != 3
             self.jobs.append(job)
 
@@ -74,6 +76,10 @@ class Slurm(State):
                 self.expose(self.node_of(name))
             self.records = {"a-b-0": self.records["a-b-0"]} if "a-b-0" in self.records else {}
             self.foreign.clear()
+
+    def do_slurm_clock(self, index: int) -> None:
+        """Somebody sets the clock of slurmctld's machine."""
+        self.slurm_ahead = timedelta(seconds=(0, -120, 120)[index % 3])
 
     # Faults
 

@@ -19,7 +19,7 @@ class SlurmOrders(Slurm):
             if record is None:
                 raise slurm_errors.NotFound(name)
             self.protect(name, "drained")
-            record.drain, record.reason, record.changed = True, reason, self.now
+            record.drain, record.reason, record.changed = True, reason, self.slurm_now
         begun = [r.name for r in self.records.values() if r.drain and r.reason.startswith(OURS + "update")]
         pods = {
             self.node_of(name): name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from slurm_client.models import Node
@@ -65,6 +65,8 @@ class State:
     on_hosts: bool = False
     """Whether the NodeSet has one pod on each Node that is labelled, which gives the Slurm node its name."""
     now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    slurm_ahead: timedelta = timedelta(0)
+    """How far Slurm's clock is ahead of everybody else's."""
     nodeset: Object | None = None
     pods: dict[str, Object] = field(default_factory=dict)
     hosts: dict[str, Object] = field(default_factory=dict)
@@ -73,6 +75,8 @@ class State:
     known: set[str] = field(default_factory=set)
     """Uids of running slurmds that have registered and have a record."""
     maps: dict[str, Object] = field(default_factory=dict)
+    guards_made: set[str] = field(default_factory=set)
+    """Uids of all ConfigMaps there ever were."""
     revisions: dict[str, Object] = field(default_factory=dict)
     claims: dict[str, Object] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
@@ -111,6 +115,11 @@ class State:
     """As it was when it was first copied."""
     exposed: set[str] = field(default_factory=set)
     """Uids of pods that may be evicted although jobs may start there, since somebody else gave their nodes back."""
+
+    @property
+    def slurm_now(self) -> datetime:
+        """The time by Slurm's clock."""
+        return self.now + self.slurm_ahead
 
     def next(self) -> int:
         self.counter += 1
@@ -152,6 +161,11 @@ class State:
         (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
         (field_,) = term["matchFields"]
         return self.is_selected(host) and field_["values"] == [host]
+
+    def guards_of(self, name: str) -> set[str]:
+        """Uids of the ConfigMaps that own a pod."""
+        owners = self.pods[name]["metadata"].get("ownerReferences") or ()
+        return {one["uid"] for one in owners if one["kind"] == "ConfigMap"}
 
     def expose(self, node: str) -> None:
         """Slurm takes a node back without our doing."""
@@ -195,4 +209,4 @@ class State:
             return False
         causes = record.reason.removeprefix(OURS).partition(" (")[0].split(", ")
         going = record.reason.startswith(OURS) and not {"cordon", "node-cordon"}.issuperset(causes)
-        return record.drain and going and (self.now - record.changed).total_seconds() >= 60
+        return record.drain and going and (self.slurm_now - record.changed).total_seconds() >= 60

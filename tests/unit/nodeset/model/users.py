@@ -124,6 +124,11 @@ class Users(Machines):
             notes[key] = "false" if notes.get(key) == "true" else "true"
             self.tell("pods", "MODIFIED", self.pods[name])
 
+    def do_user_deletes_guard(self, index: int) -> None:
+        """Somebody deletes the guard; the garbage collector takes it from the owners of the pods."""
+        self.maps.clear()
+        self.collect_guards()
+
     def do_squat(self, index: int) -> None:
         """Somebody has a claim of a name that could be ours."""
         name = f"data-{NODESET}-{index % 4}"
@@ -161,7 +166,7 @@ class Users(Machines):
         name = self.pick(self.records, index)
         if name is not None:
             record = self.records[name]
-            record.drain, record.reason, record.changed = True, f"mine {index}", self.now
+            record.drain, record.reason, record.changed = True, f"mine {index}", self.slurm_now
             self.foreign[name] = record.reason
 
     def do_admin_undrains(self, index: int) -> None:

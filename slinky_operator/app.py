@@ -44,7 +44,7 @@ from slinky_operator.kube.resources import Resource
 from slinky_operator.kube.rival import until_alone
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import controller as nodeset
-from slinky_operator.nodeset import takeover
+from slinky_operator.nodeset import indexes, takeover
 from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.hosts import prune as prune_host
 from slinky_operator.runtime.controller import Controller
@@ -88,28 +88,28 @@ class Caches:
         self.clusters = mirror(resources.CLUSTERS)
         self.nodesets = mirror(
             resources.NODESETS,
-            indexers={**cluster_observe.NODESET_INDEXERS, **nodeset.INDEXES_OF_NODESETS},
+            indexers={**cluster_observe.NODESET_INDEXERS, **indexes.INDEXES_OF_NODESETS},
         )
         self.pods = Informer(
             client,
             resources.PODS,
             namespaces=namespaces,
             label_selector=OF_A_CLUSTER,
-            indexers={**cluster_observe.INDEXERS, **nodeset.INDEXES_OF_PODS},
+            indexers={**cluster_observe.INDEXERS, **indexes.INDEXES_OF_PODS},
         )
         self.revisions = Informer(
             client,
             resources.CONTROLLERREVISIONS,
             namespaces=namespaces,
-            label_selector=nodeset.SELECTOR,
-            indexers=nodeset.INDEXES_OF_REVISIONS,
+            label_selector=indexes.SELECTOR,
+            indexers=indexes.INDEXES_OF_REVISIONS,
         )
         self.claims = Informer(
             client,
             resources.PERSISTENTVOLUMECLAIMS,
             namespaces=namespaces,
-            label_selector=nodeset.SELECTOR,
-            indexers=nodeset.INDEXES_OF_CLAIMS,
+            label_selector=indexes.SELECTOR,
+            indexers=indexes.INDEXES_OF_CLAIMS,
         )
         self.children = {
             resource: Informer(
@@ -322,19 +322,19 @@ def _wake_nodesets(
         return handler
 
     def node(cluster_uid: str, event: NodeEvent) -> None:
-        for key in reconciler.keys_of_node(cluster_uid, event.old, event.new):
+        for key in reconciler.waking.node(cluster_uid, event.old, event.new):
             queue.add(key)
 
     def contact(cluster_uid: str, _: object) -> None:
-        for key in reconciler.keys_of_contact(cluster_uid):
+        for key in reconciler.waking.contact(cluster_uid):
             queue.add(key)
 
-    caches.nodesets.add_handler(waking(reconciler.keys_of_nodeset))
-    caches.clusters.add_handler(waking(reconciler.keys_of_cluster))
-    caches.pods.add_handler(waking(reconciler.keys_of_pod))
-    caches.claims.add_handler(waking(reconciler.keys_of_claim))
+    caches.nodesets.add_handler(waking(reconciler.waking.nodeset))
+    caches.clusters.add_handler(waking(reconciler.waking.cluster))
+    caches.pods.add_handler(waking(reconciler.waking.pod))
+    caches.claims.add_handler(waking(reconciler.waking.claim))
     if caches.hosts is not None:
-        caches.hosts.add_handler(waking(reconciler.keys_of_host))
+        caches.hosts.add_handler(waking(reconciler.waking.host))
     clients.subscribe(node)
     clients.subscribe_contact(contact)
 

@@ -23,6 +23,10 @@ module         concern
 `template`     what a user's template may not say
 `guard`        the second owner of the pods
 -------------  ---------------------------------------------------------------------
+`waking`       which NodeSets an event is about
+`indexes`      by what the caches are looked up
+`memory`       what is remembered of a NodeSet between passes
+-------------  ---------------------------------------------------------------------
 `act`          the order in which a plan is carried out, and what a failure stops
 `means`        what a pass has to act with, and what became of its plan
 `telling`      what is written to Slurm

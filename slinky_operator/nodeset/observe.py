@@ -14,23 +14,12 @@ from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import claims as claim_facts
 from slinky_operator.nodeset import facts, history, identity, ordinals, places
 from slinky_operator.nodeset.hosts import Hosts
+from slinky_operator.nodeset.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.readings import Readings
 from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slinky_operator.slurm.clients import ContactState, Trouble
 from slurm_client.models import Job, Node
-
-POD_INDEX: Final = "nodeset"
-"""Index of the pod cache over the uid label of the NodeSet."""
-
-NODE_INDEX: Final = "node"
-"""Index of the pod cache over `<uid of the Cluster>/<name of the Slurm node>`."""
-
-REVISION_INDEX: Final = "nodeset"
-"""Index of the ControllerRevision cache over the uid label of the NodeSet."""
-
-CLAIM_INDEX: Final = "nodeset"
-"""Index of the claim cache over `<namespace>/<nodeset>`."""
 
 OLDEST_PICTURE: Final = 120.0
 """Seconds after which a picture of the nodes is no longer one, whatever the state of contact says."""

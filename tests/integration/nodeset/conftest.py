@@ -36,6 +36,7 @@ from slinky_operator.kube.resources import (
 from slinky_operator.kube.store import Key
 from slinky_operator.kube.writing import Propagation
 from slinky_operator.nodeset import controller as nodeset
+from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.hosts import prune as prune_host
 from slinky_operator.runtime.controller import Controller
@@ -75,29 +76,29 @@ class Site:
     async def start(self) -> None:
         """Start the operator, as after a crash: with nothing in memory."""
         own = [self.namespace]
-        nodesets = Informer(self.kube, NODESETS, namespaces=own, indexers=nodeset.INDEXES_OF_NODESETS)
+        nodesets = Informer(self.kube, NODESETS, namespaces=own, indexers=indexes.INDEXES_OF_NODESETS)
         clusters = Informer(self.kube, CLUSTERS, namespaces=own)
         self.pods = Informer(
             self.kube,
             PODS,
             namespaces=own,
-            label_selector=nodeset.SELECTOR,
-            indexers=nodeset.INDEXES_OF_PODS,
+            label_selector=indexes.SELECTOR,
+            indexers=indexes.INDEXES_OF_PODS,
         )
         hosts = Informer(self.kube, NODES, prune=prune_host)
         revisions = Informer(
             self.kube,
             CONTROLLERREVISIONS,
             namespaces=own,
-            label_selector=nodeset.SELECTOR,
-            indexers=nodeset.INDEXES_OF_REVISIONS,
+            label_selector=indexes.SELECTOR,
+            indexers=indexes.INDEXES_OF_REVISIONS,
         )
         claims = Informer(
             self.kube,
             PERSISTENTVOLUMECLAIMS,
             namespaces=own,
-            label_selector=nodeset.SELECTOR,
-            indexers=nodeset.INDEXES_OF_CLAIMS,
+            label_selector=indexes.SELECTOR,
+            indexers=indexes.INDEXES_OF_CLAIMS,
         )
         self._clients = ClientMap(OpenFence())
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
@@ -125,13 +126,13 @@ class Site:
             for key in keys:
                 controller.queue.add(key)
 
-        nodesets.add_handler(lambda old, new: wake(reconciler.keys_of_nodeset(old, new)))
-        clusters.add_handler(lambda old, new: wake(reconciler.keys_of_cluster(old, new)))
-        self.pods.add_handler(lambda old, new: wake(reconciler.keys_of_pod(old, new)))
-        claims.add_handler(lambda old, new: wake(reconciler.keys_of_claim(old, new)))
-        hosts.add_handler(lambda old, new: wake(reconciler.keys_of_host(old, new)))
-        self._clients.subscribe(lambda uid, event: wake(reconciler.keys_of_node(uid, event.old, event.new)))
-        self._clients.subscribe_contact(lambda uid, _: wake(reconciler.keys_of_contact(uid)))
+        nodesets.add_handler(lambda old, new: wake(reconciler.waking.nodeset(old, new)))
+        clusters.add_handler(lambda old, new: wake(reconciler.waking.cluster(old, new)))
+        self.pods.add_handler(lambda old, new: wake(reconciler.waking.pod(old, new)))
+        claims.add_handler(lambda old, new: wake(reconciler.waking.claim(old, new)))
+        hosts.add_handler(lambda old, new: wake(reconciler.waking.host(old, new)))
+        self._clients.subscribe(lambda uid, event: wake(reconciler.waking.node(uid, event.old, event.new)))
+        self._clients.subscribe_contact(lambda uid, _: wake(reconciler.waking.contact(uid)))
         caches = (nodesets.run(), clusters.run(), self.pods.run(), revisions.run(), claims.run(), hosts.run())
         runs = (*caches, recorder.run(), controller.run())
         self._tasks = [asyncio.create_task(one) for one in runs]

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.store import Store
-from slinky_operator.nodeset.controller import (
+from slinky_operator.nodeset.controller import NodeSetController
+from slinky_operator.nodeset.generated import Defaults
+from slinky_operator.nodeset.indexes import (
     INDEXES_OF_CLAIMS,
     INDEXES_OF_NODESETS,
     INDEXES_OF_PODS,
     INDEXES_OF_REVISIONS,
-    NodeSetController,
 )
-from slinky_operator.nodeset.generated import Defaults
 from tests.unit.nodeset.model.doors import KubeDoor, SlurmDoor
 from tests.unit.nodeset.model.objects import (
     BAD,
@@ -169,7 +169,7 @@ class Run:
         return self.slurm if uid == "cluster-uid" else None
 
     def see_host(self, host: Object) -> None:
-        list(self.controller.keys_of_host(None, host))
+        list(self.controller.waking.host(None, host))
         name = host["metadata"]["name"]
         self.cordons.discard(name)
         if host["spec"].get("unschedulable"):
@@ -192,9 +192,9 @@ class Run:
                 continue
             if resource == "pods":
                 self.controller.expectations.observe(*change)
-                list(self.controller.keys_of_pod(*change))
+                list(self.controller.waking.pod(*change))
             elif resource == "nodesets":
-                list(self.controller.keys_of_nodeset(*change))
+                list(self.controller.waking.nodeset(*change))
 
     def meanwhile(self) -> None:
         """Some of what comes next happens in the midst of a pass."""

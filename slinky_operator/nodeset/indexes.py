@@ -1,0 +1,69 @@
+"""By what the caches are looked up, and how their objects are told from others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from slinky_api import labels
+from slinky_operator.kube.store import Indexer, by_label
+from slinky_operator.nodeset import facts
+
+POD_INDEX: Final = "nodeset"
+"""Index of the pod cache over the uid label of the NodeSet."""
+
+NODE_INDEX: Final = "node"
+"""Index of the pod cache over `<uid of the Cluster>/<name of the Slurm node>`."""
+
+REVISION_INDEX: Final = "nodeset"
+"""Index of the ControllerRevision cache over the uid label of the NodeSet."""
+
+CLAIM_INDEX: Final = "nodeset"
+"""Index of the claim cache over `<namespace>/<nodeset>`."""
+
+CLUSTER_INDEX: Final = "cluster"
+"""Index of the NodeSet cache over `<namespace>/<cluster>`."""
+
+HOST_INDEX: Final = "host"
+"""Index of the pod cache over the Kubernetes Node that a pod of a NodeSet is bound to."""
+
+INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
+    POD_INDEX: lambda obj: (
+        [uid] if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) else []
+    ),
+    NODE_INDEX: lambda obj: (
+        [f"{cluster}/{facts.node_name(obj)}"]
+        if (cluster := (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_UID))
+        and labels.LABEL_NODESET_UID in obj["metadata"]["labels"]
+        else []
+    ),
+    HOST_INDEX: lambda obj: (
+        [host]
+        if labels.LABEL_NODESET_UID in (obj["metadata"].get("labels") or {})
+        and (host := (obj.get("spec") or {}).get("nodeName"))
+        else []
+    ),
+}
+"""Indexes the pod cache must have."""
+
+INDEXES_OF_REVISIONS: Final[Mapping[str, Indexer]] = {REVISION_INDEX: by_label(labels.LABEL_NODESET_UID)}
+"""Indexes the ControllerRevision cache must have."""
+
+INDEXES_OF_CLAIMS: Final[Mapping[str, Indexer]] = {
+    CLAIM_INDEX: lambda obj: [
+        f"{obj['metadata'].get('namespace') or ''}/{name}"
+        for name in [(obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME)]
+        if name
+    ]
+}
+"""Indexes the claim cache must have."""
+
+INDEXES_OF_NODESETS: Final[Mapping[str, Indexer]] = {
+    CLUSTER_INDEX: lambda obj: [
+        f"{obj['metadata'].get('namespace') or ''}/{(obj.get('spec') or {}).get('clusterName') or ''}"
+    ]
+}
+"""Indexes the NodeSet cache must have."""
+
+SELECTOR: Final = labels.LABEL_NODESET_NAME
+"""Label selector of what belongs to any NodeSet."""

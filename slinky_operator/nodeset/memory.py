@@ -1,0 +1,32 @@
+"""What is remembered of a NodeSet between passes; all of it can be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from slinky_operator.nodeset.observe import OLDEST_PICTURE
+from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.slurm.clients import ContactState
+
+
+@dataclass(slots=True)
+class Memory:
+    """What is remembered of one NodeSet."""
+
+    ended: set[str] = field(default_factory=set)
+    told_slurm_at: float | None = None
+    """Clock of the last write to Slurm that its cache may not show; until it does, nothing is counted."""
+
+    def must_wait_for(self, slurm: Slurm | None, clock: Callable[[], float]) -> bool:
+        """Whether a write of ours may be missing in the picture of a Slurm that can be asked.
+
+        A count made too early would drain one node more for the same purpose.
+        """
+        if self.told_slurm_at is None or slurm is None or slurm.contact.state is not ContactState.READY:
+            return False
+        if slurm.nodes_at is not None and slurm.nodes_at > self.told_slurm_at:
+            self.told_slurm_at = None
+            return False
+        slurm.hurry()
+        return clock() - self.told_slurm_at < OLDEST_PICTURE

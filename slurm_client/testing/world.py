@@ -8,53 +8,33 @@ to :mod:`slurm_client.testing.server`.
 
 from __future__ import annotations
 
-import itertools
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import hostlist
-from slurm_client.models import (
-    INFINITE,
-    Job,
-    JobState,
-    License,
-    Node,
-    NodeState,
-    Partition,
-    PartitionState,
-    Reservation,
+from slurm_client.models import INFINITE, Job, Node, NodeState, PartitionState, Reservation
+from slurm_client.testing.arranged import Arranged
+from slurm_client.testing.refusals import (
+    ACTIVE_FEATURE_NOT_SUBSET,
+    ALREADY_DONE,
+    FLAGS_INVALID,
+    INVALID_JOB,
+    INVALID_NODE,
+    INVALID_NODE_STATE,
+    INVALID_PARTITION,
+    INVALID_TOPOLOGY,
+    INVALID_TRANSITION,
+    JOB_FINISHED,
+    NODE_ALREADY_EXISTS,
+    NODES_BUSY,
+    RESERVATION_INVALID,
+    Refusal,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-
-class Refusal(Exception):
-    """slurmctld says no: error number and sentence."""
-
-    def __init__(self, number: int, description: str, *, extra: tuple[int, str] | None = None) -> None:
-        super().__init__(description)
-        self.number = number
-        self.description = description
-        self.before = extra
-
-
-INVALID_PARTITION = 2000
-NODES_BUSY = 2016
-INVALID_JOB = 2017
-INVALID_NODE = 2018
-ALREADY_DONE = 2021
-INVALID_NODE_STATE = 2028
-ACTIVE_FEATURE_NOT_SUBSET = 2031
-INVALID_TOPOLOGY = 2178
-RESERVATION_INVALID = 2053
-JOB_FINISHED = 2084
-NODE_ALREADY_EXISTS = 2168
-INVALID_TRANSITION = 2180
-FLAGS_INVALID = 9207
+    from collections.abc import Iterable
 
 
 def _weight(value: Any) -> int:
@@ -75,205 +55,8 @@ _UPDATABLE: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 _STATE_WORDS = NodeState.BASES | NodeState.FLAGS
 
 
-class World:
-    """
-    Nodes, jobs and partitions of one pretended slurmctld.
-
-    Parameters
-    ----------
-    clock
-        Seconds since 1970.
-    release
-        Slurm release whose manners are followed, e.g. ``26.05.5``.
-    """
-
-    def __init__(self, *, clock: Callable[[], float] = time.time, release: str = "26.05.5") -> None:
-        self._clock = clock
-        self.release = release
-        self.nodes: dict[str, Node] = {}
-        self.jobs: dict[int, Job] = {}
-        self.partitions: dict[str, Partition] = {}
-        self.reservations: dict[str, Reservation] = {}
-        self.licenses: dict[str, License] = {}
-        self.nodes_changed = self.jobs_changed = self.partitions_changed = clock()
-        self._ids = itertools.count(1)
-        self.reconfigured = 0
-
-    @property
-    def now(self) -> datetime:
-        """Time in whole seconds, as Slurm counts it."""
-        return datetime.fromtimestamp(int(self._clock()), UTC)
-
-    @property
-    def clears_reasons(self) -> bool:
-        """Whether an undrain takes the reason away, as newer releases do."""
-        return self.release >= "25"
-
-    # what a test arranges
-
-    def add_node(
-        self, name: str, *, state: str | Sequence[str] = "IDLE", cpus: int = 1, memory: int = 1024, **values: Any
-    ) -> Node:
-        """
-        Add a node, or replace one; it is dynamic unless ``dynamic=False``.
-
-        Parameters
-        ----------
-        state
-            A word, words joined by ``+``, or a list of words.
-        memory
-            In MiB.
-        values
-            Fields of :class:`~slurm_client.models.Node`.
-        """
-        words = state.split("+") if isinstance(state, str) else list(state)
-        if values.pop("dynamic", True):
-            words.append("DYNAMIC_NORM")
-        values.setdefault("partitions", tuple(self.partitions))
-        defaults: dict[str, Any] = {
-            "address": "127.0.0.1",
-            "hostname": name,
-            "port": 6818,
-            "architecture": "x86_64",
-            "operating_system": "Linux",
-            "boards": 1,
-            "sockets": cpus,
-            "cores": 1,
-            "threads": 1,
-            "weight": 1,
-            "features": ("all",),
-            "active_features": ("all",),
-            "version": self.release,
-            "boot_time": self.now,
-            "slurmd_start_time": self.now,
-            "last_busy": self.now,
-            "next_state_after_reboot": ("INVALID",),
-            "gres_drained": "N/A",
-            "cpu_load": 0.0,
-            "free_memory_mib": memory,
-            "current_watts": 0,
-            "tres": f"cpu={cpus},mem={memory}M,billing={cpus}",
-            "effective_cpus": cpus,
-        }
-        for key in ("features", "active_features", "partitions"):
-            if key in values:
-                values[key] = tuple(values[key])
-        node = Node(
-            name=name, state=NodeState.from_words(words), cpus=cpus, real_memory_mib=memory, **(defaults | values)
-        )
-        self.nodes[name] = node
-        self._touch_nodes()
-        self.partitions_changed = self._clock()
-        return node
-
-    def update_node(self, name: str, **values: Any) -> Node:
-        """Change fields of a node, without any of slurmctld's rules."""
-        state = values.get("state")
-        if isinstance(state, str):
-            values["state"] = NodeState.from_words(state.split("+"))
-        self.nodes[name] = replace(self.nodes[name], **values)
-        self._touch_nodes()
-        return self.nodes[name]
-
-    def set_flags(self, name: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Node:
-        """Change flags of a node's state."""
-        state = self.nodes[name].state
-        flags = (state.flags | frozenset(add)) - frozenset(remove)
-        return self.update_node(name, state=NodeState(state.base, flags))
-
-    def remove_node(self, name: str) -> None:
-        """Take a node away as if it had never been."""
-        del self.nodes[name]
-        self._touch_nodes()
-
-    def add_partition(self, name: str, **values: Any) -> Partition:
-        """Add a partition that holds all nodes added afterwards; fields as in the canonical model."""
-        values.setdefault("state", PartitionState("UP"))
-        values.setdefault("node_sets", "ALL")
-        values.setdefault("max_time", INFINITE)
-        values.setdefault("max_nodes", INFINITE)
-        values.setdefault("max_cpus_per_node", INFINITE)
-        values.setdefault("priority_job_factor", 1)
-        values.setdefault("priority_tier", 1)
-        self.partitions[name] = Partition(name=name, **values)
-        self.partitions_changed = self._clock()
-        return self.partitions[name]
-
-    def add_job(
-        self,
-        *,
-        nodes: Iterable[str] = (),
-        state: str | Sequence[str] | None = None,
-        cpus: int | None = None,
-        **values: Any,
-    ) -> Job:
-        """
-        Add a job; RUNNING if it has nodes, else PENDING.
-
-        Parameters
-        ----------
-        nodes
-            Names of the nodes it holds; all their CPUs unless ``cpus`` (per node) says less.
-        """
-        names = tuple(nodes)
-        if state is None:
-            state = "RUNNING" if names else "PENDING"
-        words = state.split("+") if isinstance(state, str) else list(state)
-        job_id = values.pop("id", None) or next(self._ids)
-        per_node = {name: cpus or self.nodes[name].cpus for name in names if name in self.nodes}
-        values.setdefault("cpus", sum(per_node.values()) or cpus or 1)
-        values.setdefault("node_count", len(names) or 1)
-        values.setdefault("start_time", self.now if names else None)
-        defaults: dict[str, Any] = {
-            "name": "job",
-            "user": "root",
-            "user_id": 0,
-            "group": "root",
-            "partition": next(iter(self.partitions), "all"),
-            "submit_time": self.now,
-            "eligible_time": self.now,
-            "time_limit": INFINITE,
-            "batch": True,
-            "requeue": True,
-            "priority": 1,
-            "tasks": 1,
-            "cpus_per_task": 1,
-            "batch_host": names[0] if names else "",
-            "state_reason": "None" if names else "Resources",
-        }
-        job = Job(
-            id=job_id,
-            state=JobState.from_words(words),
-            nodes=names,
-            node_list=",".join(names),
-            **(defaults | values),
-        )
-        self.jobs[job_id] = job
-        self._jobs_changed(names)
-        return job
-
-    def set_job_state(self, job_id: int, state: str, **values: Any) -> Job:
-        """Change a job's state (words joined by ``+``) and other fields; its nodes follow."""
-        job = replace(self.jobs[job_id], state=JobState.from_words(state.split("+")), **values)
-        self.jobs[job_id] = job
-        self._jobs_changed(job.nodes)
-        return job
-
-    def finish_job(self, job_id: int, state: str = "COMPLETED") -> Job:
-        """End a job now."""
-        return self.set_job_state(job_id, state, end_time=self.now)
-
-    def forget_job(self, job_id: int) -> None:
-        """Purge a finished job, as slurmctld does after ``MinJobAge``."""
-        del self.jobs[job_id]
-        self.jobs_changed = self._clock()
-
-    def add_license(self, name: str, total: int, used: int = 0) -> License:
-        """Add licenses of one name."""
-        self.licenses[name] = License(name=name, total=total, used=used, free=total - used)
-        return self.licenses[name]
-
-    # what the REST interface asks for
+class World(Arranged):
+    """What the REST interface asks for, by slurmctld's rules."""
 
     def apply_update(self, names: Iterable[str], update: dict[str, Any], user: str) -> None:
         """Change nodes as slurmctld does: in order, until the first it does not know or will not change."""
@@ -515,27 +298,3 @@ class World:
             else:
                 self.finish_job(job.id, "NODE_FAIL")
             self._jobs_changed(job.nodes)
-
-    # how things follow from each other
-
-    def _touch_nodes(self) -> None:
-        self.nodes_changed = self._clock()
-
-    def _jobs_changed(self, names: Iterable[str]) -> None:
-        """Let the states of nodes follow from the jobs on them."""
-        self.jobs_changed = self._clock()
-        for name in names:
-            if name in self.nodes:
-                self.nodes[name] = self._allocated(self.nodes[name])
-        self._touch_nodes()
-
-    def _allocated(self, node: Node) -> Node:
-        on_it = [job for job in self.jobs.values() if node.name in job.nodes]
-        running = [job for job in on_it if job.state.base == "RUNNING" and "COMPLETING" not in job.state.flags]
-        used = min(node.cpus, sum((job.cpus or 1) // max(1, len(job.nodes)) or 1 for job in running))
-        completing = any("COMPLETING" in job.state.flags for job in on_it)
-        base = node.state.base
-        if base in {"IDLE", "MIXED", "ALLOCATED"}:
-            base = "IDLE" if not used else "ALLOCATED" if used == node.cpus else "MIXED"
-        flags = node.state.flags | {"COMPLETING"} if completing else node.state.flags - {"COMPLETING"}
-        return replace(node, state=NodeState(base, flags), alloc_cpus=used, tres_used=f"cpu={used}" if used else "")

@@ -1,0 +1,259 @@
+"""
+What each operation of the interface does in the pretended cluster.
+
+The methods are called as the operations are in the specification.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slurm_client import hostlist
+from slurm_client.testing import encode
+from slurm_client.testing.answers import Answers
+from slurm_client.testing.calls import Call, Reply, error
+from slurm_client.testing.refusals import INVALID_JOB, Refusal
+from slurm_client.testing.world import World
+
+_SIGNALS = frozenset({"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP"})
+
+_FILTERS = (("user_name", "user"), ("partition", "partition"), ("account", "account"), ("job_name", "name"))
+"""Keys by which many jobs are chosen, and the fields they are compared with."""
+
+
+class Operations(Answers):
+    """Operations on the world, each of which takes a call and gives a reply or raises what slurmctld refuses."""
+
+    def __init__(self, world: World, *, pretty: bool) -> None:
+        super().__init__(world, pretty=pretty)
+        self.controller_up = True
+        self.conf: dict[str, Any] = {}
+
+    def _unchanged_since(self, call: Call, changed: float) -> bool:
+        """Whether ``update_time`` is given and nothing has changed since; Slurm counts in whole seconds."""
+        given = call.query.get("update_time")
+        return given is not None and int(changed) < int(given)
+
+    async def _get_ping(self, call: Call) -> Reply:
+        return Reply({"pings": [encode.ping("fake", self.controller_up, call.version)]})
+
+    async def _get_diag(self, call: Call) -> Reply:
+        jobs = self.world.jobs.values()
+        counts = {
+            "jobs_pending": sum(job.is_pending for job in jobs),
+            "jobs_running": sum(job.is_running for job in jobs),
+        }
+        return Reply({"statistics": encode.statistics(self.world.now, counts, call.version)})
+
+    async def _get_reconfigure(self, _: Call) -> Reply:
+        self.world.reconfigure()
+        return Reply()
+
+    async def _get_nodes(self, call: Call) -> Reply:
+        refused = self._refused_update_time(call)
+        if refused is not None:
+            return refused
+        if self._unchanged_since(call, self.world.nodes_changed):
+            return Reply(status=304)
+        if not self.world.clears_reasons and self._unchanged_since(call, self.world.partitions_changed):
+            return Reply(status=500, errors=[error(-1, "Unable to query partitions", "Unspecified error")])
+        return Reply(raw=self._dump_list(call, "nodes", list(self.world.nodes.values()), encode.node))
+
+    def _refused_update_time(self, call: Call) -> Reply | None:
+        """Refuse ``update_time`` as v0.0.40 and v0.0.41 do."""
+        if "update_time" not in call.query or call.version >= "v0.0.42":
+            return None
+        return Reply(
+            status=500,
+            errors=[
+                error(9202, f"Parsing of {call.query['update_time']} for timestamp failed"),
+                error(9000, "Rejecting request. Failure parsing query."),
+            ],
+        )
+
+    async def _get_node(self, call: Call) -> Reply:
+        name = call.parameters["node_name"]
+        node = self.world.nodes.get(name)
+        if node is None:
+            return Reply(errors=[error(0, f"Failure to query node {name}", "No error", "_dump_nodes")])
+        return Reply(raw=self._dump_list(call, "nodes", [node], encode.node))
+
+    async def _post_node(self, call: Call) -> Reply:
+        self.world.apply_update([call.parameters["node_name"]], call.body or {}, call.user)
+        return Reply()
+
+    async def _post_nodes(self, call: Call) -> Reply:
+        given = (call.body or {}).get("name") or []
+        text = given if isinstance(given, str) else ",".join(given)
+        self.world.apply_update(hostlist.expand(text), call.body, call.user)
+        return Reply()
+
+    async def _delete_node(self, call: Call) -> Reply:
+        named = call.parameters["node_name"]
+        refused: Refusal | None = None
+        for name in named.split(","):
+            try:
+                self.world.delete_node(name)
+            except Refusal as error:
+                refused = error
+        if refused is not None:
+            raise Refusal(refused.number, f"Failure to delete node {named}")
+        return Reply()
+
+    async def _get_jobs(self, call: Call) -> Reply:
+        refused = self._refused_update_time(call)
+        if refused is not None:
+            return refused
+        if self._unchanged_since(call, self.world.jobs_changed):
+            warning = {"description": f"No job changes since update_time[{call.query['update_time']}]", "source": ""}
+            return Reply({"jobs": [], "last_update": encode.moment(self.world.now)}, warnings=[warning])
+        return Reply(raw=self._dump_list(call, "jobs", list(self.world.jobs.values()), encode.job))
+
+    def _job_of(self, call: Call, doing: str) -> int:
+        text = call.parameters["job_id"]
+        if not text.isdecimal() or int(text) not in self.world.jobs:
+            raise Refusal(INVALID_JOB, f"Unable to {doing} JobId={text}")
+        return int(text)
+
+    async def _get_job(self, call: Call) -> Reply:
+        job = self.world.jobs[self._job_of(call, "query")]
+        return Reply(raw=self._dump_list(call, "jobs", [job], encode.job))
+
+    async def _delete_job(self, call: Call) -> Reply:
+        text, signal = call.parameters["job_id"], call.query.get("signal")
+        if not text.isdecimal():
+            return Reply(status=422, errors=[error(9000, "Rejecting request. Failure parsing parameters")])
+        if signal is not None and signal.upper().removeprefix("SIG") not in _SIGNALS and not signal.isdecimal():
+            sentence, source = "Unknown signal (null)", "#/signal/"
+            if call.version < "v0.0.42":
+                return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
+            return Reply({"status": []}, errors=[error(0, sentence, "No error", source)])
+        status = self._kill(int(text), signal)
+        return Reply({"status": status}) if call.version >= "v0.0.42" else Reply()
+
+    def _kill(self, job_id: int, signal: str | None) -> list[dict[str, Any]]:
+        """Cancel or signal a job and return what is said of it: nothing if it went well."""
+        try:
+            self.world.cancel_job(job_id, signal)
+        except Refusal as refusal:
+            sentence = "Invalid job id specified" if refusal.number == INVALID_JOB else "Job already completed"
+            return [
+                {
+                    "error": {"string": sentence, "code": refusal.number, "message": sentence},
+                    "step_id": str(job_id),
+                    "job_id": encode.number(job_id if refusal.number != INVALID_JOB else None),
+                    "federation": {"sibling": ""},
+                }
+            ]
+        return []
+
+    async def _delete_jobs(self, call: Call) -> Reply:
+        body = call.body or {}
+        ids = [int(job_id) for job_id in body.get("jobs") or ()]
+        if not ids:
+            ids = [
+                job.id
+                for job in self.world.jobs.values()
+                if not job.is_finished
+                and all(key not in body or body[key] == getattr(job, field) for key, field in _FILTERS)
+                and ("nodes" not in body or set(body["nodes"]) & set(job.nodes))
+                and ("job_state" not in body or job.state.base in body["job_state"])
+            ]
+        status = [entry for job_id in ids for entry in self._kill(job_id, body.get("signal"))]
+        return Reply({"status": status})
+
+    async def _post_job_submit(self, call: Call) -> Reply:
+        body = call.body or {}
+        wishes = body.get("job") or {}
+        if not (body.get("script") or wishes.get("script")):
+            return Reply(status=422, errors=[error(9000, 'Populated "script" field is required for job submission')])
+        job = self.world.submit(wishes, call.user)
+        return Reply({"job_id": job.id, "step_id": "batch", "job_submit_user_msg": ""})
+
+    async def _post_job(self, call: Call) -> Reply:
+        self.world.change_job(self._job_of(call, "update"), call.body or {})
+        return Reply({"results": []})
+
+    async def _get_job_requeue(self, call: Call) -> Reply:
+        self.world.requeue_job(self._job_of(call, "requeue"))
+        return Reply({"status": []})
+
+    async def _get_resources(self, call: Call) -> Reply:
+        job = self.world.jobs[self._job_of(call, "query")]
+        return Reply(
+            {"nodes": [encode.layout(self.world.nodes[name]) for name in job.nodes if name in self.world.nodes]}
+        )
+
+    async def _get_reservations(self, _: Call) -> Reply:
+        found = [encode.reservation(each) for each in self.world.reservations.values()]
+        return Reply({"reservations": found, "last_update": encode.moment(self.world.now)})
+
+    async def _get_reservation(self, call: Call) -> Reply:
+        found = self.world.reservations.get(call.parameters["reservation_name"])
+        if found is None:
+            source = "slurm_load_reservations()"
+            return Reply(errors=[error(0, "Unable to query reservations", "No error", source)])
+        return Reply({"reservations": [encode.reservation(found)], "last_update": encode.moment(self.world.now)})
+
+    async def _post_reservation(self, call: Call) -> Reply:
+        made = self.world.reserve(call.body or {})
+        return Reply({"reservations": [{"name": made.name}]})
+
+    async def _delete_reservation(self, call: Call) -> Reply:
+        self.world.unreserve(call.parameters["reservation_name"])
+        return Reply()
+
+    async def _get_licenses(self, call: Call) -> Reply:
+        found = [encode.license_(each, call.version) for each in self.world.licenses.values()]
+        return Reply({"licenses": found, "last_update": encode.moment(self.world.now)})
+
+    async def _get_shares(self, _: Call) -> Reply:
+        warning = {"description": "Shares list is empty because slurm accounting storage is disabled.", "source": ""}
+        return Reply({"shares": {"shares": [], "total_shares": 0}}, warnings=[warning])
+
+    async def _get_conf(self, _: Call) -> Reply:
+        return Reply({"slurm_conf": {"ClusterName": "fake", "MaxNodeCount": 64, **self.conf}, "slurm_conf_meta": {}})
+
+    async def _post_new_node(self, call: Call) -> Reply:
+        self.world.create_node((call.body or {}).get("node_conf") or "")
+        return Reply()
+
+    async def _post_partitions(self, call: Call) -> Reply:
+        for wishes in (call.body or {}).get("partitions") or ():
+            self.world.change_partition(wishes)
+        return Reply()
+
+    async def _delete_partition(self, call: Call) -> Reply:
+        self.world.delete_partition(call.parameters["partition_name"])
+        return Reply()
+
+    async def _get_jobs_state(self, _: Call) -> Reply:
+        return Reply(
+            {"jobs": [{"job_id": str(job.id), "state": encode.words(job.state)} for job in self.world.jobs.values()]}
+        )
+
+    async def _get_partitions(self, call: Call) -> Reply:
+        refused = self._refused_update_time(call)
+        if refused is not None:
+            return refused
+        if self._unchanged_since(call, self.world.partitions_changed):
+            return Reply(status=304)
+        nodes = list(self.world.nodes.values())
+        found = [encode.partition(each, nodes, call.version) for each in self.world.partitions.values()]
+        return Reply({"partitions": found, "last_update": encode.moment(self.world.now)})
+
+    async def _get_partition(self, call: Call) -> Reply:
+        name = call.parameters["partition_name"]
+        partition = self.world.partitions.get(name)
+        if partition is None:
+            sentence = f"Unable to find partition {name}"
+            if self.world.clears_reasons:
+                return Reply(warnings=[{"description": sentence, "source": "_partition_get"}])
+            return Reply(status=422, errors=[error(9000, sentence)])
+        nodes = list(self.world.nodes.values())
+        return Reply(
+            {
+                "partitions": [encode.partition(partition, nodes, call.version)],
+                "last_update": encode.moment(self.world.now),
+            }
+        )

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hack.localkube.control_plane import CLUSTER_DOMAIN
 from hack.localkube.machine import ServiceSpec
 from hack.localkube.node import PAUSE_IMAGE
 from hack.localkube.programs import build
@@ -15,7 +14,7 @@ STORAGE_CLASS = "standard"
 PROVISIONER = "rancher.io/local-path"
 
 
-def dns(folder: Path, address: str, kubeconfig: Path) -> ServiceSpec:
+def dns(folder: Path, address: str, domain: str, kubeconfig: Path) -> ServiceSpec:
     """Return CoreDNS on the control plane's address; it answers for the cluster's names only."""
     corefile = folder / "Corefile"
     corefile.write_text(
@@ -25,7 +24,7 @@ def dns(folder: Path, address: str, kubeconfig: Path) -> ServiceSpec:
     errors
     health 127.0.0.1:8080
     ready 127.0.0.1:8181
-    kubernetes {CLUSTER_DOMAIN} in-addr.arpa ip6.arpa {{
+    kubernetes {domain} in-addr.arpa ip6.arpa {{
         kubeconfig {kubeconfig}
         pods insecure
         fallthrough in-addr.arpa ip6.arpa

@@ -17,7 +17,7 @@ from typing import Any
 
 from hack.images import build as images
 from hack.localkube import addons, cgroups, control_plane, machine, network, pki
-from hack.localkube.control_plane import Endpoints
+from hack.localkube.control_plane import CLUSTER_DOMAIN, Endpoints
 from hack.localkube.control_plane_only import wait_until_ready
 from hack.localkube.errors import LocalKubeError, NoSpace, NotRoot, NotRunning
 from hack.localkube.kubectl import Kubectl, wait_for
@@ -58,8 +58,13 @@ class Cluster:
         """Return the machine of a Node, or of the control plane."""
         return Machine(self.paths.machine(name))
 
-    def up(self, nodes: int = 2) -> None:
-        """Bring the cluster up, or leave it alone if it is up with as many Nodes.
+    @property
+    def domain(self) -> str:
+        """What the names of its Services end in, as recorded by `up`."""
+        return str(self._record()["domain"])
+
+    def up(self, nodes: int = 2, domain: str = CLUSTER_DOMAIN) -> None:
+        """Bring the cluster up, or leave it alone if it is up with as many Nodes and that DNS domain.
 
         A half-made cluster (a killed `up`, a rebooted machine) is cleaned away first.
 
@@ -70,7 +75,7 @@ class Cluster:
         """
         if os.geteuid() != 0:
             raise NotRoot("a cluster with Nodes")
-        if self._is_healthy(nodes):
+        if self._is_healthy(nodes, domain):
             say(f"  ok   the cluster {self.name!r} is up already")
             return
         debian.ensure()
@@ -81,10 +86,10 @@ class Cluster:
         self._check_space()
         start = time.monotonic()
         with step(f"start Kubernetes {build.KUBERNETES_VERSION} with {nodes} Nodes"):
-            self._start(nodes, archives)
+            self._start(nodes, domain, archives)
         say(f"  ok   the cluster {self.name!r} is up after {time.monotonic() - start:.1f} s")
 
-    def _start(self, nodes: int, archives: Sequence[Path]) -> None:
+    def _start(self, nodes: int, domain: str, archives: Sequence[Path]) -> None:
         paths = self.paths
         paths.root.mkdir(parents=True)
         names = [f"node-{index}" for index in range(1, nodes + 1)]
@@ -93,13 +98,13 @@ class Cluster:
             fabric = network.choose(paths.mark)
             # Written before anything of the host changes, so that `down` can put it back whatever happens next.
             sysctls = {name: (Path("/proc/sys") / name).read_text().strip() for name in KUBELET_SYSCTLS}
-            record = {"nodes": names, "fabric": str(fabric.subnet), "sysctls": sysctls}
+            record = {"nodes": names, "domain": domain, "fabric": str(fabric.subnet), "sysctls": sysctls}
             paths.record.write_text(json.dumps(record))
             master.start(Look(CONTROL_PLANE, isolated=True))
             network.wire_control_plane(fabric, master)
-        endpoints = Endpoints(fabric.control_plane)
+        endpoints = Endpoints(fabric.control_plane, domain=domain)
         authority = pki.Authority(paths.pki, datetime.datetime.now(datetime.UTC))
-        control_plane.issue_certificates(authority, paths.pki, [fabric.control_plane])
+        control_plane.issue_certificates(authority, paths.pki, [fabric.control_plane], domain)
         admin = authority.issue("admin", "admin", groups=["system:masters"])
         master.run(control_plane.etcd(master.folder, endpoints))
         master.run(control_plane.api_server(master.folder, endpoints, paths.pki, paths.audit_log))
@@ -128,7 +133,7 @@ class Cluster:
                 master.run(control_plane.scheduler(master.folder, config))
             else:
                 master.run(control_plane.controller_manager(master.folder, config, paths.pki))
-        master.run(addons.dns(master.folder, fabric.control_plane, kubeconfig))
+        master.run(addons.dns(master.folder, fabric.control_plane, domain, kubeconfig))
         kubectl = self.kubectl
         kubectl.apply(addons.objects(paths.volumes))
         master.run(addons.volume_provisioner(master.folder, paths.volumes, kubeconfig))
@@ -226,12 +231,12 @@ class Cluster:
             if any(c["type"] == "Ready" and c["status"] == "True" for c in node.get("status", {}).get("conditions", []))
         ]
 
-    def _is_healthy(self, nodes: int) -> bool:
+    def _is_healthy(self, nodes: int, domain: str) -> bool:
         if not self.paths.kubeconfig.exists() or not self.paths.record.exists():
             return False
         found = {folder.name for folder in machine.find(self.paths.root)}
         names = self.node_names()
-        if len(names) != nodes or found != {CONTROL_PLANE, *names}:
+        if len(names) != nodes or self._record().get("domain") != domain or found != {CONTROL_PLANE, *names}:
             return False
         try:
             return len(self._ready_nodes()) == nodes

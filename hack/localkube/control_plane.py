@@ -23,6 +23,8 @@ class Endpoints:
     api_port: int = 6443
     etcd_port: int = 2379
     etcd_peer_port: int = 2380
+    domain: str = CLUSTER_DOMAIN
+    """What the names of the cluster's Services end in."""
 
     @property
     def api(self) -> str:
@@ -88,7 +90,7 @@ def api_server(folder: Path, endpoints: Endpoints, keys: Path, audit_log: Path) 
         f"--kubelet-client-key={keys / 'kubelet-client.key'}",
         f"--service-account-key-file={keys / 'sa.pub'}",
         f"--service-account-signing-key-file={keys / 'sa.key'}",
-        f"--service-account-issuer=https://kubernetes.default.svc.{CLUSTER_DOMAIN}",
+        f"--service-account-issuer=https://kubernetes.default.svc.{endpoints.domain}",
         # Nobody resolves the Nodes' names outside their pods.
         "--kubelet-preferred-address-types=InternalIP",
         "--authorization-mode=Node,RBAC",
@@ -136,9 +138,11 @@ def scheduler(folder: Path, kubeconfig: Path) -> ServiceSpec:
     )
 
 
-def issue_certificates(authority: pki.Authority, folder: Path, hosts: Sequence[str]) -> None:
+def issue_certificates(
+    authority: pki.Authority, folder: Path, hosts: Sequence[str], domain: str = CLUSTER_DOMAIN
+) -> None:
     """Issue what the API server needs; `hosts` are the names and addresses it is reached by."""
-    names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", f"kubernetes.default.svc.{CLUSTER_DOMAIN}"]
+    names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", f"kubernetes.default.svc.{domain}"]
     authority.issue(
         "apiserver", "kube-apiserver", hosts=[*names, "localhost", "127.0.0.1", API_SERVICE_ADDRESS, *hosts]
     )

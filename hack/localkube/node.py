@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hack.localkube import pki
-from hack.localkube.control_plane import CLUSTER_DOMAIN, Endpoints
+from hack.localkube.control_plane import Endpoints
 from hack.localkube.machine import Look, ServiceSpec
 from hack.localkube.network import POD_NETWORK, Fabric
 from hack.localkube.programs import build, debian
@@ -123,7 +123,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
             "cgroupDriver": "cgroupfs",
             "cgroupRoot": f"/{self.cgroup}",
             "clusterDNS": [fabric.control_plane],
-            "clusterDomain": CLUSTER_DOMAIN,
+            "clusterDomain": endpoints.domain,
             "resolvConf": "",
             "failSwapOn": False,
             "maxPods": 250,

@@ -83,7 +83,7 @@ def test_a_claim_is_bound_and_keeps_its_data_when_the_pod_is_replaced(kubectl: K
     assert kubectl("exec", "-n", NAMESPACE, "reader", "--", "cat", "/data/file") == "kept\n"
 
 
-def test_a_service_name_resolves_and_answers_from_the_other_node(kubectl: Kubectl) -> None:
+def test_a_service_name_resolves_and_answers_from_the_other_node(kubectl: Kubectl, cluster: Cluster) -> None:
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -100,7 +100,7 @@ def test_a_service_name_resolves_and_answers_from_the_other_node(kubectl: Kubect
         return kubectl("exec", "-n", NAMESPACE, "visitor", "--", "bash", "-c", talk).endswith("page\n")
 
     wait_for("the page by its short name", lambda: visited("web"), timeout=30)
-    wait_for("the page by its full name", lambda: visited(f"web.{NAMESPACE}.svc.cluster.local"), timeout=30)
+    wait_for("the page by its full name", lambda: visited(f"web.{NAMESPACE}.svc.{cluster.domain}"), timeout=30)
     with port_forward(kubectl, NAMESPACE, "service/web", 80) as port:
         assert fetch(f"http://127.0.0.1:{port}/").body == b"page\n"
 
@@ -165,5 +165,5 @@ def test_a_stopped_kubelet_comes_back_and_its_pods_live_on(cluster: Cluster, kub
 
 def test_up_again_changes_nothing(cluster: Cluster) -> None:
     pids = {name: cluster.machine(name).pid for name in ("control-plane", "node-1", "node-2")}
-    cluster.up(nodes=2)
+    cluster.up(nodes=2, domain=cluster.domain)
     assert {name: cluster.machine(name).pid for name in pids} == pids

@@ -16,10 +16,18 @@ from slinky_operator.nodeset.hosts import Host, Taint
 NAME_FIELD: Final = "metadata.name"
 """The only field of a Node that a selector may name."""
 
-TOLERATIONS: Final[Sequence[Mapping[str, str]]] = (
-    # A pod on a Node out of reach may still hold jobs: it is not evicted for that.
+OUT_OF_REACH: Final[Sequence[Mapping[str, str]]] = (
     {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
     {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},
+)
+"""What every slurmd pod tolerates: on a Node out of reach it may still hold jobs, and is not evicted for that."""
+
+ANY_EVICTION: Final[Mapping[str, str]] = {"operator": "Exists", "effect": "NoExecute"}
+"""What a pod that belongs to one Node carries so that Kubernetes leaves it there: it would end it at once, with its
+jobs, when its Node gets such a taint. That is left to us, who drain first; so `fit` does not count it."""
+
+TOLERATIONS: Final[Sequence[Mapping[str, str]]] = (
+    *OUT_OF_REACH,
     {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/pid-pressure", "operator": "Exists", "effect": "NoSchedule"},

@@ -9,7 +9,7 @@ identity is added to them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
@@ -58,6 +58,7 @@ def build(
     replaced = {volume["name"] for volume in own_claims}
     pod_spec["volumes"] = [*(one for one in pod_spec["volumes"] if one.get("name") not in replaced), *own_claims]
     pod_spec["hostname"] = place.node
+    _tolerate(pod_spec, matching.OUT_OF_REACH)
     if place.host and place.ordinal is None:
         _pin(pod_spec, place.host)
     elif place.host:
@@ -94,8 +95,13 @@ def _pin(pod_spec: dict[str, Any], host: str) -> None:
     affinity = pod_spec.get("affinity") or {}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": matching.affinity_to(host)}
     pod_spec["affinity"] = {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}
+    _tolerate(pod_spec, (*matching.TOLERATIONS, matching.ANY_EVICTION))
+
+
+def _tolerate(pod_spec: dict[str, Any], tolerations: Iterable[Mapping[str, str]]) -> None:
+    """Add tolerations to those that the template gives."""
     given = list(pod_spec.get("tolerations") or ())
-    pod_spec["tolerations"] = [*given, *(dict(one) for one in matching.TOLERATIONS if dict(one) not in given)]
+    pod_spec["tolerations"] = [*given, *(dict(one) for one in tolerations if dict(one) not in given)]
 
 
 def _return_to(pod_spec: dict[str, Any], host: str) -> None:

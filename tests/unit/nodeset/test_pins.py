@@ -58,7 +58,10 @@ def test_a_pinned_pod_goes_nowhere_else() -> None:
     assert matching.pinned_to(spec) == "machine"
     assert matching.fit(spec, Host("machine")) is Fit.RUN
     assert matching.fit(spec, Host("other")) is Fit.NO
-    assert "tolerations" not in spec
+    assert [one["key"] for one in spec["tolerations"]] == [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ]
 
 
 def test_what_the_template_asks_for_must_hold_there_too() -> None:

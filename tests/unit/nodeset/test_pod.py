@@ -11,7 +11,8 @@ import yaml
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import conf, facts, generated, pod
+from slinky_operator.nodeset import conf, facts, generated, matching, pod
+from slinky_operator.nodeset.hosts import Host, Taint
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.template import RefusedTemplate
 
@@ -96,6 +97,29 @@ def test_a_pod_has_two_owners_and_is_found_by_uid() -> None:
     assert made["metadata"]["labels"][labels.LABEL_NODESET_UID] == "12345678-9"
     assert made["metadata"]["labels"][labels.LABEL_REVISION] == "r1"
     assert made["spec"]["topologySpreadConstraints"][0]["whenUnsatisfiable"] == "ScheduleAnyway"
+
+
+def test_no_pod_is_evicted_because_its_node_is_out_of_reach() -> None:
+    own = {"key": "gpu", "operator": "Exists"}
+
+    tolerations = build({"template": {"spec": {"tolerations": [own]}}})["spec"]["tolerations"]
+
+    assert [one["key"] for one in tolerations] == [
+        "gpu",
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ]
+    assert all("tolerationSeconds" not in one for one in tolerations)
+
+
+def test_a_pod_of_one_node_is_left_there_by_kubernetes_whatever_the_taint() -> None:
+    place = Place("a-machine", "machine", host="machine")
+
+    made = pod.build(nodeset(), cluster(), place=place, revision="r", guard_uid="g", defaults=DEFAULTS)
+
+    # It is drained by us instead: what the template does not tolerate is no place for a pod.
+    assert {"operator": "Exists", "effect": "NoExecute"} in made["spec"]["tolerations"]
+    assert matching.fit({}, Host("machine", taints=(Taint("gpu", "", "NoExecute"),))) is matching.Fit.NO
 
 
 def test_resources_decide_what_the_node_offers() -> None:

@@ -10,6 +10,7 @@ module         concern
 `identity`     whose a Slurm node is
 `drain`        whose a drain is, and when a node holds nothing any more
 `podstate`     the one state each pod is in, and whether it may be deleted
+`restarts`     which jobs ended with a container that was started anew
 `victims`      which pods go first
 `rollout`      which pods are replaced for an update, within the budget
 `ordinals`     names

@@ -27,6 +27,7 @@ from slinky_operator.nodeset.actions import (
     MarkDown,
     MarkRecords,
     MarkRegistered,
+    MarkRestarted,
     Protect,
     RecordRevision,
     RenumberRevision,
@@ -71,7 +72,7 @@ class Actor:
                 self.means.unseen = False
         return self.means.outcome
 
-    async def _one(self, action: Action) -> None:  # noqa: C901, PLR0912 - one line for each kind
+    async def _one(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one line for each
         means = self.means
         match action:
             case AddFinalizer():
@@ -100,6 +101,8 @@ class Actor:
                 await telling.set_traits(means, action.hosts)
             case MarkDown():
                 await telling.mark_down(means, action.nodes)
+            case MarkRestarted():
+                await telling.mark_restarted(means, action.pods)
             case EndDrains():
                 await telling.end_drains(means, action)
             case DeleteIdlePods():
@@ -151,7 +154,9 @@ class Actor:
 def _asks_slurm(action: Action) -> bool:
     """Whether an action is of no use while Slurm does not answer."""
     match action:
-        case Undrain() | Drain() | SetTraits() | MarkRecords() | MarkDown() | DeleteRecords() | EndDrains():
+        case Undrain() | Drain() | SetTraits() | MarkRecords() | DeleteRecords() | EndDrains():
+            return True
+        case MarkDown() | MarkRestarted():
             return True
         case DeletePods():
             return not action.forced

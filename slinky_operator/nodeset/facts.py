@@ -83,6 +83,8 @@ class Pod:
     slurmd: Slurmd = Slurmd.NEVER
     slurmd_started_at: datetime | None = None
     """When the container started last; None unless it runs."""
+    last_ended_at: datetime | None = None
+    """When the container ended last, in a pod that goes on; None if it never did."""
     stuck: str = ""
     """Why the kubelet cannot start the container, in its word; empty if it did or may."""
     registered: bool = False
@@ -145,6 +147,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         phase=status.get("phase") or "Pending",
         slurmd=slurmd,
         slurmd_started_at=started,
+        last_ended_at=_last_end(status),
         stuck=stuck,
         registered=registered.get("status") == "True",
         ready_since=_time(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
@@ -190,6 +193,17 @@ def _slurmd(status: Mapping[str, Any], *, deleting: bool) -> tuple[Slurmd, datet
     if "terminated" in state or shown.get("restartCount") or (shown.get("lastState") or {}).get("terminated"):
         return Slurmd.BETWEEN, None, stuck
     return Slurmd.NEVER, None, stuck
+
+
+def _last_end(status: Mapping[str, Any]) -> datetime | None:
+    """When slurmd's container ended last, whether it has been started since or not."""
+    containers: Iterable[Mapping[str, Any]] = status.get("containerStatuses") or ()
+    shown = next((item for item in containers if item.get("name") == SLURMD), {})
+    for state in (shown.get("state") or {}, shown.get("lastState") or {}):
+        ended = _time((state.get("terminated") or {}).get("finishedAt"))
+        if ended is not None:
+            return ended
+    return None
 
 
 def _containers(status: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -28,6 +28,7 @@ from slinky_operator.nodeset import (
     podstate,
     protection,
     records,
+    restarts,
     rollout,
     shown,
     takeover,
@@ -49,6 +50,7 @@ from slinky_operator.nodeset.actions import (
     MarkDown,
     MarkRecords,
     MarkRegistered,
+    MarkRestarted,
     Protect,
     RecordRevision,
     RenumberRevision,
@@ -137,7 +139,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
     if not layout.missing and records.more_to_come(snapshot.pods, now) is not None:
         # The others will follow within seconds, and are settled with them in the same few calls.
         orphans = [node for node in orphans if drain.is_busy(node)]
-    if _needs_jobs(snapshot, live, layout, orphans):
+    if _needs_jobs(snapshot, live, layout, orphans, now):
         return Plan(Assessment(desired), needs_jobs=True, fresh_jobs=bool(orphans and layout.missing))
 
     chosen = _chosen(snapshot, layout, now)
@@ -159,6 +161,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
             actions = [*slurm, *actions, *_traits(snapshot, live)]
         actions = [*_protections(snapshot, live, states, causes), *actions, *_showings(snapshot, live, states, actions)]
     if snapshot.slurm.readable:
+        actions += _restarted(snapshot, live, now)
         if settling.down:
             actions.append(MarkDown(settling.down))
         if settling.delete:
@@ -208,7 +211,9 @@ def _ended(snapshot: Snapshot) -> frozenset[str]:
     return snapshot.ended | {pod.node_name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
 
 
-def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans: Sequence[Node]) -> bool:
+def _needs_jobs(
+    snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans: Sequence[Node], now: datetime
+) -> bool:
     if not snapshot.slurm.readable or snapshot.slurm.jobs is not None:
         return False
     if layout.excess or layout.misplaced:
@@ -220,7 +225,8 @@ def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans
         return True
     for pod in live:
         node = snapshot.slurm.nodes.get(pod.node_name)
-        if (node is not None and drain.is_ours(node)) or _cordons(snapshot, pod):
+        matters = node is not None and (drain.is_ours(node) or _is_suspect(snapshot, pod, node, now))
+        if matters or _cordons(snapshot, pod):
             return True
     return bool(rollout.outdated(live, snapshot.nodeset, snapshot.revision))
 
@@ -421,6 +427,24 @@ def _traits(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
         if traits.missing(node, host) is not None:
             found[pod.node_name] = host
     return [SetTraits(found)] if found else []
+
+
+def _is_suspect(snapshot: Snapshot, pod: Pod, node: Node, now: datetime) -> bool:
+    # A Slurm of somebody else's may be told to leave a node DOWN until an administrator has looked at it.
+    return not snapshot.cluster.external and restarts.is_suspect(pod, node, now)
+
+
+def _restarted(snapshot: Snapshot, live: Sequence[Pod], now: datetime) -> list[Action]:
+    """Pods whose containers were started anew, with which all ended that Slurm still shows on their nodes."""
+    slurm, found = snapshot.slurm, []
+    for pod in live:
+        node = slurm.nodes.get(pod.node_name)
+        held = (slurm.jobs or {}).get(pod.node_name, ())
+        if node is None or not _is_suspect(snapshot, pod, node, now):
+            continue
+        if restarts.has_lost_all(pod, node, held, snapshot.owner):
+            found.append(pod)
+    return [MarkRestarted(tuple(found))] if found else []
 
 
 def _endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster, ClusterStatus
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_operator.cluster import sources as secrets
 from slinky_operator.cluster.act import Tools, act
 from slinky_operator.cluster.actions import SetFinalizer

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final
 
-from slinky_api.v1alpha1.cluster import JobCounts
+from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_operator.cluster.in_use import Use
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import version_of

@@ -12,7 +12,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import ClusterCondition, Reason
-from slinky_api.v1alpha1.cluster import ClusterStatus
+from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_operator.cluster import connection, rollout
 from slinky_operator.cluster.actions import (
     Action,

@@ -26,7 +26,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import ConfigStatus, RefusedNodeSet
+from slinky_api.v1alpha1.cluster_status import ConfigStatus, RefusedNodeSet
 from slinky_operator.cluster import in_use, loading, membership, preflights
 from slinky_operator.cluster.actions import Action, AskUse, Hold, Write
 from slinky_operator.cluster.children import Child, is_current

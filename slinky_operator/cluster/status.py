@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from slinky_api.conditions import ClusterCondition, Reason, merge
-from slinky_api.v1alpha1.cluster import ClusterStatus, ConfigStatus, JobCounts, NodeCounts
+from slinky_api.v1alpha1.cluster_status import ClusterStatus, ConfigStatus, JobCounts, NodeCounts
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.connection import Missing
 from slinky_operator.cluster.observe import SlurmView, Snapshot

@@ -267,3 +267,9 @@ class ApiObject(ApiModel):
 
 CONDITIONS = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]})
 """Schema of a list of conditions: one per type."""
+
+SET = Keywords({"x-kubernetes-list-type": "set"})
+"""Schema of a list that has nothing twice."""
+
+MAP_BY_NAME = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})
+"""Schema of a list of named things: one per name."""

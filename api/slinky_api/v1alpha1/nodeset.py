@@ -14,6 +14,7 @@ from slinky_api.resource import Column, Resource, Scale
 from slinky_api.v1alpha1.common import (
     CONDITIONS,
     GROUP,
+    SET,
     VERSION,
     ApiModel,
     ApiObject,
@@ -201,7 +202,7 @@ class NodeSetSpec(ApiModel):
 
     partition: NodeSetPartition = Field(default_factory=NodeSetPartition)
     """A partition of exactly this NodeSet's nodes."""
-    features: Annotated[tuple[FeatureName, ...], Field(max_length=64), Keywords({"x-kubernetes-list-type": "set"})] = ()
+    features: Annotated[tuple[FeatureName, ...], Field(max_length=64), SET] = ()
     """Slurm features of the nodes, beside the name of the NodeSet."""
     gres: GresText | None = None
     """Generic resources of a node, for instance gpu:a100:4."""

@@ -10,7 +10,7 @@ import yaml
 
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus
-from slinky_api.v1alpha1.cluster import ClusterStatus
+from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset import OnTimeout, ScalingMode
 

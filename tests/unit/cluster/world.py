@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster, JobCounts
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.agent.files import expected
 from slinky_operator.cluster.actions import (

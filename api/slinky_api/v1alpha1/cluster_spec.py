@@ -1,0 +1,211 @@
+"""What a Cluster is to be, and which fields may stand beside which."""
+
+import base64
+import binascii
+from datetime import timedelta
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
+
+from slinky_api.v1alpha1.cluster_auth import Auth, Token
+from slinky_api.v1alpha1.cluster_parts import (
+    Accounting,
+    Controller,
+    Identity,
+    Login,
+    Metrics,
+    Partition,
+    RestApi,
+    StaticNode,
+)
+from slinky_api.v1alpha1.common import MAP_BY_NAME, ApiModel, ConfigMapRef
+from slinky_api.v1alpha1.fields import MAX_ORDINALS, ConfText, FileTexts, Keywords, SlurmName, Url, cel
+
+_MANAGED_ONLY: Final[tuple[str, ...]] = (
+    "restapi",
+    "accounting",
+    "login",
+    "identity",
+    "partitions",
+    "extraConf",
+    "maxNodeCount",
+    "configFiles",
+    "configFileRefs",
+    "prologScripts",
+    "prologScriptRefs",
+    "epilogScripts",
+    "epilogScriptRefs",
+    "prologSlurmctldScripts",
+    "prologSlurmctldScriptRefs",
+    "epilogSlurmctldScripts",
+    "epilogSlurmctldScriptRefs",
+    "nodes",
+    "metrics",
+)
+_EXTERNAL_ONLY: Final[tuple[str, ...]] = ("token", "caBundle")
+_MANAGED_ONLY_MESSAGE: Final = "belongs to a cluster that the operator runs, but server names one that runs elsewhere"
+_EXTERNAL_ONLY_MESSAGE: Final = "belongs to a cluster that runs elsewhere, which server must name"
+_TOKEN_MESSAGE: Final = "is required with server, unless auth.jwtKeyRef gives a key to mint tokens from"  # noqa: S105
+_FORM_MESSAGE: Final = "can be neither added nor removed: it decides who runs Slurm"
+_CONF_FILES: Final = ("slurm.conf", "slurmdbd.conf")
+_CONF_FILES_MESSAGE: Final = "slurm.conf and slurmdbd.conf are written by the operator; use extraConf"
+_REFS = Annotated[tuple[ConfigMapRef, ...], Field(max_length=64)]
+
+
+def _check_ca_bundle(text: str) -> str:
+    if "-----BEGIN CERTIFICATE-----" in text:
+        return text
+    try:
+        decoded = base64.b64decode("".join(text.split()), validate=True)
+    except binascii.Error:
+        decoded = b""
+    if b"-----BEGIN CERTIFICATE-----" not in decoded:
+        raise ValueError("must be certificates in PEM form, as they are or in base64")
+    return text
+
+
+def _spec_rules() -> list[JsonValue]:
+    rules: list[JsonValue] = [
+        cel(
+            "has(self.server) == has(oldSelf.server)",
+            f"server {_FORM_MESSAGE}",
+            field=".server",
+        ),
+        cel(
+            "has(self.clusterName) == has(oldSelf.clusterName)"
+            " && (!has(self.clusterName) || self.clusterName == oldSelf.clusterName)",
+            "clusterName is immutable: slurmctld refuses the state of a cluster of another name",
+            field=".clusterName",
+        ),
+        cel(
+            "!has(self.server) || has(self.token) || (has(self.auth) && has(self.auth.jwtKeyRef))",
+            f"token {_TOKEN_MESSAGE}",
+            field=".token",
+        ),
+        cel(
+            "has(self.server) || !has(self.controller) || !has(self.controller.external)",
+            f"controller.external {_EXTERNAL_ONLY_MESSAGE}",
+            field=".controller.external",
+        ),
+    ]
+    rules += [
+        cel(f"has(self.server) || !has(self.{name})", f"{name} {_EXTERNAL_ONLY_MESSAGE}", field=f".{name}")
+        for name in _EXTERNAL_ONLY
+    ]
+    rules += [
+        cel(f"!has(self.server) || !has(self.{name})", f"{name} {_MANAGED_ONLY_MESSAGE}", field=f".{name}")
+        for name in _MANAGED_ONLY
+    ]
+    return rules
+
+
+def _check_config_files(files: dict[str, str]) -> dict[str, str]:
+    if any(name in files for name in _CONF_FILES):
+        raise ValueError(_CONF_FILES_MESSAGE)
+    return files
+
+
+class ClusterSpec(ApiModel):
+    """What the cluster is to be."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _spec_rules()})
+
+    server: Url | None = None
+    """URL of a slurmrestd that runs elsewhere, for instance http://slurm-restapi.slurm:6820. With it, the operator
+    connects; without it, the operator runs Slurm."""
+    token: Token | None = None
+    """How to authenticate with it."""
+    ca_bundle: Annotated[str, Field(min_length=1, max_length=262_144), AfterValidator(_check_ca_bundle)] | None = None
+    """Certificates that slurmrestd's own is checked against, in PEM form or base64 of it; the system's where absent."""
+
+    cluster_name: SlurmName | None = None
+    """ClusterName in slurm.conf; namespace and name joined by an underscore where absent, or the name alone where
+    that is longer than 40 characters. Immutable."""
+    auth: Auth = Field(default_factory=Auth)
+    """Keys and tokens."""
+    controller: Controller = Field(default_factory=Controller)
+    """The Slurm controller, slurmctld."""
+    restapi: RestApi = Field(default_factory=RestApi)
+    """The REST daemon, slurmrestd."""
+    accounting: Accounting | None = None
+    """The accounting daemon, slurmdbd; none where absent."""
+    login: Annotated[tuple[Login, ...], Field(max_length=16), MAP_BY_NAME] = ()
+    """Sets of login pods."""
+    identity: Identity | None = None
+    """Where users come from; from the images where absent."""
+
+    partitions: Annotated[tuple[Partition, ...], Field(max_length=256), MAP_BY_NAME] = ()
+    """Partitions, beside those that NodeSets have of their own."""
+    nodes: Annotated[tuple[StaticNode, ...], Field(max_length=256), MAP_BY_NAME] = ()
+    """Nodes whose slurmd runs outside Kubernetes."""
+    extra_conf: ConfText = ""
+    """Lines for slurm.conf, merged by key over the operator's."""
+    max_node_count: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
+    """MaxNodeCount: how many nodes there can be; 10000 where absent. A lower one waits until there are no more nodes
+    than that: Slurm would forget those beyond it, and end their jobs."""
+
+    config_files: Annotated[
+        FileTexts,
+        AfterValidator(_check_config_files),
+        Keywords(
+            {
+                "x-kubernetes-validations": [
+                    cel("!('slurm.conf' in self) && !('slurmdbd.conf' in self)", _CONF_FILES_MESSAGE)
+                ]
+            }
+        ),
+    ] = Field(default_factory=dict)
+    """Other configuration files by name, for instance gres.conf or topology.yaml."""
+    config_file_refs: _REFS = ()
+    """ConfigMaps with other configuration files."""
+    prolog_scripts: FileTexts = Field(default_factory=dict)
+    """Scripts that slurmd runs before a job, by name."""
+    prolog_script_refs: _REFS = ()
+    """ConfigMaps with such scripts."""
+    epilog_scripts: FileTexts = Field(default_factory=dict)
+    """Scripts that slurmd runs after a job, by name."""
+    epilog_script_refs: _REFS = ()
+    """ConfigMaps with such scripts."""
+    prolog_slurmctld_scripts: FileTexts = Field(default_factory=dict)
+    """Scripts that slurmctld runs before a job, by name."""
+    prolog_slurmctld_script_refs: _REFS = ()
+    """ConfigMaps with such scripts."""
+    epilog_slurmctld_scripts: FileTexts = Field(default_factory=dict)
+    """Scripts that slurmctld runs after a job, by name."""
+    epilog_slurmctld_script_refs: _REFS = ()
+    """ConfigMaps with such scripts."""
+    metrics: Metrics = Field(default_factory=Metrics)
+    """Metrics of slurmctld itself."""
+
+    @property
+    def external(self) -> bool:
+        """Whether Slurm runs elsewhere."""
+        return self.server is not None
+
+    @property
+    def ca_pem(self) -> str | None:
+        """The CA bundle in PEM form."""
+        if self.ca_bundle is None or "-----BEGIN CERTIFICATE-----" in self.ca_bundle:
+            return self.ca_bundle
+        return base64.b64decode("".join(self.ca_bundle.split())).decode("ascii", errors="replace")
+
+    @property
+    def token_lifetime(self) -> timedelta:
+        """How long a minted token lives."""
+        return self.auth.token_lifetime or timedelta(minutes=15)
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        fields = type(self).model_fields
+        given = {fields[name].alias for name in self.model_fields_set if getattr(self, name) is not None}
+        other, message = (
+            (_EXTERNAL_ONLY, _EXTERNAL_ONLY_MESSAGE) if self.server is None else (_MANAGED_ONLY, _MANAGED_ONLY_MESSAGE)
+        )
+        for name in other:
+            if name in given:
+                raise ValueError(f"{name} {message}")
+        if self.server is None and self.controller.external is not None:
+            raise ValueError(f"controller.external {_EXTERNAL_ONLY_MESSAGE}")
+        if self.server is not None and self.token is None and self.auth.jwt_key_ref is None:
+            raise ValueError(f"token {_TOKEN_MESSAGE}")
+        return self

@@ -160,5 +160,8 @@ def _asks_slurm(action: Action) -> bool:
             return True
         case DeletePods():
             return not action.forced
+        case LetGo():
+            # What Slurm has not been told of is for the next pass, which sees that Slurm has gone away.
+            return True
         case _:
             return False

@@ -29,7 +29,7 @@ from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.means import Means, Outcome
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.observe import Observer, blinded, with_jobs
-from slinky_operator.nodeset.plan import LATER, Plan, plan
+from slinky_operator.nodeset.plan import LATER, SOON, Plan, plan
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm, SlurmByCluster
 from slinky_operator.nodeset.reserved import ReservedNames
 from slinky_operator.nodeset.snapshot import Snapshot
@@ -228,8 +228,8 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
     elif outcome.acted:
         times.append(AT_ONCE)
     if outcome.refusals:
-        # The same would be refused again; a change of what is in the way mostly wakes us.
-        times = [LATER]
+        # The same would be refused again; a change of what is in the way mostly wakes us. A deadline is not put off.
+        times = [LATER, *([max(planned.wake_up, SOON)] if planned.wake_up is not None else [])]
     elif outcome.kept:
         times = [max(one, 1.0) for one in times] or [LATER]
     return min(times, default=None)
@@ -237,4 +237,5 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
 
 def _lets_go(planned: Plan, outcome: Outcome) -> bool:
     """Whether the NodeSet has been released: it may be gone, and there is nothing to tell."""
-    return any(isinstance(action, LetGo) for action in planned.actions) and not outcome.errors and not outcome.kept
+    asked_for = any(isinstance(action, LetGo) for action in planned.actions)
+    return asked_for and not outcome.errors and not outcome.kept and outcome.slurm_error is None

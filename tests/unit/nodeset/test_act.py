@@ -1,0 +1,37 @@
+"""What is still done of a plan once a part of it has failed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from slinky_operator.nodeset import telling, tenure
+from slinky_operator.nodeset.act import Actor
+from slinky_operator.nodeset.actions import DeleteRecords, LetGo
+from slinky_operator.nodeset.means import Means, Outcome
+from slurm_client import errors
+
+
+@pytest.mark.parametrize(("fails", "let_go"), [(True, 0), (False, 1)])
+async def test_a_nodeset_is_not_let_go_in_the_pass_in_which_slurm_goes_away(
+    monkeypatch: pytest.MonkeyPatch, fails: bool, let_go: int
+) -> None:
+    done = []
+
+    async def delete_records(means: Means, names: Any) -> None:
+        if fails:
+            raise errors.Timeout("no answer")
+
+    async def letting_go(means: Means) -> None:
+        done.append(means)
+
+    monkeypatch.setattr(telling, "delete_records", delete_records)
+    monkeypatch.setattr(tenure, "let_go", letting_go)
+    means: Any = SimpleNamespace(outcome=Outcome(), unseen=False)
+
+    outcome = await Actor(means).carry_out([DeleteRecords(("a-0",)), LetGo()])
+
+    assert len(done) == let_go
+    assert (outcome.slurm_error is not None) is fails

@@ -12,6 +12,10 @@ module         concern
 `podstate`     the one state each pod is in, and whether it may be deleted
 `restarts`     which jobs ended with a container that was started anew
 `victims`      which pods go first
+`causing`      what each node is to be drained for
+`slurm_steps`  what a plan asks of Slurm, and does by its word
+`pod_steps`    what it does to pods, revisions and claims without it
+`looking`      when to look again
 `rollout`      which pods are replaced for an update, within the budget
 `ordinals`     names
 `revision`     the hash that tells whether a pod is up to date

@@ -26,10 +26,11 @@ from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.actions import LetGo
 from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.hosts import Hosts
+from slinky_operator.nodeset.looking import LATER, SOON
 from slinky_operator.nodeset.means import Means, Outcome
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.observe import Observer, blinded, with_jobs
-from slinky_operator.nodeset.plan import LATER, SOON, Plan, plan
+from slinky_operator.nodeset.plan import Plan, plan
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm, SlurmByCluster
 from slinky_operator.nodeset.reserved import ReservedNames
 from slinky_operator.nodeset.snapshot import Snapshot

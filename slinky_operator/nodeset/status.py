@@ -14,10 +14,10 @@ from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset import Drain, NodeSet, NodeSetStatus
-from slinky_operator.nodeset import drain, history, pins, plan, podstate, rollout
+from slinky_operator.nodeset import availability, drain, history, pins, podstate, rollout
+from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.layout import is_fixed_otherwise
-from slinky_operator.nodeset.plan import Assessment
 from slinky_operator.nodeset.snapshot import Snapshot
 
 LONGEST_LIST = 5
@@ -40,18 +40,18 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
     stored = nodeset.status
     pods = [pod for pod in snapshot.pods if not pod.deleting]
     nodes = [snapshot.slurm.nodes[pod.node_name] for pod in pods if pod.node_name in snapshot.slurm.nodes]
-    ready = sum(1 for pod in pods if plan.is_ready(pod, snapshot))
+    ready = sum(1 for pod in pods if availability.is_ready(pod, snapshot))
     updated = sum(1 for pod in pods if pod.revision == snapshot.revision.hash)
     desired = found.desired if found.desired is not None else len(pods)
     draining = [s for s in found.states.values() if isinstance(s, podstate.Draining | podstate.Drained)]
-    available = sum(1 for pod in pods if plan.serves(pod, snapshot, now))
+    available = sum(1 for pod in pods if availability.serves(pod, snapshot, now))
     # Until then the status is what another operator may have left, and a takeover reads it.
     begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
     # A revision is the current one once the update to it is over: what did not come up is nothing to return to. What
     # only a cordon keeps from serving has come up.
     counts = Counts(desired, ready, available, updated)
     current = snapshot.revision.current
-    up = sum(1 for pod in pods if plan.has_come_up(pod, snapshot, now))
+    up = sum(1 for pod in pods if availability.has_come_up(pod, snapshot, now))
     if updated == up == len(snapshot.pods) == desired and not snapshot.revision.problems:
         current = snapshot.revision.hash
     return NodeSetStatus.counted(

@@ -13,6 +13,7 @@ from slinky_api.v1alpha1.nodeset import ClaimRetention
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import (
     asking,
+    causing,
     claims,
     deadline,
     drain,
@@ -22,6 +23,7 @@ from slinky_operator.nodeset import (
     layout,
     matching,
     plan,
+    pod_steps,
     podstate,
     protection,
     records,
@@ -266,7 +268,7 @@ def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:
 
 def claims_always_deleted(patch: pytest.MonkeyPatch) -> None:
     """Claims go with a scale-in whatever the spec says."""
-    real = plan._claims_to_delete
+    real = pod_steps.claims_to_delete
     policy = ClaimRetention(when_scaled="Delete")
 
     def to_delete(snapshot: Snapshot, *rest: Any) -> Any:
@@ -275,7 +277,7 @@ def claims_always_deleted(patch: pytest.MonkeyPatch) -> None:
         other = nodeset.model_copy(update={"spec": spec})
         return real(dataclasses.replace(snapshot, nodeset=other), *rest)
 
-    patch.setattr(plan, "_claims_to_delete", to_delete)
+    patch.setattr(pod_steps, "claims_to_delete", to_delete)
 
 
 def record_left_behind(patch: pytest.MonkeyPatch) -> None:
@@ -288,7 +290,7 @@ _LATE: tuple[Step, ...] = (("time", 3), ("time", 2), ("pass", 0), ("pass", 0), (
 
 def node_cordon_overlooked(patch: pytest.MonkeyPatch) -> None:
     """A cordoned Node means nothing to Slurm."""
-    patch.setattr(plan, "_cordons", lambda snapshot, pod: frozenset({drain.Cause.CORDON} if pod.cordoned else ()))
+    patch.setattr(causing, "cordons", lambda snapshot, pod: frozenset({drain.Cause.CORDON} if pod.cordoned else ()))
 
 
 def drain_of_a_cordoned_node_stays(patch: pytest.MonkeyPatch) -> None:

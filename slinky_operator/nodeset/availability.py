@@ -1,0 +1,33 @@
+"""When a pod counts as ready, come up and available."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from slinky_operator.nodeset import drain, podstate
+from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.identity import Bond
+from slinky_operator.nodeset.snapshot import Snapshot
+
+
+def is_ready(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether a pod is Ready: to Kubernetes, and to Slurm."""
+    node = snapshot.slurm.nodes.get(pod.node_name)
+    if pod.deleting or pod.ready_since is None or not pod.registered or node is None:
+        return False
+    if podstate.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
+        return False
+    return not node.is_down and not node.is_not_responding
+
+
+def has_come_up(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
+    """Whether a pod is registered, responding, and Ready for long enough."""
+    if not is_ready(pod, snapshot) or pod.ready_since is None:
+        return False
+    return (now - pod.ready_since).total_seconds() >= snapshot.nodeset.spec.min_ready_seconds
+
+
+def serves(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
+    """Whether a pod is available: it has come up, and we do not drain it."""
+    node = snapshot.slurm.nodes.get(pod.node_name)
+    return node is not None and not drain.is_ours(node) and has_come_up(pod, snapshot, now)

@@ -1,0 +1,74 @@
+"""Why the node of each pod is to be drained: a scale-in, a cordon, an update and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from slinky_operator.nodeset import drain, podstate, rollout, victims
+from slinky_operator.nodeset.availability import is_ready, serves
+from slinky_operator.nodeset.drain import Cause
+from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.layout import Layout
+from slinky_operator.nodeset.snapshot import Snapshot
+
+
+def choose(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Pod, ...]:
+    """The pods that are too many, in order."""
+    if snapshot.slurm.readable:
+        return victims.choose(layout.staying, layout.excess, snapshot.slurm, now)
+    # With Slurm out of sight only those can be chosen that need no asking.
+    free = [pod for pod in layout.staying if podstate.is_free_blindly(pod)]
+    free.sort(key=lambda pod: -(pod.ordinal if pod.ordinal is not None else -1))
+    return tuple(free[: layout.excess])
+
+
+def assign(
+    snapshot: Snapshot, live: Sequence[Pod], layout: Layout, chosen: Sequence[Pod], now: datetime
+) -> dict[str, frozenset[Cause]]:
+    """What the node of each pod is to be drained for."""
+    causes: dict[str, set[Cause]] = {pod.name: set() for pod in live}
+    if snapshot.nodeset.deleting:
+        removal = Cause.DELETION
+    elif snapshot.cluster.deleting:
+        removal = Cause.CLUSTER_DELETION
+    else:
+        removal = Cause.SCALE_IN
+    for pod in chosen:
+        causes[pod.name].add(removal)
+    for pod in layout.misplaced:
+        causes[pod.name].add(Cause.NODE_MISMATCH)
+    for pod in live:
+        causes[pod.name] |= cordons(snapshot, pod)
+    staying = [pod for pod in live if not causes[pod.name]]
+    if layout.desired and not snapshot.revision.problems:
+        for name in _updates(snapshot, staying, layout.desired, now):
+            causes[name].add(Cause.UPDATE)
+    return {name: frozenset(found) for name, found in causes.items() if found}
+
+
+def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
+    """Who wants the node kept free: the pod's annotation, its Kubernetes Node."""
+    host = snapshot.host_of(pod)
+    found = {Cause.CORDON} if pod.cordoned else set()
+    return frozenset(found | {Cause.NODE_CORDON} if host is not None and host.cordoned else found)
+
+
+def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: datetime) -> frozenset[str]:
+    outdated = rollout.outdated(staying, snapshot.nodeset, snapshot.revision)
+    if not outdated:
+        return frozenset()
+    nodes = snapshot.slurm.nodes
+    begun = {
+        pod.name for pod in outdated if pod.node_name in nodes and Cause.UPDATE in drain.causes_in(nodes[pod.node_name])
+    }
+    serving = sum(1 for pod in staying if pod.name not in begun and serves(pod, snapshot, now))
+    return rollout.choose(
+        outdated,
+        allowed=rollout.budget(snapshot.nodeset, desired),
+        unavailable=max(0, desired - serving),
+        begun=begun,
+        # Not `serves`: what only a drain of ours keeps from it comes back with an undrain, and is not broken.
+        healthy=lambda pod: is_ready(pod, snapshot),
+        rank=lambda pod: victims.rank(pod, snapshot.slurm, now),
+    )

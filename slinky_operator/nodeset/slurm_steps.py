@@ -1,0 +1,126 @@
+"""What a plan asks of Slurm for pods that are there, and what it does by Slurm's word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from slinky_operator.nodeset import deadline, drain, podstate, protection, restarts, takeover, traits, victims
+from slinky_operator.nodeset.actions import (
+    Action,
+    DeletePods,
+    Drain,
+    EndDrains,
+    MarkRecords,
+    MarkRegistered,
+    MarkRestarted,
+    SetTraits,
+    Undrain,
+)
+from slinky_operator.nodeset.drain import Cause
+from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.hosts import Host
+from slinky_operator.nodeset.identity import Bond
+from slinky_operator.nodeset.snapshot import Snapshot
+from slurm_client.models import Job, Node
+
+
+def registrations_and_drains(  # noqa: C901 - one line for each kind
+    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]], now: datetime
+) -> list[Action]:
+    """What needs Slurm's word: registrations, undrains, drains, and deletes of pods that may have held jobs."""
+    registered: list[Pod] = []
+    unmarked: list[Pod] = []
+    undrain: list[str] = []
+    wanted: dict[tuple[frozenset[Cause], str], list[str]] = {}
+    delete: list[Pod] = []
+    jobs = snapshot.slurm.jobs or {}
+    for pod in live:
+        node = snapshot.slurm.nodes.get(pod.node_name)
+        bond = podstate.bond_of(pod, node, snapshot.owner) if node is not None else None
+        why = causes.get(pod.name, frozenset())
+        if bond is Bond.OURS and not pod.registered:
+            registered.append(pod)
+        if node is not None and takeover.is_named_in(node, snapshot.nodeset.namespace, pod.name):
+            unmarked.append(pod)
+        if bond is Bond.FOREIGN:
+            continue
+        if node is not None and not why and drain.is_ours(node) and protection.may_undrain(snapshot.nodeset, pod):
+            undrain.append(pod.node_name)
+        if node is not None and why and drain.needs_write(node, why):
+            host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None
+            words = host.why_cordoned if host is not None else ""
+            wanted.setdefault((why, words), []).append(pod.node_name)
+        elif why & drain.REMOVAL and pod.bound:
+            held = jobs.get(pod.node_name, ())
+            if podstate.why_kept(pod, node, held, snapshot.owner, now) is None:
+                delete.append(pod)
+    actions: list[Action] = [MarkRecords(tuple(unmarked))] if unmarked else []
+    if registered:
+        actions.append(MarkRegistered(tuple(registered)))
+    if undrain:
+        actions.append(Undrain(tuple(undrain)))
+    actions += [
+        Drain(
+            tuple(names), drain.reason(why, snapshot.owner, words), why, tuple(_note(name, jobs, now) for name in names)
+        )
+        for (why, words), names in sorted(wanted.items(), key=lambda item: (sorted(item[0][0]), item[0][1]))
+    ]
+    if delete:
+        actions.append(DeletePods(tuple(delete)))
+    return actions
+
+
+def give_traits(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
+    """What their Kubernetes Nodes give to the Slurm nodes of our pods."""
+    found: dict[str, Host] = {}
+    for pod in live:
+        node, host = snapshot.slurm.nodes.get(pod.node_name), snapshot.host_of(pod)
+        if node is None or host is None or podstate.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
+            continue
+        if traits.missing(node, host) is not None:
+            found[pod.node_name] = host
+    return [SetTraits(found)] if found else []
+
+
+def overdue(
+    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]], now: datetime
+) -> list[deadline.Overdue]:
+    """Nodes on which the jobs have had their time, by what the picture shows."""
+    slurm = snapshot.slurm
+    wanted = [(pod, causes[pod.name]) for pod in live if pod.bound and causes.get(pod.name)]
+    return deadline.overdue(wanted, slurm.nodes, slurm.jobs or {}, snapshot.nodeset.spec.drain, snapshot.owner, now)
+
+
+def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
+    """What is done to nodes on which the jobs have had their time."""
+    acting = tuple((one.pod, causes[one.pod.name]) for one in late if one.acts)
+    return [EndDrains(acting)] if acting else []
+
+
+def is_suspect(snapshot: Snapshot, pod: Pod, node: Node, now: datetime) -> bool:
+    """Whether all may have ended with a container of a pod that Slurm still shows on its node."""
+    # A Slurm of somebody else's may be told to leave a node DOWN until an administrator has looked at it.
+    return not snapshot.cluster.external and restarts.is_suspect(pod, node, now)
+
+
+def restarted(snapshot: Snapshot, live: Sequence[Pod], now: datetime) -> list[Action]:
+    """Pods whose containers were started anew, with which all ended that Slurm still shows on their nodes."""
+    slurm, found = snapshot.slurm, []
+    for pod in live:
+        node = slurm.nodes.get(pod.node_name)
+        held = (slurm.jobs or {}).get(pod.node_name, ())
+        if node is None or not is_suspect(snapshot, pod, node, now):
+            continue
+        if restarts.has_lost_all(pod, node, held, snapshot.owner):
+            found.append(pod)
+    return [MarkRestarted(tuple(found))] if found else []
+
+
+def _note(name: str, jobs: Mapping[str, tuple[Job, ...]], now: datetime) -> str:
+    """A node with what it holds, for an Event."""
+    held = jobs.get(name, ())
+    if not held:
+        return name
+    numbers = ", ".join(str(job.id) for job in held)
+    return f"{name} (jobs {numbers}, {victims.seconds_lost(held, now):.0f} s on it)"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import os
 import statistics
 import subprocess
@@ -35,6 +36,7 @@ from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODESETS, PODS, SERVICEACCOUNTS
 from slinky_operator.runtime.loop_lag import LoopLag
+from slinky_operator.runtime.memory import freeze_caches, relax_collector
 from tests.bench.nodeset import calls, servers
 from tests.bench.nodeset.calls import Counting
 from tests.bench.nodeset.table import Table
@@ -154,6 +156,17 @@ def plane() -> Iterator[ControlPlane]:
         running.kubectl("apply", f"--kustomize={CRDS}")
         running.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
         yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collector() -> Iterator[None]:
+    """The garbage collector as the operator sets it up."""
+    before = gc.get_threshold()
+    relax_collector()
+    freeze_caches()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
 
 
 @pytest.fixture(scope="module")
@@ -351,6 +364,9 @@ def _like(template: Object, number: int) -> Object:
     """A pod with the spec of one of the operator's, which the operator does not take for its own."""
     own, spec = template["metadata"], copy.deepcopy(template["spec"])
     spec.pop("nodeName", None)
+    arguments = spec["containers"][0]["args"]
+    # Their records are to be nobody's either, or the operator would have them to settle.
+    arguments[arguments.index("--extra") + 1] = "bare/loop"
     kept = {key: value for key, value in own["labels"].items() if not key.startswith(labels.NODESET_PREFIX)}
     metadata = {
         "name": f"b-{number}",

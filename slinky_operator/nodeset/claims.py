@@ -123,11 +123,17 @@ def next_ordinals(nodeset: NodeSet, claims: Iterable[Claim], held: Collection[in
     return [*returning, *ordinals.lowest_free({*held, *returning}, count - len(returning))]
 
 
-def left_over(claims: Iterable[Claim], standing: Collection[str], wanted: Collection[str]) -> tuple[Claim, ...]:
+def left_over(
+    nodeset: NodeSet, claims: Iterable[Claim], standing: Collection[str], wanted: Collection[str]
+) -> tuple[Claim, ...]:
     """Claims of pods that went with a scale-in.
+
+    One whose pod would be called otherwise now, with more digits or fewer, has not: its ordinal is still there.
 
     Parameters
     ----------
+    nodeset
+        The NodeSet.
     claims
         The NodeSet's claims.
     standing
@@ -135,7 +141,13 @@ def left_over(claims: Iterable[Claim], standing: Collection[str], wanted: Collec
     wanted
         Names of pods that are to be created, now or later.
     """
-    return tuple(one for one in claims if not one.deleting and one.pod not in standing and one.pod not in wanted)
+    kept = {*standing, *wanted}
+    numbers = {ordinals.ordinal(nodeset.name, pod) for pod in kept} - {None}
+    return tuple(
+        one
+        for one in claims
+        if not one.deleting and one.pod not in kept and ordinals.ordinal(nodeset.name, one.pod) not in numbers
+    )
 
 
 def why_blocked(claims: Sequence[Claim], pod: str) -> str | None:

@@ -45,7 +45,9 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
     """Choose what is to be created now."""
     found = Creation(conflicts=dict(layout.conflicts), blocked=dict(layout.conflicts))
     nodeset, left = snapshot.nodeset, layout.missing
-    standing = {pod.name for pod in snapshot.pods}
+    standing = {pod.name: pod.name for pod in snapshot.pods}
+    # An ordinal may have been written with other digits before.
+    numbered: dict[int | None, str] = {pod.ordinal: pod.name for pod in snapshot.pods if pod.ordinal is not None}
     starting = sum(1 for pod in live if not pod.registered)
     room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
     create: dict[str, list[Place]] = {}
@@ -57,8 +59,9 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
             found.blocked[place.node] = found.conflicts[place.node] = conflict
             continue
         left -= 1
-        if place.pod in standing:
-            found.blocked[place.node] = f"pod {place.pod} is still ending"
+        ending = standing.get(place.pod) or numbered.get(place.ordinal)
+        if ending is not None:
+            found.blocked[place.node] = f"pod {ending} is still ending"
             continue
         why = claims.why_blocked(snapshot.claims, place.pod) or records.why_blocked(
             snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner

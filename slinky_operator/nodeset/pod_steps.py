@@ -99,5 +99,5 @@ def claims_to_delete(snapshot: Snapshot, layout: Layout) -> list[Action]:
         return []
     # Pods that were taken over may have other names than those that will come after them.
     standing = {name for pod in snapshot.pods for name in (pod.name, places.pod_name(nodeset, pod.node_name))}
-    left = claims.left_over(snapshot.claims, standing, layout.awaited)
+    left = claims.left_over(nodeset, snapshot.claims, standing, layout.awaited)
     return [DeleteClaims(left)] if left else []

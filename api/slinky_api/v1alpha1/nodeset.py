@@ -227,7 +227,8 @@ class NodeSetSpec(ApiModel):
     max_concurrent_startup: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
     """How many pods may be starting and not yet registered with Slurm; the operator's setting where absent."""
     ordinal_padding: Annotated[int, Field(ge=0, le=5)] = 0
-    """Digits that ordinals have at least, so that hostlists stay short. A change renames pods. Default: 0."""
+    """Digits that ordinals have at least, so that hostlists stay short. A change renames pods as they are replaced;
+    claims under the old names stay until their ordinal goes. Default: 0."""
     pin_to_node: bool = False
     """Whether an ordinal always returns to the Node it first ran on. Default: false."""
     workload_disruption_protection: bool = True

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from slinky_api import labels
@@ -71,8 +70,6 @@ class Site:
     """Seconds between questions to Slurm."""
     ahead: timedelta = timedelta(0)
     """How far the operator's clock is ahead of Slurm's."""
-    transport: Callable[[Endpoint], httpx.AsyncBaseTransport] | None = None
-    """What the operator reaches Slurm by; the network if absent."""
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _clients: ClientMap | None = None
 
@@ -103,7 +100,7 @@ class Site:
             label_selector=indexes.SELECTOR,
             indexers=indexes.INDEXES_OF_CLAIMS,
         )
-        self._clients = ClientMap(OpenFence(), transport=self.transport)
+        self._clients = ClientMap(OpenFence())
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
         reconciler = nodeset.NodeSetController(
             self.kube,

@@ -258,7 +258,7 @@ def protection_lifted_unasked(patch: pytest.MonkeyPatch) -> None:
 def claims_of_replaced_pods_deleted(patch: pytest.MonkeyPatch) -> None:
     """A claim goes with its pod, whatever the pod went for."""
     real = claims.left_over
-    patch.setattr(claims, "left_over", lambda found, standing, wanted: real(found, standing, ()))
+    patch.setattr(claims, "left_over", lambda nodeset, found, standing, wanted: real(nodeset, found, standing, ()))
 
 
 def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:

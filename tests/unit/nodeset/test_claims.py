@@ -95,7 +95,13 @@ def test_ordinals_whose_claims_wait_come_first() -> None:
 def test_what_goes_is_what_no_pod_has_or_comes_back_to() -> None:
     found = [of(0), of(1), of(2), of(3, deleting=True)]
 
-    assert claims.left_over(found, {"a-0"}, {"a-1"}) == (of(2),)
+    assert claims.left_over(nodeset(), found, {"a-0"}, {"a-1"}) == (of(2),)
+
+
+def test_a_claim_stays_while_its_ordinal_is_written_with_other_digits() -> None:
+    found = [of(0), of(1), of(2)]
+
+    assert claims.left_over(nodeset(), found, {"a-00"}, {"a-01"}) == (of(2),)
 
 
 def test_a_pod_waits_for_a_claim_that_is_going() -> None:

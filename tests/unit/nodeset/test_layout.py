@@ -208,3 +208,18 @@ def test_what_is_kept_for_a_pod_is_wanted_while_it_may_come_back() -> None:
     assert lay_out(cordoned, cordoned.pods).awaited == {"a-a"}
     assert lay_out(short, ()).awaited == {"a-a", "a-b"}
     assert lay_out(snapshot(host("a"), host("b"), pods=(standing("b"),), replicas=1), (standing("b"),)).awaited == set()
+
+
+def test_an_ordinal_written_with_other_digits_waits_for_the_pod_that_has_it() -> None:
+    seen = snapshot()
+    spec = seen.nodeset.spec.model_copy(update={"replicas": 1, "ordinal_padding": 2, "scaling_mode": None})
+    ending = standing("0", name="a-0", ordinal=0, on_node=False, deleting=True)
+    numbered = dataclasses.replace(
+        seen, nodeset=seen.nodeset.model_copy(update={"spec": spec}), pods=(ending,), hosts=None
+    )
+
+    places, found = dataclasses.replace(numbered, pods=()), creation.choose(numbered, lay_out(numbered, ()), ())
+
+    assert found.blocked == {"a-00": "pod a-0 is still ending"}
+    assert found.pods == []
+    assert created(places)[0] == ["a-00"]

@@ -100,6 +100,13 @@ FOUND = {
         ("job_starts", 2), ("job_suspends", 0), ("poll", 0), ("scale", 0), ("see_all", 0), ("pass", 0), ("pass", 0),
         ("poll", 0), ("pass", 0), ("pass", 0),
     ],
+    "an ordinal is written with more digits while its pod ends": [
+        ("pad", 1), ("user_deletes_pod", 0), ("see_all", 0), ("pass", 0), ("pass", 0),
+    ],
+    "the claim of an ordinal that is written with more digits": [
+        ("pad", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("kubelet_ends", 0), ("see_all", 0), ("poll", 0),
+        ("pass", 0), ("pass", 0), ("poll", 0), ("see_all", 0), ("pass", 0),
+    ],
     "a scale-in is taken back": [
         ("job_starts", 0), ("job_starts", 0), ("job_starts", 0), ("poll", 0), ("scale", 1), ("see_all", 0), ("pass", 0),
         ("poll", 0), ("scale", 3), ("see_all", 0), ("pass", 0),

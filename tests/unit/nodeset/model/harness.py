@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.store import Store
@@ -24,7 +25,10 @@ from tests.unit.nodeset.model.doors import KubeDoor, SlurmDoor
 from tests.unit.nodeset.model.objects import (
     BAD,
     CLUSTER,
+    CLUSTER_UID,
+    HOSTS,
     NAMESPACE,
+    NEIGHBOUR_UID,
     NODESET,
     OURS,
     REGISTERED,
@@ -55,13 +59,17 @@ STEPS: tuple[str, ...] = (
     *("kubelet_ends",) * 3,
     *("scale",) * 3,
     *("edit",) * 2,
-    "hold_back",
+    *("hold_back",) * 2,
+    "patience",
+    "pad",
     "retain",
     "squat",
     "claims_go",
     "policy",
     "policy",
     "delete",
+    "finalizer_taken",
+    *("collect",) * 2,
     "evict",
     "user_deletes_pod",
     "user_deletes_guard",
@@ -69,6 +77,12 @@ STEPS: tuple[str, ...] = (
     *("cordon",) * 2,
     *("cordon_host",) * 2,
     "annotate_host",
+    "host_goes",
+    *("host_comes",) * 2,
+    *("pods_collected",) * 2,
+    "neighbour_comes",
+    *("neighbour_registers",) * 2,
+    "neighbour_goes",
     "kubectl_drain",
     "kubectl_drain",
     "slurm_notices",
@@ -78,6 +92,8 @@ STEPS: tuple[str, ...] = (
     "admin_drains",
     "admin_undrains",
     "slurm_forgets",
+    "slurmctld_restarts",
+    *("slurmds_report",) * 2,
     "slurm_clock",
     "fault",
     *("heal",) * 3,
@@ -91,6 +107,13 @@ STEPS: tuple[str, ...] = (
 
 STEPS_ON_HOSTS = (*STEPS, *("label_host",) * 2)
 """With one pod on each Node it matters which Nodes there are."""
+
+
+def ready_since(pod: Object) -> datetime | None:
+    """Since when a pod is Ready, by its status."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    found = [one["lastTransitionTime"] for one in conditions if one["type"] == "Ready" and one["status"] == "True"]
+    return datetime.fromisoformat(found[0]) if found else None
 
 
 class Silent:
@@ -132,7 +155,7 @@ class Run:
             {
                 "apiVersion": "slinky.slurm.net/v1alpha1",
                 "kind": "Cluster",
-                "metadata": {"name": CLUSTER, "namespace": NAMESPACE, "uid": "cluster-uid", "resourceVersion": "1"},
+                "metadata": {"name": CLUSTER, "namespace": NAMESPACE, "uid": CLUSTER_UID, "resourceVersion": "1"},
                 "spec": {},
                 "status": {"isReady": True, "config": {"nodeSets": [NODESET]}},
             }
@@ -166,15 +189,17 @@ class Run:
 
     def get(self, uid: str) -> SlurmDoor | None:
         """The client map."""
-        return self.slurm if uid == "cluster-uid" else None
+        return self.slurm if uid == CLUSTER_UID else None
 
-    def see_host(self, host: Object) -> None:
-        list(self.controller.waking.host(None, host))
+    def see_host(self, host: Object, *, gone: bool = False) -> None:
+        list(self.controller.waking.host(host if gone else None, None if gone else host))
         name = host["metadata"]["name"]
         self.cordons.discard(name)
+        self.world.seen_selected.discard(name)
+        if gone:
+            return
         if host["spec"].get("unschedulable"):
             self.cordons.add(name)
-        self.world.seen_selected.discard(name)
         if host["metadata"]["labels"] == SELECTED:
             self.world.seen_selected.add(name)
 
@@ -183,7 +208,7 @@ class Run:
         for resource, kind, obj in self.world.log[self.cursor : self.cursor + count]:
             self.cursor += 1
             if resource == "nodes":
-                self.see_host(obj)
+                self.see_host(obj, gone=kind == "DELETED")
                 continue
             stores = {"pods": self.pods, "revisions": self.revisions, "claims": self.claims, "nodesets": self.nodesets}
             store = stores[resource]
@@ -223,19 +248,33 @@ class Run:
                 self.see(len(self.world.log))
             case "restart":
                 self.restart()
+            case "neighbour_comes":
+                self.neighbour_comes(number)
             case _:
                 getattr(self.world, f"do_{name}")(number)
+
+    def neighbour_comes(self, number: int) -> None:
+        """Another NodeSet, of the same controller, takes the name of a node that nobody has or is taking."""
+        node = HOSTS[number % len(HOSTS)] if self.world.on_hosts else f"{NODESET}-{number % 4}"
+        there = {self.world.node_of(name) for name in self.world.pods} | set(self.world.records)
+        seen = {self.world.node_in(pod) for pod in self.pods} | set(self.world.picture)
+        if node in there | seen or not self.controller._reserved.take(CLUSTER_UID, node, NEIGHBOUR_UID):
+            return
+        self.world.neighbour_comes(node)
 
     async def one_pass(self) -> None:
         seen = self.nodesets.get(NAMESPACE, NODESET)
         # A pass decides by what is seen when it begins.
         self.world.seen_cordoned = set(self.cordons)
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
+        self.world.given_back = set()
+        self.world.seen_finalizers = seen is not None and bool(seen["metadata"].get("finalizers"))
         self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
-        update = (seen["spec"].get("updateStrategy") or {}) if seen is not None else {}
         retention = "persistentVolumeClaimRetentionPolicy"
         self.world.seen_retention = seen["spec"][retention] if seen is not None else {}
-        self.world.seen_update = update.get("rollingUpdate") or {}
+        self.world.seen_update = (seen["spec"].get("updateStrategy") or {}) if seen is not None else {}
+        self.world.seen_patience = seen["spec"].get("minReadySeconds", 0) if seen is not None else 0
+        self.world.seen_ready = {self.world.node_in(pod): ready_since(pod) for pod in self.pods}
         try:
             await self.controller.reconcile((NAMESPACE, NODESET))
         except* kube_errors.KubeError:
@@ -250,25 +289,11 @@ class Run:
             if record is not None and record.drain and record.reason != reason:
                 raise Violated(f"the reason of {name} was {reason!r} and is {record.reason!r}")
 
-    async def settle(self) -> None:  # noqa: C901
+    async def settle(self) -> None:
         """No more faults: everything comes to its end, and the NodeSet to what it is to be."""
         world = self.world
         world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
-        if world.nodeset is not None:
-            world.do_hold_back(0)
-            world.do_retain(0)
-            if world.nodeset["spec"]["image"] == BAD:
-                world.do_edit(0)
-        for name in [name for name, pod in world.pods.items() if not world.is_ours(pod)]:
-            world.remove_pod(name)
-        world.claims = {name: one for name, one in world.claims.items() if "labels" in one["metadata"]}
-        for pod in world.pods.values():
-            (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
-            world.tell("pods", "MODIFIED", pod)
-        for name in list(world.pods):
-            # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
-            if world.node_of(name) not in world.records:
-                world.known.discard(world.uid_of(name))
+        self.calm()
         for _ in range(40):
             self.give_back_hosts()
             await self.one_pass()
@@ -280,6 +305,10 @@ class Run:
                 if job.holds:
                     job.state, job.alive = "COMPLETED", False
             world.do_node_returns(0)
+            world.do_slurmds_report(0)
+            world.do_neighbour_goes(0)
+            world.do_pods_collected(0)
+            world.do_collect(0)
             world.do_claims_go(0)
             world.do_time(3)
             world.do_poll(0)
@@ -287,6 +316,31 @@ class Run:
             if await self.settled():
                 return
         raise Violated(f"never settled: {self.describe()}")
+
+    def calm(self) -> None:
+        """What stands in the way of an end is cleared away."""
+        world = self.world
+        world.do_neighbour_goes(0)
+        for host in HOSTS:
+            if host not in world.hosts:
+                world.end_machine(host)
+                world.lose_nodes_of(host)
+        if world.nodeset is not None:
+            world.do_hold_back(0)
+            world.do_retain(0)
+            if world.nodeset["spec"]["image"] == BAD:
+                world.do_edit(0)
+        for name, pod in list(world.pods.items()):
+            if not world.is_ours(pod) and not world.is_neighbours(pod):
+                world.remove_pod(name)
+        world.claims = {name: one for name, one in world.claims.items() if "labels" in one["metadata"]}
+        for pod in world.pods.values():
+            (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
+            world.tell("pods", "MODIFIED", pod)
+        for name in list(world.pods):
+            # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
+            if world.node_of(name) not in world.records:
+                world.known.discard(world.uid_of(name))
 
     def give_back_hosts(self) -> None:
         """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget."""
@@ -342,9 +396,10 @@ class Run:
             return False
         if world.nodeset["status"].get("updatedReplicas") != wanted or len(world.revisions) != 1:
             return False
-        used = {f"data-{name}" for name in world.pods}
-        # A claim is kept for a pod that a cordon keeps away.
-        if not used <= set(world.claims) or (used != set(world.claims) and not world.on_hosts):
+        if not {f"data-{name}" for name in world.pods} <= set(world.claims):
+            return False
+        # A claim is kept for a pod that a cordon keeps away, and where an ordinal is written with other digits now.
+        if not world.on_hosts and {*map(world.ordinal_of, world.claims)} != {*map(world.ordinal_of, world.pods)}:
             return False
         before = world.counter
         await self.one_pass()

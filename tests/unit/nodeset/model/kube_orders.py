@@ -29,13 +29,18 @@ class KubeOrders(Machines):
             return
         if self.seen_retention.get("whenScaled") != "Delete":
             self.violations.append(f"claim {name} was deleted although it was to be retained")
-        ours = [
-            one
+        if self.on_hosts:
+            return
+        left = {
+            self.ordinal_of(one["metadata"]["name"])
             for one in self.claims.values()
             if "labels" in one["metadata"] and "deletionTimestamp" not in one["metadata"]
-        ]
-        if len(ours) < self.seen_replicas and not self.on_hosts:
+        }
+        if len(left) < self.seen_replicas:
             self.violations.append(f"claim {name} was deleted although a pod is to come back to it")
+        standing = {self.ordinal_of(one) for one, other in self.pods.items() if self.is_ours(other)}
+        if self.ordinal_of(name) in standing:
+            self.violations.append(f"claim {name} was deleted although its ordinal still stands")
 
     def order_record(self, revision: Object) -> None:
         revision["metadata"] |= {"uid": f"revision-{self.next()}"}
@@ -53,7 +58,7 @@ class KubeOrders(Machines):
         pod["metadata"] |= {"uid": f"pod-{self.next()}", "creationTimestamp": stamp(self.now)}
         pod["status"] = {"phase": "Pending"}
         pod["spec"].pop("nodeName", None)
-        if not (self.nodeset or {"metadata": {}})["metadata"].get("finalizers"):
+        if not self.seen_finalizers:
             self.violations.append(f"pod {name} was created before the finalizer was there")
         claim = self.claims.get(f"data-{name}")
         if claim is None or "labels" not in claim["metadata"] or "deletionTimestamp" in claim["metadata"]:
@@ -65,6 +70,10 @@ class KubeOrders(Machines):
             self.violations.append(f"pod {name} was created for a Node that is cordoned")
         if any(self.node_of(other) == node for other in self.pods):
             self.violations.append(f"pod {name} was created beside another of node {node}")
+        if not self.on_hosts:
+            number = self.ordinal_of(name)
+            twins = [one for one, other in self.pods.items() if self.is_ours(other) and self.ordinal_of(one) == number]
+            self.violations += [f"pod {name} was created beside {one}, which has the same ordinal" for one in twins]
         record = self.records.get(node)
         if record is not None and self.jobs_on(node):
             self.violations.append(f"pod {name} was created while Slurm saw jobs of its predecessor")
@@ -87,6 +96,7 @@ class KubeOrders(Machines):
         metadata = self.pods[name]["metadata"]
         others = [one for one in metadata.get("ownerReferences") or () if one["kind"] != "ConfigMap"]
         metadata["ownerReferences"] = [*others, *owners]
+        self.bared.discard(metadata["uid"])
         self.tell("pods", "MODIFIED", self.pods[name])
         self.collect_guards()
 
@@ -102,6 +112,9 @@ class KubeOrders(Machines):
                         held[key] = value
         if self.is_protected(name):
             self.exposed.discard(self.uid_of(name))
+        elif self.node_of(name) in self.given_back:
+            # It was, after the question whether it is drained and before the answer about its jobs.
+            self.expose(self.node_of(name))
         self.tell("pods", "MODIFIED", pod)
 
     def order_delete_pod(self, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.unit.nodeset.model.objects import BAD, HOSTS, TAG, Object, stamp
+from tests.unit.nodeset.model.objects import BAD, HOSTS, SELECTED, TAG, Object, owners_of, stamp
 from tests.unit.nodeset.model.state import Record, State
 
 
@@ -15,12 +15,13 @@ class Machines(State):
     def do_schedule(self, index: int) -> None:
         name = self.pick([n for n, p in self.pods.items() if not p["spec"].get("nodeName") and self.is_ours(p)], index)
         if name is not None:
-            free = [host for host in HOSTS if not self.is_cordoned(host)]
+            free = [host for host in HOSTS if host in self.hosts and not self.is_cordoned(host)]
             if self.on_hosts:
                 free = [host for host in HOSTS if self.is_pinned(name, host)]
             if not free:
                 return
-            self.pods[name]["spec"]["nodeName"] = free[index % len(free)]
+            host = self.pods[name]["spec"]["nodeName"] = free[index % len(free)]
+            self.where[self.uid_of(name)] = host
             waiting = {"waiting": {"reason": "ContainerCreating"}}
             self.pods[name]["status"]["containerStatuses"] = self.statuses(waiting)
             self.tell("pods", "MODIFIED", self.pods[name])
@@ -51,6 +52,7 @@ class Machines(State):
             n
             for n, p in self.pods.items()
             if self.uid_of(n) in self.running
+            and self.is_reached(self.uid_of(n))
             and p["status"].get("phase") == "Pending"
             and "deletionTimestamp" not in p["metadata"]
         ]
@@ -97,7 +99,8 @@ class Machines(State):
 
     def do_kubelet_ends(self, index: int) -> None:
         """A pod that is being deleted comes to its end: first its containers, then the object."""
-        name = self.pick([n for n, p in self.pods.items() if "deletionTimestamp" in p["metadata"]], index)
+        found = [n for n, p in self.pods.items() if "deletionTimestamp" in p["metadata"]]
+        name = self.pick([n for n in found if self.is_reached(self.uid_of(n))], index)
         if name is None:
             return
         pod = self.pods[name]
@@ -112,7 +115,7 @@ class Machines(State):
     def do_evict(self, index: int) -> None:
         """A kubelet throws a running pod out: its jobs die, by no fault of ours."""
         found = [n for n, p in self.pods.items() if p["status"].get("phase") == "Running" and self.is_ours(p)]
-        name = self.pick(found, index)
+        name = self.pick([n for n in found if self.is_reached(self.uid_of(n))], index)
         if name is not None and "deletionTimestamp" not in self.pods[name]["metadata"]:
             self.end_processes(self.uid_of(name))
             self.pods[name]["status"]["phase"] = "Failed"
@@ -124,6 +127,93 @@ class Machines(State):
         for name, claim in list(self.claims.items()):
             if "deletionTimestamp" in claim["metadata"]:
                 self.tell("claims", "DELETED", self.claims.pop(name))
+
+    # Kubernetes Nodes
+
+    def do_host_goes(self, index: int) -> None:
+        """A Node is deleted; its machine is gone with it, or only out of reach."""
+        name = HOSTS[1 + index % (len(HOSTS) - 1)]
+        host = self.hosts.pop(name, None)
+        if host is not None:
+            self.tell("nodes", "DELETED", host)
+            if index > 3:
+                self.end_machine(name)
+
+    def do_host_comes(self, index: int) -> None:
+        """The Node registers again: its kubelet ends what has no pod any more, and what it is told has failed."""
+        name = self.pick([host for host in HOSTS if host not in self.hosts], index)
+        if name is None:
+            return
+        alive = {pod["metadata"]["uid"]: pod for pod in self.pods.values()}
+        self.hosts[name] = {
+            "metadata": {"name": name, "uid": f"uid-{self.next()}", "labels": dict(SELECTED)},
+            "spec": {},
+            "status": {},
+        }
+        self.tell("nodes", "ADDED", self.hosts[name])
+        for uid in [uid for uid, host in self.where.items() if host == name]:
+            pod = alive.get(uid)
+            if pod is None or pod["status"].get("phase") == "Failed":
+                self.end_processes(uid)
+            elif uid not in self.running and pod["status"].get("phase") == "Running":
+                self.running[uid] = self.now
+                started = {"running": {"startedAt": stamp(self.now)}}
+                pod["status"]["containerStatuses"] = self.statuses(started, restartCount=1)
+                self.tell("pods", "MODIFIED", pod)
+            if pod is not None and pod["status"].get("phase") == "Failed":
+                pod["status"]["containerStatuses"] = self.statuses({"terminated": {"exitCode": 137}})
+                self.tell("pods", "MODIFIED", pod)
+
+    def do_pods_collected(self, index: int) -> None:
+        """Pods on Nodes that are gone are called Failed, and then removed; what still runs of them runs on."""
+        for name, pod in list(self.pods.items()):
+            if self.is_ours(pod) and not self.is_reached(pod["metadata"]["uid"]):
+                if pod["status"].get("phase") != "Failed":
+                    pod["status"]["phase"] = "Failed"
+                    self.tell("pods", "MODIFIED", pod)
+                else:
+                    self.remove_pod(name)
+
+    # The garbage collector
+
+    def do_collect(self, index: int) -> None:
+        """It deletes what has no owner left, or only one that is being deleted in the foreground."""
+        owner = self.nodeset["metadata"] if self.nodeset is not None else {}
+        finalizers = owner.get("finalizers") or [] if "deletionTimestamp" in owner else []
+        for name, pod in list(self.pods.items()):
+            self._collect_pod(name, pod, owner.get("uid"), finalizers)
+        if "foregroundDeletion" in finalizers:
+            for name in list(self.revisions):
+                self.tell("revisions", "DELETED", self.revisions.pop(name))
+            owned = [name for name, one in self.maps.items() if any(o["uid"] == owner["uid"] for o in owners_of(one))]
+            for name in owned:
+                del self.maps[name]
+        left = any(one["uid"] == owner.get("uid") for pod in self.pods.values() for one in owners_of(pod))
+        done = [one for one in finalizers if left or one not in {"foregroundDeletion", "orphan"}]
+        if self.nodeset is not None and done != finalizers:
+            owner["finalizers"] = done
+            self.tell("nodesets", "MODIFIED", self.nodeset)
+            self.release()
+
+    def _collect_pod(self, name: str, pod: Object, going: str | None, finalizers: list[str]) -> None:
+        owners = owners_of(pod)
+        there = [one for one in owners if self.exists(one["uid"])]
+        if going is not None and {"foregroundDeletion", "orphan"} & set(finalizers):
+            there = [one for one in there if one["uid"] != going]
+        if not owners or there == owners:
+            return
+        if there or "orphan" in finalizers:
+            pod["metadata"]["ownerReferences"] = there
+            self.tell("pods", "MODIFIED", pod)
+        elif "deletionTimestamp" not in pod["metadata"]:
+            uid = pod["metadata"]["uid"]
+            if uid not in self.bared:
+                self.violations += [
+                    f"pod {name} was collected under job {job.id} ({job.state})"
+                    for job in self.jobs
+                    if job.alive and job.slurmd == uid
+                ]
+            self.begin_deletion(name)
 
     # Faults
 
@@ -139,7 +229,8 @@ class Machines(State):
         """The garbage collector takes owners that are gone from pods that have another one."""
         there = {guard["metadata"]["uid"] for guard in self.maps.values()}
         for name, pod in self.pods.items():
-            if self.guards_of(name) - there:
+            if self.is_ours(pod) and self.guards_of(name) - there:
+                self.bared.add(self.uid_of(name))
                 metadata = pod["metadata"]
                 metadata["ownerReferences"] = [
                     one for one in metadata["ownerReferences"] if one["kind"] != "ConfigMap" or one["uid"] in there
@@ -156,8 +247,14 @@ class Machines(State):
 
     def remove_pod(self, name: str) -> None:
         pod = self.pods.pop(name)
-        self.end_processes(pod["metadata"]["uid"])
+        if self.is_reached(pod["metadata"]["uid"]):
+            self.end_processes(pod["metadata"]["uid"])
         self.tell("pods", "DELETED", pod)
+
+    def end_machine(self, host: str) -> None:
+        """All that runs on a machine ends with it, and nobody says so."""
+        for uid in [uid for uid, where in self.where.items() if where == host]:
+            self.end_processes(uid)
 
     def end_processes(self, uid: str) -> None:
         """The containers of a pod end, and with them whatever runs there."""
@@ -181,4 +278,4 @@ class Machines(State):
                 self.violations.append("the guard outlived the NodeSet")
 
     def statuses(self, state: Object, **more: Any) -> list[Object]:
-        return [{"name": "slurmd", "state": state, "restartCount": 0, **more}]
+        return [{"name": "slurmd", "state": state, "restartCount": 0} | more]

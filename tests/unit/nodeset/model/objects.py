@@ -9,6 +9,7 @@ from typing import Any
 NAMESPACE = "ns"
 NODESET = "a"
 CLUSTER = "c"
+CLUSTER_UID = "cluster-uid"
 TAG = f"{NAMESPACE}/{NODESET}"
 HOSTS = ("host-0", "host-1", "host-2")
 """Kubernetes Nodes; the first is never cordoned, so that there is always room."""
@@ -17,9 +18,13 @@ SELECTED = {"slurm": "yes"}
 NEIGHBOUR = f"{NAMESPACE}/a-b"
 """Tag of somebody else's nodes; ours is how it begins."""
 
+NEIGHBOUR_UID = "uid-of-a-b"
+
 REGISTERED = "nodeset.slinky.slurm.net/Registered"
 PROTECT_LABEL = "nodeset.slinky.slurm.net/pod-protect"
 UID_LABEL = "nodeset.slinky.slurm.net/uid"
+NAME_LABEL = "nodeset.slinky.slurm.net/name"
+CLUSTER_LABEL = "cluster.slinky.slurm.net/uid"
 OURS = "slurm-operator: "
 BAD = "bad"
 """An image that no kubelet can start."""
@@ -29,6 +34,10 @@ Object = dict[str, Any]
 
 def revision_of(obj: Object) -> str:
     return str((obj["metadata"].get("labels") or {}).get("controller-revision-hash"))
+
+
+def owners_of(obj: Object) -> list[Object]:
+    return list(obj["metadata"].get("ownerReferences") or ())
 
 
 def clone(obj: Object) -> Object:

@@ -55,6 +55,14 @@ class Slurm(State):
                 for job in self.jobs_on(record.name):
                     job.state = "NODE_FAIL"
 
+    def lose_nodes_of(self, host: str) -> None:
+        """Slurm gives up the nodes that were on a machine."""
+        for record in self.records.values():
+            if self.where.get(record.slurmd) == host and record.slurmd not in self.running:
+                record.down = True
+                for job in self.jobs_on(record.name):
+                    job.state = "NODE_FAIL"
+
     def do_node_lost(self, index: int) -> None:
         """The network to a node breaks: Slurm gives it up although its pod is alive, and slurmd gives up its jobs."""
         name = self.pick([r.name for r in self.records.values() if r.slurmd in self.running], index)
@@ -76,6 +84,21 @@ class Slurm(State):
                 self.expose(self.node_of(name))
             self.records = {"a-b-0": self.records["a-b-0"]} if "a-b-0" in self.records else {}
             self.foreign.clear()
+
+    def do_slurmctld_restarts(self, index: int) -> None:
+        """slurmctld starts anew from its saved state: it has yet to hear of the slurmds, and may not answer yet."""
+        for record in self.records.values():
+            record.slurmd_start = None
+        if index % 2:
+            self.slurm_fault = "500"
+
+    def do_slurmds_report(self, index: int) -> None:
+        """Slurmds that slurmctld has asked since it was started answer."""
+        if self.slurm_fault:
+            return
+        for record in self.records.values():
+            if record.slurmd_start is None and record.slurmd in self.running:
+                record.slurmd_start = self.running[record.slurmd]
 
     def do_slurm_clock(self, index: int) -> None:
         """Somebody sets the clock of slurmctld's machine."""
@@ -124,6 +147,8 @@ class Slurm(State):
             base = "DOWN"
         if record.drain:
             flags.add("DRAIN")
+        if record.slurmd_start is None:
+            flags.add("NOT_RESPONDING")
         if "COMPLETING" in states:
             flags.add("COMPLETING")
         return Node(

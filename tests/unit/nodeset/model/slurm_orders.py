@@ -14,36 +14,51 @@ class SlurmOrders(Slurm):
 
     def order_drain(self, names: list[str], reason: str) -> None:
         self.check_slurm()
+        before = self.being_updated()
         for name in sorted(names):
             record = self.records.get(name)
             if record is None:
                 raise slurm_errors.NotFound(name)
             self.protect(name, "drained")
             record.drain, record.reason, record.changed = True, reason, self.slurm_now
-        begun = [r.name for r in self.records.values() if r.drain and r.reason.startswith(OURS + "update")]
+        if reason.startswith(OURS + "update"):
+            self._check_update(set(names) - before)
+        self.lost()
+
+    def being_updated(self) -> set[str]:
+        """Nodes that are drained for an update."""
+        return {r.name for r in self.records.values() if r.drain and r.reason.startswith(OURS + "update")}
+
+    def _check_update(self, new: set[str]) -> None:
+        """Watch over what an update takes: nothing that is held back, and no more at once than the budget."""
         pods = {
             self.node_of(name): name
             for name, pod in self.pods.items()
             if self.is_ours(pod) and "deletionTimestamp" not in pod["metadata"] and pod["status"]["phase"] != "Failed"
         }
-        live = list(pods)
-        broken = [node for node, name in pods.items() if self.image_of(name) == BAD]
-        if reason.startswith(OURS + "update"):
-            for name in names:
-                held_back = self.seen_update.get("paused")
-                if not self.on_hosts:
-                    held_back = held_back or int(name[-1]) < self.seen_update.get("partition", 0)
-                if held_back and name in live:
-                    self.violations.append(f"{name} was drained for an update that is held back from it")
-        # What is too many anyway may go whatever it was drained for.
-        excess = max(0, len(live) - self.seen_replicas)
+        given = self.seen_update.get("rollingUpdate") or {}
+        for node in new & set(pods):
+            held_back = given.get("paused") or self.seen_update.get("type") == "OnDelete"
+            if held_back or (not self.on_hosts and self.ordinal_of(node) < given.get("partition", 0)):
+                self.violations.append(f"{node} was drained for an update that is held back from it")
         if self.on_hosts:
-            # What began as an update goes on although its Node matches no more; it is none of the wanted ones then.
-            begun = [name for name in begun if name in self.seen_selected]
-        taken = {name for name in begun if name in live and name not in broken and not self.records[name].down}
-        if taken and len(taken | set(broken)) > self.update_budget + excess:
+            # What stands on a Node that matches no more is none of the wanted ones.
+            pods = {node: name for node, name in pods.items() if node in self.seen_selected}
+        broken = {node for node, name in pods.items() if self.image_of(name) == BAD}
+        # What is too many anyway may go whatever it was drained for.
+        excess = max(0, len(pods) - self.seen_replicas)
+        begun = self.being_updated() & set(pods)
+        taken = {node for node in begun - broken if not self.records[node].down}
+        if taken and len(taken | broken) > self.update_budget + excess:
             self.violations.append(f"more is updated at once than the budget allows: {begun}, with {broken} broken")
-        self.lost()
+        # A pod that is not Ready for long enough is missing; one that serves may not go beside it.
+        unripe = {
+            node
+            for node, since in self.seen_ready.items()
+            if node in pods and (since is None or (self.now - since).total_seconds() < self.seen_patience)
+        }
+        if (taken & new) - unripe and len(taken | broken | unripe) > self.update_budget + excess:
+            self.violations.append(f"{new} was drained for an update although {unripe} had not been Ready for long")
 
     def order_undrain(self, names: list[str]) -> None:
         self.check_slurm()
@@ -130,7 +145,8 @@ class SlurmOrders(Slurm):
             if states:
                 # Slurm does it all the same, and the job stays SUSPENDED on a node that is not there (measured).
                 self.violations.append(f"the record of {name} was deleted under a job that is {states}")
-            if record.slurmd in self.running:
+            standing = {pod["metadata"]["uid"] for pod in self.pods.values()}
+            if record.slurmd in self.running and record.slurmd in standing:
                 self.violations.append(f"the record of {name} was deleted under a living slurmd")
             del self.records[name]
         if refused is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from slurm_client.models import Node
 from tests.unit.nodeset.model.objects import (
     HOSTS,
+    NEIGHBOUR_UID,
     OURS,
     PROTECT_LABEL,
     SELECTED,
@@ -27,7 +28,8 @@ class Record:
     instance: str
     slurmd: str
     """Uid of the pod whose slurmd it talks to; may be dead."""
-    slurmd_start: datetime
+    slurmd_start: datetime | None
+    """None while slurmctld, started anew, has not heard of the slurmd."""
     features: tuple[str, ...] = ("a",)
     topology: str = ""
     drain: bool = False
@@ -74,9 +76,13 @@ class State:
     """Uids of pods whose slurmd really runs, and since when."""
     known: set[str] = field(default_factory=set)
     """Uids of running slurmds that have registered and have a record."""
+    where: dict[str, str] = field(default_factory=dict)
+    """Where the pods run or have run, by uid."""
     maps: dict[str, Object] = field(default_factory=dict)
     guards_made: set[str] = field(default_factory=set)
     """Uids of all ConfigMaps there ever were."""
+    bared: set[str] = field(default_factory=set)
+    """Uids of pods whose guard somebody has deleted: the garbage collector may have them before they get another."""
     revisions: dict[str, Object] = field(default_factory=dict)
     claims: dict[str, Object] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
@@ -96,9 +102,10 @@ class State:
     ready: bool = True
     """What the state of contact says; lags behind the truth."""
     counter: int = 0
-    update_budget: int = 1
     seen_drain: Object = field(default_factory=dict)
     """`spec.drain` that the controller sees."""
+    seen_finalizers: bool = False
+    """Whether the NodeSet has finalizers, as the controller sees it."""
     seen_replicas: int = 0
     """The number of replicas in the spec that the controller sees."""
     seen_selected: set[str] = field(default_factory=lambda: set(HOSTS))
@@ -109,10 +116,16 @@ class State:
     """What is to become of claims, in that spec."""
     seen_update: Object = field(default_factory=dict)
     """How it is to update, in that spec."""
+    seen_ready: dict[str, datetime | None] = field(default_factory=dict)
+    """Since when the pods of nodes are Ready, as the controller sees them."""
+    seen_patience: int = 0
+    """For how many seconds a pod is to be Ready, in that spec."""
     foreign: dict[str, str] = field(default_factory=dict)
     """Reasons of drains that are not ours, by node, as long as they stand."""
     frozen: bytes = b""
     """As it was when it was first copied."""
+    given_back: set[str] = field(default_factory=set)
+    """Nodes that somebody has given back to Slurm since the controller's pass began."""
     exposed: set[str] = field(default_factory=set)
     """Uids of pods that may be evicted although jobs may start there, since somebody else gave their nodes back."""
 
@@ -138,9 +151,13 @@ class State:
     def uid_of(self, name: str) -> str:
         return str(self.pods[name]["metadata"]["uid"])
 
-    def node_of(self, name: str) -> str:
+    def node_in(self, pod: Object) -> str:
         """Name of a pod's node in Slurm."""
-        return str(self.pods[name]["spec"].get("hostname") or name)
+        return str(pod["spec"].get("hostname") or pod["metadata"]["name"])
+
+    def node_of(self, name: str) -> str:
+        """The same, of a pod that is there."""
+        return self.node_in(self.pods[name])
 
     def pod_of(self, node: str) -> str | None:
         """Name of the pod of a node."""
@@ -151,6 +168,10 @@ class State:
 
     def is_ours(self, pod: Object) -> bool:
         return (pod["metadata"].get("labels") or {}).get(UID_LABEL) == "set-uid"
+
+    def is_neighbours(self, pod: Object) -> bool:
+        """Whether a pod is another NodeSet's."""
+        return (pod["metadata"].get("labels") or {}).get(UID_LABEL) == NEIGHBOUR_UID
 
     def is_protected(self, name: str) -> bool:
         return (self.pods[name]["metadata"].get("labels") or {}).get(PROTECT_LABEL) == "true"
@@ -173,7 +194,14 @@ class State:
         if name is not None and not self.is_protected(name):
             self.exposed.add(self.uid_of(name))
 
+    def ordinal_of(self, name: str) -> int:
+        return int(name.rpartition("-")[2])
+
     # Kubernetes Nodes
+
+    def is_reached(self, uid: str) -> bool:
+        """Whether the kubelet of a pod's Node can be reached, as far as anybody knows."""
+        return self.where.get(uid, "") in {"", *self.hosts}
 
     def is_selected(self, host: str | None) -> bool:
         return bool(host in self.hosts and self.hosts[host]["metadata"]["labels"] == SELECTED)
@@ -188,6 +216,18 @@ class State:
         return {f"k8s/{word}" for word in words if word}, str(notes.get("topology.slinky.slurm.net/spec") or "")
 
     # The NodeSet, and jobs
+
+    def exists(self, uid: str) -> bool:
+        """Whether an owner is there, for the garbage collector."""
+        if self.nodeset is not None and self.nodeset["metadata"]["uid"] == uid:
+            return True
+        return any(guard["metadata"]["uid"] == uid for guard in self.maps.values())
+
+    @property
+    def update_budget(self) -> int:
+        """How many pods may be missing for an update, by the spec that the controller sees."""
+        given = (self.seen_update.get("rollingUpdate") or {}).get("maxUnavailable", 1)
+        return max(1, self.seen_replicas * int(given[:-1]) // 100 if isinstance(given, str) else given)
 
     def wanted(self) -> int:
         """How many pods there are to be when all has come to rest."""
@@ -205,7 +245,8 @@ class State:
     def may_end_jobs(self, node: str, on_timeout: str) -> bool:
         """Whether the spec that the controller sees gives up the jobs of a node: the drain is ours and too old."""
         record = self.records.get(node)
-        if record is None or record.changed is None or self.seen_drain.get("onTimeout") != on_timeout:
+        spec = self.seen_drain
+        if record is None or record.changed is None or "timeout" not in spec or spec.get("onTimeout") != on_timeout:
             return False
         causes = record.reason.removeprefix(OURS).partition(" (")[0].split(", ")
         going = record.reason.startswith(OURS) and not {"cordon", "node-cordon"}.issuperset(causes)

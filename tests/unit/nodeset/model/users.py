@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.unit.nodeset.model.machines import Machines
-from tests.unit.nodeset.model.objects import BAD, CLUSTER, HOSTS, NAMESPACE, NODESET, SELECTED, Object, stamp
+from tests.unit.nodeset.model.objects import (
+    BAD,
+    CLUSTER,
+    CLUSTER_LABEL,
+    CLUSTER_UID,
+    HOSTS,
+    NAME_LABEL,
+    NAMESPACE,
+    NEIGHBOUR,
+    NEIGHBOUR_UID,
+    NODESET,
+    SELECTED,
+    UID_LABEL,
+    Object,
+    stamp,
+)
+from tests.unit.nodeset.model.state import Record
+
+CASCADES: tuple[tuple[str, ...], ...] = ((), ("foregroundDeletion",), ("orphan",))
+"""Finalizers that the API server adds to what is deleted in the background, in the foreground, or without its pods."""
+
+
+def rolling(**given: Any) -> Object:
+    return {"type": "RollingUpdate", "rollingUpdate": given}
+
+
+STRATEGIES = (
+    rolling(),
+    rolling(partition=1),
+    rolling(partition=2),
+    rolling(maxUnavailable=2),
+    rolling(partition=1, paused=True),
+    rolling(maxUnavailable="100%"),
+    rolling(maxUnavailable=2, partition=1),
+    {"type": "OnDelete"},
+)
 
 
 class Users(Machines):
@@ -52,27 +89,49 @@ class Users(Machines):
             self.edited()
 
     def do_hold_back(self, index: int) -> None:
-        """The user keeps an update from some pods, or from all, or from none any more."""
+        """The user keeps an update from some pods, or from all, or from none, or lets it take more at once."""
         if self.nodeset is not None:
-            self.nodeset["spec"]["updateStrategy"] = {
-                "type": "RollingUpdate",
-                "rollingUpdate": {"partition": index % 3, "paused": index == 4},
-            }
+            self.nodeset["spec"]["updateStrategy"] = STRATEGIES[index % len(STRATEGIES)]
+            self.edited()
+
+    def do_patience(self, index: int) -> None:
+        """The user says how long a pod must be Ready before the update goes on."""
+        if self.nodeset is not None:
+            self.nodeset["spec"]["minReadySeconds"] = (0, 30, 100)[index % 3]
+            self.edited()
+
+    def do_pad(self, index: int) -> None:
+        """The user has ordinals written with more digits, or fewer."""
+        if self.nodeset is not None:
+            self.nodeset["spec"]["ordinalPadding"] = (0, 2)[index % 2]
             self.edited()
 
     def do_policy(self, index: int) -> None:
         """How long jobs may hold up a drain, and what happens then."""
         if self.nodeset is not None:
             on_timeout = ("Wait", "Requeue", "Cancel", "Force")[index % 4]
-            self.nodeset["spec"]["drain"] = {"timeout": "60s", "onTimeout": on_timeout} if index < 6 else {}
+            given = {"timeout": "60s", "onTimeout": on_timeout}
+            self.nodeset["spec"]["drain"] = given if index < 6 else ({"onTimeout": "Force"} if index == 6 else {})
             self.edited()
 
     def do_delete(self, index: int) -> None:
-        if self.nodeset is None or index or "deletionTimestamp" in self.nodeset["metadata"]:
+        """The user deletes the NodeSet, in the background or the foreground, or without its pods."""
+        if self.nodeset is None or index >= len(CASCADES) or "deletionTimestamp" in self.nodeset["metadata"]:
             return
-        self.nodeset["metadata"]["deletionTimestamp"] = stamp(self.now)
+        metadata = self.nodeset["metadata"]
+        if not metadata.get("finalizers") and self.pods:
+            # Who takes the finalizer away and then deletes the NodeSet has it their way.
+            return
+        metadata["deletionTimestamp"] = stamp(self.now)
+        metadata["finalizers"] = [*(metadata.get("finalizers") or []), *CASCADES[index]]
         self.tell("nodesets", "MODIFIED", self.nodeset)
         self.release()
+
+    def do_finalizer_taken(self, index: int) -> None:
+        """Somebody takes the finalizers away."""
+        if self.nodeset is not None and "deletionTimestamp" not in self.nodeset["metadata"]:
+            self.nodeset["metadata"]["finalizers"] = []
+            self.tell("nodesets", "MODIFIED", self.nodeset)
 
     def edited(self) -> None:
         assert self.nodeset is not None
@@ -135,17 +194,63 @@ class Users(Machines):
         if name not in self.claims:
             self.claims[name] = {"metadata": {"name": name, "uid": f"theirs-{self.next()}"}}
 
+    # Another NodeSet, a-b, of the same Cluster and the same operator
+
+    def neighbour_comes(self, node: str) -> Object:
+        """It has a pod whose node is called as one of ours could be."""
+        name = f"a-b-{node}"
+        uid = f"neighbour-{self.next()}"
+        pod: Object = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "namespace": NAMESPACE,
+                "uid": uid,
+                "labels": {UID_LABEL: NEIGHBOUR_UID, NAME_LABEL: "a-b", CLUSTER_LABEL: CLUSTER_UID},
+            },
+            "spec": {"hostname": node, "nodeName": HOSTS[0]},
+            "status": {"phase": "Running"},
+        }
+        self.pods[name] = pod
+        self.tell("pods", "ADDED", pod)
+        return pod
+
+    def do_neighbour_registers(self, index: int) -> None:
+        """Its slurmds register, unless somebody's records are there already."""
+        for name, pod in self.pods.items():
+            if self.is_neighbours(pod) and self.node_of(name) not in self.records and not self.slurm_fault:
+                uid = self.uid_of(name)
+                self.running[uid] = self.now
+                self.known.add(uid)
+                self.records[self.node_of(name)] = Record(self.node_of(name), NEIGHBOUR, uid, uid, self.now)
+
+    def do_neighbour_goes(self, index: int) -> None:
+        """It gives its nodes up: their jobs are over, their records and pods go."""
+        for name in [name for name, pod in self.pods.items() if self.is_neighbours(pod)]:
+            record = self.records.get(self.node_of(name))
+            if record is not None and record.extra == NEIGHBOUR:
+                if self.jobs_on(record.name):
+                    continue
+                del self.records[record.name]
+                self.foreign.pop(record.name, None)
+            self.remove_pod(name)
+
     # Kubernetes Nodes
 
     def do_label_host(self, index: int) -> None:
         """A Node is to have a pod, or none any more."""
-        host = self.hosts[HOSTS[index % len(HOSTS)]]
+        host = self.hosts.get(HOSTS[index % len(HOSTS)])
+        if host is None:
+            return
         host["metadata"]["labels"] = {} if host["metadata"]["labels"] else dict(SELECTED)
         self.tell("nodes", "MODIFIED", host)
 
     def do_cordon_host(self, index: int) -> None:
         """Somebody cordons a Node, or takes that back."""
-        host = self.hosts[HOSTS[1 + index % (len(HOSTS) - 1)]]
+        host = self.hosts.get(HOSTS[1 + index % (len(HOSTS) - 1)])
+        if host is None:
+            return
         if host["spec"].pop("unschedulable", None) is None:
             host["spec"]["unschedulable"] = True
             notes = host["metadata"].setdefault("annotations", {})
@@ -154,7 +259,9 @@ class Users(Machines):
 
     def do_annotate_host(self, index: int) -> None:
         """A Node gets other features, or another place in the topology."""
-        host = self.hosts[HOSTS[index % len(HOSTS)]]
+        host = self.hosts.get(HOSTS[index % len(HOSTS)])
+        if host is None:
+            return
         notes = host["metadata"].setdefault("annotations", {})
         notes["features.slinky.slurm.net/spec"] = ("", "ib", "ib,rack")[index % 3]
         notes["topology.slinky.slurm.net/spec"] = f"default:s{index % 2}"
@@ -174,4 +281,5 @@ class Users(Machines):
         if name is not None:
             self.records[name].drain = False
             self.foreign.pop(name, None)
+            self.given_back.add(name)
             self.expose(name)

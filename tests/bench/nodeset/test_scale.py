@@ -2,25 +2,29 @@
 
 A real API server without Nodes; Slurm and the machines are played by another process (`played`), so that what is
 measured here is the operator: its reconciler, its caches and its clients, in this process. The bare loop uses the same
-client, 50 requests at a time, and pods with the same spec.
+client, 50 requests at a time, and pods with the same spec. What the figures mean: docs/performance.md.
 
-Run it with ``make bench``, or alone: ``pytest tests/bench/nodeset --capture=no``; ``BENCH_PODS=500`` for one size.
+Run it with ``make bench``, or alone: ``pytest tests/bench/nodeset --capture=no --override-ini=testpaths=tests/bench``;
+``BENCH_PODS=500`` for one size, ``BENCH_ROUNDS=1`` for one round of each.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import os
 import statistics
 import subprocess
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
@@ -32,15 +36,26 @@ from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODESETS, PODS, SERVICEACCOUNTS
 from slinky_operator.runtime.loop_lag import LoopLag
+from slinky_operator.runtime.memory import freeze_caches, relax_collector
+from tests.bench.nodeset import calls, servers
+from tests.bench.nodeset.calls import Counting
+from tests.bench.nodeset.table import Table
+from tests.bench.nodeset.turns import Turns
 from tests.integration.nodeset.conftest import CRDS, Site
 from tests.support import control_plane
 from tests.support.control_plane import ControlPlane
 
 pytestmark = pytest.mark.timeout(900)
 
-SIZES = [int(size) for size in os.environ.get("BENCH_PODS", "100,500,1000").split(",")]
+SIZES = [int(size) for size in os.environ.get("BENCH_PODS", "100,250,500,1000").split(",")]
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2"))
+"""Of times the best counts, which was disturbed least; of lags and turns the worst."""
 IN_FLIGHT = 50
-FLIPPING = 20.0
+SETTLING = 3.0
+"""Seconds until all is quiet."""
+RESTING = 8.0
+"""Seconds for which nothing happens."""
+FLIPPING = 12.0
 """Seconds for which nodes change their states."""
 
 
@@ -51,12 +66,88 @@ class Address:
     url: str
 
 
-@dataclass
-class Row:
-    """The figures of one size."""
+@dataclass(slots=True)
+class Measured:
+    """What was used from its beginning until `end`."""
 
-    pods: int
-    values: dict[str, str] = field(default_factory=dict)
+    meter: Meter
+    seconds: float = 0.0
+    cpu: float = 0.0
+    servers: float = 0.0
+    requests: int = 0
+    slurm: Counter[str] = field(default_factory=Counter)
+    lags: list[float] = field(default_factory=list)
+    turn: float = 0.0
+
+    def end(self) -> Self:
+        """Stop measuring."""
+        meter = self.meter
+        self.seconds = time.monotonic() - self.seconds
+        self.cpu = time.process_time() - self.cpu
+        self.servers = servers.cpu_seconds(meter.cluster) - self.servers
+        self.requests = len(meter.requests) - self.requests
+        self.slurm = meter.slurm.read() - self.slurm
+        self.lags, self.turn = list(meter.lags), meter.turns.longest()
+        return self
+
+    def lag(self) -> str:
+        """How late the loop was at most in ninety-nine of a hundred looks, and in the worst, in milliseconds."""
+        if len(self.lags) < 2:
+            return "-"
+        return f"{_ms(statistics.quantiles(self.lags, n=100)[98])}, {_ms(max(self.lags))}"
+
+
+@dataclass(slots=True)
+class Meter:
+    """What everything is read from."""
+
+    cluster: Path
+    requests: list[tuple[str, str, str]]
+    slurm: Counting
+    turns: Turns
+    lags: list[float]
+
+    def begin(self) -> Measured:
+        """Begin to measure."""
+        self.turns.begin()
+        self.lags.clear()
+        used = servers.cpu_seconds(self.cluster)
+        return Measured(self, time.monotonic(), time.process_time(), used, len(self.requests), self.slurm.read())
+
+
+@dataclass(slots=True)
+class Hall:
+    """One namespace with everything in it."""
+
+    site: Site
+    process: subprocess.Popen[str]
+    meter: Meter
+    pods: Informer
+    """All pods, those of the bare loop too."""
+    nodesets: Informer
+
+    def has(self, pods: int) -> bool:
+        """Whether the API server has shown that many pods."""
+        return len(self.pods.store) == pods
+
+    def is_ready(self, pods: int) -> bool:
+        """Whether the NodeSet says that so many are ready."""
+        found = self.nodesets.store.get(self.site.namespace, "a") or {}
+        status = found.get("status") or {}
+        return bool(status.get("readyReplicas", 0) == pods == status.get("replicas", 0))
+
+    def records(self) -> int:
+        """How many nodes the operator sees in Slurm."""
+        assert self.site._clients is not None
+        entry = self.site._clients.get(self.site.cluster["metadata"]["uid"])
+        assert entry is not None
+        return len(entry.nodes)
+
+    def flip(self, nodes: int) -> None:
+        """Let so many nodes change their state in a minute."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{nodes}\n")
+        self.process.stdin.flush()
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +156,24 @@ def plane() -> Iterator[ControlPlane]:
         running.kubectl("apply", f"--kustomize={CRDS}")
         running.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
         yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collector() -> Iterator[None]:
+    """The garbage collector as the operator sets it up."""
+    before = gc.get_threshold()
+    relax_collector()
+    freeze_caches()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[Table]:
+    made = Table("pods")
+    yield made
+    print(f"\n\n{made}")
 
 
 @asynccontextmanager
@@ -86,50 +195,66 @@ async def played(plane: ControlPlane, namespace: str) -> AsyncIterator[subproces
 
 
 @asynccontextmanager
-async def site(plane: ControlPlane) -> AsyncIterator[tuple[Site, subprocess.Popen[str]]]:
-    """A namespace with a Cluster, and the controller over it."""
+async def hall(plane: ControlPlane) -> AsyncIterator[Hall]:
+    """A namespace with a Cluster, the controller over it, and all that measures."""
     namespace = f"bench-{uuid.uuid4().hex[:8]}"
     requests: list[tuple[str, str, str]] = []
+    slurm = Counting()
     async with await Connection.connect(plane.kubeconfig) as connection:
+        fence, manager = OpenFence(), labels.FIELD_MANAGER
         kube = KubeClient(
-            connection,
-            fence=OpenFence(),
-            field_manager=labels.FIELD_MANAGER,
-            observer=lambda *about: requests.append(about),
+            connection, fence=fence, field_manager=manager, observer=lambda *about: requests.append(about)
         )
+        watching = KubeClient(connection, fence=fence, field_manager=manager)
         await kube.create(NAMESPACES, {"metadata": {"name": namespace}})
         await kube.apply(SERVICEACCOUNTS, {"metadata": {"name": "default", "namespace": namespace}})
         async with played(plane, namespace) as process:
             assert process.stdout is not None
             url = (await asyncio.to_thread(process.stdout.readline)).strip()
-            spec = {
-                "server": url,
-                "token": {"secretRef": "token"},
-                "controller": {"external": {"host": "slurmctld"}},
-            }
-            body = {"apiVersion": CLUSTERS.api_version, "kind": "Cluster", "spec": spec}
-            cluster = await kube.create(CLUSTERS, body | {"metadata": {"name": "c", "namespace": namespace}})
-            status = {"isReady": True, "config": {"hash": "1", "appliedHash": "1", "nodeSets": ["a"]}}
-            await kube.patch_status(CLUSTERS, "c", status, namespace)
+            cluster = await _cluster(kube, namespace, url)
             address: Any = Address(url)
-            one = Site(plane.kubeconfig, kube, namespace, address, cluster, requests, poll_interval=1.0)
-            await one.start()
+            site = Site(
+                plane.kubeconfig,
+                kube,
+                namespace,
+                address,
+                cluster,
+                requests,
+                poll_interval=1.0,
+                transport=lambda _: slurm,
+            )
+            lags: list[float] = []
+            meter = Meter(plane.kubeconfig.parent, requests, slurm, Turns(), lags)
+            pods, nodesets = (Informer(watching, kind, namespaces=[namespace]) for kind in (PODS, NODESETS))
+            await site.start()
+            runs = (pods.run(), nodesets.run(), LoopLag(lags.append, interval=0.02).run())
+            tasks = [asyncio.create_task(one) for one in runs]
             try:
-                yield one, process
+                yield Hall(site, process, meter, pods, nodesets)
             finally:
-                await one.crash()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                await site.crash()
 
 
-async def reached(condition: Callable[[], bool], what: str, seconds: float = 120.0) -> float:
-    """Wait, and return how long it took."""
-    began = time.monotonic()
+async def _cluster(kube: KubeClient, namespace: str, url: str) -> Object:
+    spec = {"server": url, "token": {"secretRef": "token"}, "controller": {"external": {"host": "slurmctld"}}}
+    body = {"apiVersion": CLUSTERS.api_version, "kind": "Cluster", "spec": spec}
+    cluster = await kube.create(CLUSTERS, body | {"metadata": {"name": "c", "namespace": namespace}})
+    status = {"isReady": True, "config": {"hash": "1", "appliedHash": "1", "nodeSets": ["a"]}}
+    await kube.patch_status(CLUSTERS, "c", status, namespace)
+    return cluster
+
+
+async def reached(condition: Callable[[], bool], what: str, seconds: float = 180.0) -> None:
+    """Wait, looking as often as a person might notice."""
     try:
         async with asyncio.timeout(seconds):
-            while not condition():  # noqa: ASYNC110 - looked at as often as a person might notice
+            while not condition():  # noqa: ASYNC110 - what is looked at has no event
                 await asyncio.sleep(0.01)
     except TimeoutError:
         raise AssertionError(f"never: {what}") from None
-    return time.monotonic() - began
 
 
 async def in_flight(calls: list[Callable[[], Awaitable[Any]]]) -> None:
@@ -142,137 +267,146 @@ async def in_flight(calls: list[Callable[[], Awaitable[Any]]]) -> None:
     await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
 
 
+@dataclass(slots=True)
+class Rounds:
+    """What each round has measured."""
+
+    out: list[Measured] = field(default_factory=list)
+    ready: list[Measured] = field(default_factory=list)
+    gone: list[Measured] = field(default_factory=list)
+    settled: list[Measured] = field(default_factory=list)
+    bare_out: list[Measured] = field(default_factory=list)
+    bare_gone: list[Measured] = field(default_factory=list)
+
+
 @pytest.mark.parametrize("count", SIZES)
-async def test_out_and_in(plane: ControlPlane, count: int, capsys: pytest.CaptureFixture[str]) -> None:
-    row = Row(count)
-    async with site(plane) as (one, process):
-        everything = Informer(one.kube, PODS, namespaces=[one.namespace])
-        watching = asyncio.create_task(everything.run())
-        lags: list[float] = []
-        lag = asyncio.create_task(LoopLag(lags.append, interval=0.02).run())
-        try:
-            await _operator_out(one, row, lags)
-            template = one.pods.store.get(one.namespace, "a-0")
+async def test_out_and_in(plane: ControlPlane, table: Table, count: int) -> None:
+    rounds = Rounds()
+    async with hall(plane) as one:
+        await one.site.apply(0)
+        await asyncio.sleep(SETTLING)
+        for number in range(ROUNDS):
+            await _operator_out(one, count, rounds)
+            template = one.pods.store.get(one.site.namespace, "a-0")
             assert template is not None
-            await _steady(one, row, process, lags)
-            await _operator_in(one, row, everything, lags)
-            await _bare(one, row, everything, template)
-        finally:
-            for task in (watching, lag):
-                task.cancel()
-            await asyncio.gather(watching, lag, return_exceptions=True)
-    with capsys.disabled():
-        print(f"\n{count} pods")
-        for name, value in row.values.items():
-            print(f"  {name:<48} {value}")
+            if not number:
+                await _steady(one, count, table)
+            await _operator_in(one, rounds)
+            await _bare(one, count, rounds, template)
+            await asyncio.sleep(SETTLING)
+    _note(table, count, rounds)
 
 
-def _calls(one: Site) -> int:
-    assert one._clients is not None
-    entry = one._clients.get(one.cluster["metadata"]["uid"])
-    assert entry is not None
-    return entry.client.calls
+async def _operator_out(one: Hall, count: int, rounds: Rounds) -> None:
+    out, ready = one.meter.begin(), one.meter.begin()
+    await one.site.scale(count)
+    await reached(lambda: one.has(count), "all pods exist")
+    rounds.out.append(out.end())
+    await reached(lambda: one.is_ready(count), "all are ready")
+    rounds.ready.append(ready.end())
 
 
-async def _operator_out(one: Site, row: Row, lags: list[float]) -> None:
-    await one.apply(0)
-    await asyncio.sleep(1.0)
-    slurm, api, cpu = _calls(one), len(one.requests), time.process_time()
-    lags.clear()
-    began = time.monotonic()
-    await one.apply(row.pods)
-    await reached(lambda: len(one.pods.store) >= row.pods, "all pods exist")
-    row.values["operator out: pods exist"] = f"{time.monotonic() - began:.2f} s"
-    row.values["_out"] = str(time.monotonic() - began)
-
-    async def ready() -> bool:
-        return await one.ready(row.pods)
-
-    await one.until(ready, "all are ready", 120)
-    row.values["operator out: all registered, status says so"] = f"{time.monotonic() - began:.2f} s"
-    row.values["operator out: Slurm calls, API calls"] = f"{_calls(one) - slurm}, {len(one.requests) - api}"
-    row.values["operator out: CPU, p99 loop lag"] = f"{time.process_time() - cpu:.2f} s, {_p99(lags)}"
+async def _operator_in(one: Hall, rounds: Rounds) -> None:
+    gone, settled = one.meter.begin(), one.meter.begin()
+    await one.site.scale(0)
+    await reached(lambda: one.has(0), "all pods are gone")
+    rounds.gone.append(gone.end())
+    await reached(lambda: one.records() == 0 and one.is_ready(0), "all records are gone")
+    rounds.settled.append(settled.end())
 
 
-async def _steady(one: Site, row: Row, process: subprocess.Popen[str], lags: list[float]) -> None:
-    await asyncio.sleep(3.0)
+async def _steady(one: Hall, count: int, table: Table) -> None:
+    await asyncio.sleep(SETTLING)
     took = []
     for _ in range(5):
         cpu = time.process_time()
         patch = {"metadata": {"annotations": {"bench": uuid.uuid4().hex}}}
-        await one.kube.merge_patch(NODESETS, "a", patch, one.namespace)
+        await one.site.kube.merge_patch(NODESETS, "a", patch, one.site.namespace)
         await asyncio.sleep(0.5)
         took.append(time.process_time() - cpu)
-    row.values["a reconcile that changes nothing, with its event"] = f"{statistics.median(took) * 1000:.0f} ms of CPU"
-    lags.clear()
-    slurm, api, cpu = _calls(one), len(one.requests), time.process_time()
-    assert process.stdin is not None
-    process.stdin.write(f"{row.pods}\n")
-    process.stdin.flush()
+    table.note(count, "a reconcile that changes nothing, with its event: CPU, ms", _ms(statistics.median(took)))
+    resting = one.meter.begin()
+    await asyncio.sleep(RESTING)
+    resting.end()
+    table.note(count, "at rest: CPU, % of a core", f"{resting.cpu / resting.seconds:.1%}".removesuffix("%"))
+    table.note(count, "at rest: Slurm calls + polls in a minute", calls.told(resting.slurm, 60 / resting.seconds))
+    flipping = one.meter.begin()
+    one.flip(count)
     await asyncio.sleep(FLIPPING)
-    process.stdin.write("0\n")
-    process.stdin.flush()
-    row.values["each node flips once a minute: CPU, p99 loop lag"] = (
-        f"{(time.process_time() - cpu) / FLIPPING:.0%}, {_p99(lags)}"
-    )
-    minute = 60 / FLIPPING
-    row.values["each node flips once a minute: Slurm, API calls"] = (
-        f"{(_calls(one) - slurm) * minute:.0f}, {(len(one.requests) - api) * minute:.0f} a minute"
-    )
-    await asyncio.sleep(2.0)
+    flipping.end()
+    one.flip(0)
+    told = "each node flips once a minute"
+    table.note(count, f"{told}: CPU, % of a core", f"{flipping.cpu / flipping.seconds:.1%}".removesuffix("%"))
+    table.note(count, f"{told}: Slurm calls + polls in a minute", calls.told(flipping.slurm, 60 / flipping.seconds))
+    table.note(count, f"{told}: API calls in a minute", f"{flipping.requests * 60 / flipping.seconds:.0f}")
+    table.note(count, f"{told}: lag p99, longest, ms", flipping.lag())
+    table.note(count, f"{told}: longest turn, ms of CPU", _ms(flipping.turn))
+    await asyncio.sleep(SETTLING)
 
 
-async def _operator_in(one: Site, row: Row, everything: Informer, lags: list[float]) -> None:
-    lags.clear()
-    slurm, api, cpu = _calls(one), len(one.requests), time.process_time()
-    began = time.monotonic()
-    await one.scale(0)
-    await reached(lambda: len(everything.store) == 0, "all pods are gone")
-    row.values["operator in: pods gone"] = f"{time.monotonic() - began:.2f} s"
-    row.values["_in"] = str(time.monotonic() - began)
-    assert one._clients is not None
-    entry = one._clients.get(one.cluster["metadata"]["uid"])
-    assert entry is not None
-    await reached(lambda: not entry.nodes, "all records are gone")
-    row.values["operator in: records gone"] = f"{time.monotonic() - began:.2f} s"
-    row.values["operator in: Slurm calls, API calls"] = f"{_calls(one) - slurm}, {len(one.requests) - api}"
-    row.values["operator in: CPU, p99 loop lag"] = f"{time.process_time() - cpu:.2f} s, {_p99(lags)}"
-
-
-async def _bare(one: Site, row: Row, everything: Informer, template: Object) -> None:
+async def _bare(one: Hall, count: int, rounds: Rounds, template: Object) -> None:
     """The same pods without an operator: what the API server, the machines and this client can do."""
-    own = template["metadata"]
-    kept = {key: value for key, value in own["labels"].items() if not key.startswith(labels.NODESET_PREFIX)}
-    spec = copy.deepcopy(template["spec"])
-    spec.pop("nodeName", None)
-    bodies: list[Object] = []
-    for number in range(row.pods):
-        metadata = {"name": f"b-{number}", "labels": kept, "ownerReferences": own["ownerReferences"]}
-        bodies.append(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": metadata | {"namespace": one.namespace},
-                "spec": spec | {"hostname": f"b-{number}"},
-            }
-        )
-    kube = one.kube
-    began = time.monotonic()
+    kube, bodies = one.site.kube, [_like(template, number) for number in range(count)]
+    out = one.meter.begin()
     await in_flight([lambda body=body: kube.create(PODS, body) for body in bodies])  # type: ignore[misc]
-    await reached(lambda: len(everything.store) >= row.pods, "all pods exist")
-    out = time.monotonic() - began
-    await reached(
-        lambda: all((pod.get("status") or {}).get("phase") == "Running" for pod in everything.store), "all run"
-    )
-    began = time.monotonic()
+    await reached(lambda: one.has(count), "all pods exist")
+    rounds.bare_out.append(out.end())
+    await reached(lambda: all((pod.get("status") or {}).get("phase") == "Running" for pod in one.pods.store), "all run")
+    await asyncio.sleep(1.0)
     names = [body["metadata"]["name"] for body in bodies]
-    await in_flight([lambda name=name: kube.delete(PODS, name, one.namespace, uid=None) for name in names])  # type: ignore[misc]
-    await reached(lambda: len(everything.store) == 0, "all pods are gone")
-    gone = time.monotonic() - began
-    row.values["bare loop out, in"] = f"{out:.2f} s, {gone:.2f} s"
-    ratios = float(row.values.pop("_out")) / out, float(row.values.pop("_in")) / gone
-    row.values["operator / bare loop: out, in"] = f"{ratios[0]:.2f}, {ratios[1]:.2f}"
+    gone = one.meter.begin()
+    await in_flight([lambda name=name: kube.delete(PODS, name, one.site.namespace, uid=None) for name in names])  # type: ignore[misc]
+    await reached(lambda: one.has(0), "all pods are gone")
+    rounds.bare_gone.append(gone.end())
 
 
-def _p99(lags: list[float]) -> str:
-    return f"{statistics.quantiles(lags, n=100)[98] * 1000:.0f} ms" if len(lags) > 1 else "-"
+def _like(template: Object, number: int) -> Object:
+    """A pod with the spec of one of the operator's, which the operator does not take for its own."""
+    own, spec = template["metadata"], copy.deepcopy(template["spec"])
+    spec.pop("nodeName", None)
+    arguments = spec["containers"][0]["args"]
+    # Their records are to be nobody's either, or the operator would have them to settle.
+    arguments[arguments.index("--extra") + 1] = "bare/loop"
+    kept = {key: value for key, value in own["labels"].items() if not key.startswith(labels.NODESET_PREFIX)}
+    metadata = {
+        "name": f"b-{number}",
+        "namespace": own["namespace"],
+        "labels": kept,
+        "ownerReferences": own["ownerReferences"],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec | {"hostname": f"b-{number}"}}
+
+
+def _note(table: Table, count: int, rounds: Rounds) -> None:
+    for what, made, done, settled, bare in (
+        ("out", "pods exist", rounds.out, rounds.ready, rounds.bare_out),
+        ("in", "pods gone", rounds.gone, rounds.settled, rounds.bare_gone),
+    ):
+        ours, theirs = _best(done), _best(bare)
+        end = "all ready" if what == "out" else "records gone"
+        whole = _best(settled)
+        table.note(count, f"{what}: {made}, s (bare loop)", f"{ours.seconds:.2f} ({theirs.seconds:.2f})")
+        table.note(count, f"{what}: operator / bare loop", f"{ours.seconds / theirs.seconds:.2f}")
+        table.note(count, f"{what}: {end}, s", f"{whole.seconds:.2f}")
+        table.note(count, f"{what}: Slurm calls + polls", " ".join(calls.told(one.slurm) for one in settled))
+        table.note(count, f"{what}: API calls a pod", f"{whole.requests / count:.2f}")
+        table.note(count, f"{what}: CPU a pod, ms (bare loop)", f"{_each(ours, count)} ({_each(theirs, count)})")
+        table.note(
+            count,
+            f"{what}: CPU of the API server, s (bare loop)",
+            f"{ours.servers:.1f} ({theirs.servers:.1f})",
+        )
+        table.note(count, f"{what}: lag p99, longest, ms", max(settled, key=lambda one: max(one.lags)).lag())
+        table.note(count, f"{what}: longest turn, ms of CPU", _ms(max(one.turn for one in settled)))
+
+
+def _best(rounds: list[Measured]) -> Measured:
+    return min(rounds, key=lambda one: one.seconds)
+
+
+def _each(measured: Measured, count: int) -> str:
+    return f"{measured.cpu / count * 1000:.1f}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f}"

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from slinky_api import labels
@@ -70,6 +71,8 @@ class Site:
     """Seconds between questions to Slurm."""
     ahead: timedelta = timedelta(0)
     """How far the operator's clock is ahead of Slurm's."""
+    transport: Callable[[Endpoint], httpx.AsyncBaseTransport] | None = None
+    """What the operator reaches Slurm by; the network if absent."""
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _clients: ClientMap | None = None
 
@@ -100,7 +103,7 @@ class Site:
             label_selector=indexes.SELECTOR,
             indexers=indexes.INDEXES_OF_CLAIMS,
         )
-        self._clients = ClientMap(OpenFence())
+        self._clients = ClientMap(OpenFence(), transport=self.transport)
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
         reconciler = nodeset.NodeSetController(
             self.kube,

@@ -1,0 +1,35 @@
+"""How long one turn of the event loop keeps everything else waiting, in CPU.
+
+On a machine that others use too, a loop is late because it does not get a CPU: that is the lag, by the clock. What the
+process itself is to blame for is the CPU that one turn of its loop takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+
+class Turns:
+    """The turns of the running loop since `begin`."""
+
+    def __init__(self) -> None:
+        self._cpu: list[float] = []
+        loop: Any = asyncio.get_running_loop()
+        run_once = loop._run_once
+
+        def turn() -> None:
+            began = time.thread_time()
+            run_once()
+            self._cpu.append(time.thread_time() - began)
+
+        loop._run_once = turn
+
+    def begin(self) -> None:
+        """Forget all turns so far."""
+        self._cpu.clear()
+
+    def longest(self) -> float:
+        """Seconds of CPU that the longest turn took."""
+        return max(self._cpu, default=0.0)

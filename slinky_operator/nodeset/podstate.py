@@ -19,7 +19,8 @@ from slinky_operator.nodeset.snapshot import SlurmFacts
 from slurm_client.models import Job, Node
 
 REGISTRATION_GRACE: Final = timedelta(seconds=30)
-"""How long a running slurmd that Slurm does not know may still be on its way; they need a second or two."""
+"""How long a slurmd that Slurm does not know may still be on its way, once it runs, or once its pod is there; they need
+a second or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,20 @@ def is_free_blindly(pod: Pod) -> bool:
     return not pod.bound or bool(pod.stuck)
 
 
+def _why_awaited(pod: Pod, now: datetime) -> str | None:
+    """Why a pod that Slurm has never known may not be deleted yet, or None if it may.
+
+    A kubelet tells of a start when it is over. A slurmd that starts while its pod is being deleted registers all the
+    same, and Slurm gives jobs to its node, which ends a moment later: it must come up first, and be drained.
+    """
+    if pod.slurmd is Slurmd.RUNNING:
+        if pod.slurmd_started_at is None or now - pod.slurmd_started_at < REGISTRATION_GRACE:
+            return f"slurmd of {pod.name} may be about to register"
+    elif pod.bound and not pod.stuck and pod.created_at is not None and now - pod.created_at < REGISTRATION_GRACE:
+        return f"slurmd of {pod.name} may be about to start"
+    return None
+
+
 def why_kept(  # noqa: PLR0911 - one for each
     pod: Pod, node: Node | None, jobs: Collection[Job], owner: str, now: datetime, *, forced: bool = False
 ) -> str | None:
@@ -169,11 +184,7 @@ def why_kept(  # noqa: PLR0911 - one for each
             return f"Slurm does not know node {pod.node_name}, which had registered"
         if jobs:
             return f"jobs name node {pod.node_name}, which Slurm does not show"
-        if pod.slurmd is Slurmd.RUNNING:
-            if pod.slurmd_started_at is None or now - pod.slurmd_started_at < REGISTRATION_GRACE:
-                return f"slurmd of {pod.name} may be about to register"
-            return None
-        return None
+        return _why_awaited(pod, now)
     if bond_of(pod, node, owner) is Bond.FOREIGN:
         return f"node {pod.node_name} in Slurm is somebody else's"
     if drain.is_drained(node, jobs):

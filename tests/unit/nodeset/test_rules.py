@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -145,6 +146,13 @@ def test_why_a_pod_is_kept() -> None:
     assert "does not know" in (kept(a_pod(), None) or "")
     assert "about to register" in (kept(a_pod(registered=False, slurmd_started_at=NOW), None) or "")
     assert kept(a_pod(registered=False, slurmd_started_at=NOW - timedelta(minutes=1)), None) is None
+    for slurmd in (Slurmd.NEVER, Slurmd.BETWEEN):
+        starting = a_pod(registered=False, slurmd=slurmd, created_at=NOW)
+        # Slurm would give jobs to a slurmd that registers while its pod is being deleted (measured).
+        assert "about to start" in (kept(starting, None) or "")
+        assert kept(replace(starting, created_at=NOW - timedelta(minutes=1)), None) is None
+        assert kept(replace(starting, stuck="ImagePullBackOff"), None) is None
+        assert kept(replace(starting, host=""), None) is None
     assert "somebody else's" in (kept(a_pod(), node("IDLE+DRAIN", extra="")) or "")
     assert kept(a_pod(slurmd=Slurmd.ENDED), node("ALLOCATED+DYNAMIC_NORM"), job("RUNNING")) is None
 

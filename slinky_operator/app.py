@@ -15,6 +15,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from typing import Any, Final
 
 import httpx
@@ -286,6 +287,7 @@ async def _controllers(
             defaults=Defaults(
                 settings.image_slurmd, settings.image_pull_policy, settings.cluster_domain or own_domain()
             ),
+            patience=timedelta(seconds=settings.registration_patience),
         )
         of_nodesets: Controller[Key] = Controller(
             nodeset.NAME,

@@ -17,6 +17,7 @@ module         concern
 `pod_steps`    what it does to pods, revisions and claims without it
 `looking`      when to look again
 `rollout`      which pods are replaced for an update, within the budget
+`repairs`      which pods are made anew because they never register
 `ordinals`     names
 `revision`     the hash that tells whether a pod is up to date
 `history`      revisions as they are recorded, and how long they are kept

@@ -31,6 +31,7 @@ from slinky_operator.nodeset.actions import (
     Protect,
     RecordRevision,
     RenumberRevision,
+    Repair,
     SetTraits,
     Show,
     TakeOver,
@@ -112,6 +113,8 @@ class Actor:
                     await removal.delete(means, [(pod, None) for pod in action.pods])
                 else:
                     await removal.delete_checked(means, action.pods)
+            case Repair():
+                await removal.repair(means, action.pods)
             case DeleteRecords():
                 await telling.delete_records(means, action.nodes)
             case RecordRevision():
@@ -156,7 +159,7 @@ def _asks_slurm(action: Action) -> bool:
     match action:
         case Undrain() | Drain() | SetTraits() | MarkRecords() | DeleteRecords() | EndDrains():
             return True
-        case MarkDown() | MarkRestarted():
+        case MarkDown() | MarkRestarted() | Repair():
             return True
         case DeletePods():
             return not action.forced

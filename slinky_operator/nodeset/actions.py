@@ -125,6 +125,13 @@ class DeletePods:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """Delete pods whose slurmds never registered, after asking Slurm once more; others are made in their place."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteIdlePods:
     """Delete pods in which no slurmd can have run; the delete holds for exactly the version that shows it."""
 
@@ -197,6 +204,7 @@ Action = (
     | MarkRestarted
     | EndDrains
     | DeletePods
+    | Repair
     | DeleteIdlePods
     | DeleteRecords
     | RecordRevision

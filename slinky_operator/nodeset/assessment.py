@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from slinky_operator.nodeset import deadline
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.podstate import State
+from slinky_operator.nodeset.repairs import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +34,7 @@ class Assessment:
     """Nodes that cannot be made because their name is somebody else's, and whose."""
     misplaced: tuple[str, ...] = ()
     """Pods on Kubernetes Nodes that no longer match."""
+    waits: Mapping[str, Wait] = field(default_factory=dict)
+    """Pods that run and have not registered, by name."""
+    known: frozenset[str] = frozenset()
+    """Names of the pods that Slurm knows."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from slinky_operator.nodeset import drain, podstate, rollout, victims
+from slinky_operator.nodeset import drain, podstate, repairs, rollout, victims
 from slinky_operator.nodeset.availability import is_ready, serves
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
@@ -24,9 +24,29 @@ def choose(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Pod, ...]
 
 
 def assign(
-    snapshot: Snapshot, live: Sequence[Pod], layout: Layout, chosen: Sequence[Pod], now: datetime
+    snapshot: Snapshot,
+    live: Sequence[Pod],
+    layout: Layout,
+    chosen: Sequence[Pod],
+    waits: Mapping[str, repairs.Wait],
+    awaited: int,
+    now: datetime,
 ) -> dict[str, frozenset[Cause]]:
-    """What the node of each pod is to be drained for."""
+    """What the node of each pod is to be drained for.
+
+    Parameters
+    ----------
+    snapshot, live, layout
+        Everything known, the pods that are neither ending nor over, and where pods stand.
+    chosen
+        Those that are too many.
+    waits
+        Those that run and have not registered, by name.
+    awaited
+        How many are missing that will be made.
+    now
+        The time.
+    """
     causes: dict[str, set[Cause]] = {pod.name: set() for pod in live}
     if snapshot.nodeset.deleting:
         removal = Cause.DELETION
@@ -42,7 +62,12 @@ def assign(
         causes[pod.name] |= cordons(snapshot, pod)
     staying = [pod for pod in live if not causes[pod.name]]
     if layout.desired and not snapshot.revision.problems:
-        for name in _updates(snapshot, staying, layout.desired, now):
+        late = [waits[pod.name] for pod in staying if pod.name in waits]
+        repaired = repairs.choose(snapshot, late, live, awaited=awaited, desired=layout.desired, now=now)
+        for name in repaired:
+            causes[name].add(Cause.REPAIR)
+        staying = [pod for pod in staying if pod.name not in repaired]
+        for name in _updates(snapshot, staying, layout.desired, len(repaired), now):
             causes[name].add(Cause.UPDATE)
     return {name: frozenset(found) for name, found in causes.items() if found}
 
@@ -54,8 +79,9 @@ def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
     return frozenset(found | {Cause.NODE_CORDON} if host is not None and host.cordoned else found)
 
 
-def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: datetime) -> frozenset[str]:
-    outdated = rollout.outdated(staying, snapshot.nodeset, snapshot.revision)
+def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, repaired: int, now: datetime) -> frozenset[str]:
+    known = podstate.known(staying, snapshot.slurm, snapshot.owner)
+    outdated = rollout.outdated(staying, snapshot.nodeset, snapshot.revision, known)
     if not outdated:
         return frozenset()
     nodes = snapshot.slurm.nodes
@@ -65,9 +91,10 @@ def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, now: date
     serving = sum(1 for pod in staying if pod.name not in begun and serves(pod, snapshot, now))
     return rollout.choose(
         outdated,
-        allowed=rollout.budget(snapshot.nodeset, desired),
-        unavailable=max(0, desired - serving),
+        allowed=max(0, rollout.budget(snapshot.nodeset, desired) - repaired),
+        unavailable=max(0, desired - repaired - serving),
         begun=begun,
+        known=known,
         # Not `serves`: what only a drain of ours keeps from it comes back with an undrain, and is not broken.
         healthy=lambda pod: is_ready(pod, snapshot),
         rank=lambda pod: victims.rank(pod, snapshot.slurm, now),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from slinky_api.errors import InvalidObjectError
@@ -51,6 +51,9 @@ BLIND: Final = 5.0
 STARTUP: Final = 1000
 """Pods of one NodeSet that may be starting at a time, where its spec does not say."""
 
+PATIENCE: Final = timedelta(minutes=5)
+"""How long a slurmd may run before it registers."""
+
 
 class NodeSetController:
     """Reconciles NodeSets.
@@ -73,6 +76,8 @@ class NodeSetController:
         The wall clock, and seconds that are never set back.
     max_startup
         How many pods of a NodeSet may be starting, where its spec does not say.
+    patience
+        How long a slurmd may run before it registers; then its pod is made anew.
     """
 
     def __init__(
@@ -91,6 +96,7 @@ class NodeSetController:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
         max_startup: int = STARTUP,
+        patience: timedelta = PATIENCE,
     ) -> None:
         self._kube = kube
         self._nodesets = nodesets
@@ -99,7 +105,9 @@ class NodeSetController:
         self._now = now
         self._clock = clock
         hosts = Hosts() if watch_hosts else None
-        self._observer = Observer(clusters, pods, revisions, claims, hosts, slurm, clock=clock, max_startup=max_startup)
+        self._observer = Observer(
+            clusters, pods, revisions, claims, hosts, slurm, clock=clock, max_startup=max_startup, patience=patience
+        )
         self.expectations = Expectations(pods, clock=clock)
         """Add `expectations.observe` as the first handler of the pod informer."""
         self._guards: dict[str, str] = {}

@@ -26,6 +26,8 @@ class Creation:
     """Names of nodes whose pods must wait, and why; those in conflict too."""
     conflicts: dict[str, str] = field(default_factory=dict)
     """Those of them whose name belongs to somebody else."""
+    awaited: int = 0
+    """How many of the missing pods have a name, and are made now or as soon as what keeps them is over."""
 
 
 def is_possible(snapshot: Snapshot) -> bool:
@@ -72,6 +74,7 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
             revision = rollout.target(_number(place, live), nodeset, snapshot.revision)
             create.setdefault(revision, []).append(place)
             room -= 1
+    found.awaited = layout.missing - left
     found.pods = [CreatePods(tuple(wanted), revision) for revision, wanted in create.items()]
     return found
 

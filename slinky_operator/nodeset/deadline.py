@@ -4,8 +4,8 @@ The clock is Slurm's: a drain of ours begins when its reason is written, and Slu
 operator and its own. By our own clock we only tell that it may be time to look; before anything is done Slurm is asked
 for its time, too, since two machines' clocks may differ by more than the jobs were promised.
 
-A drain for a cordon alone has no deadline; when the pod is to go all the same, the drain's reason is written anew
-(`drain.to_drain`), and its time begins then. Drains of others have no deadline of ours.
+A drain for a cordon or a repair alone has no deadline; when the pod is to go all the same, the drain's reason is
+written anew (`drain.to_drain`), and its time begins then. Drains of others have no deadline of ours.
 
 Jobs that are ending already are left to end, except by `Force`.
 """
@@ -68,7 +68,7 @@ def left(node: Node, causes: Collection[Cause], spec: Drain, now: datetime) -> f
     now
         The time, Slurm's where something is done about it; knows its zone.
     """
-    if spec.timeout is None or drain.REMOVAL.isdisjoint(causes) or drain.REMOVAL.isdisjoint(drain.causes_in(node)):
+    if spec.timeout is None or drain.TIMED.isdisjoint(causes) or drain.TIMED.isdisjoint(drain.causes_in(node)):
         return None
     if node.reason_changed_at is None:
         return None

@@ -47,11 +47,16 @@ class Cause(StrEnum):
     """Of the Kubernetes Node it runs on."""
     NODE_MISMATCH = "node-mismatch"
     """The Kubernetes Node is none any more that the NodeSet asks for."""
+    REPAIR = "repair"
+    """Its slurmd runs and never registers; the node that Slurm shows is its predecessor's."""
     DELETION = "deletion"
     CLUSTER_DELETION = "cluster deletion"
 
 
-REMOVAL: Final = frozenset({Cause.SCALE_IN, Cause.UPDATE, Cause.NODE_MISMATCH, Cause.DELETION, Cause.CLUSTER_DELETION})
+TIMED: Final = frozenset({Cause.SCALE_IN, Cause.UPDATE, Cause.NODE_MISMATCH, Cause.DELETION, Cause.CLUSTER_DELETION})
+"""Causes for which the pod goes whatever runs on its node, in the time that the spec gives it."""
+
+REMOVAL: Final = TIMED | {Cause.REPAIR}
 """Causes for which the pod is deleted once its node is drained; after a cordon it stays."""
 
 CORDONS: Final = frozenset({Cause.CORDON, Cause.NODE_CORDON})
@@ -138,7 +143,7 @@ def needs_write(node: Node, causes: Collection[Cause]) -> bool:
     """
     if not node.is_drain:
         return True
-    return is_ours(node) and REMOVAL.isdisjoint(causes) != REMOVAL.isdisjoint(causes_in(node))
+    return is_ours(node) and TIMED.isdisjoint(causes) != TIMED.isdisjoint(causes_in(node))
 
 
 def to_drain(

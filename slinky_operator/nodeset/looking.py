@@ -21,6 +21,7 @@ LATER: Final = 30.0
 def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:
     """When to look again although nothing has happened."""
     times = [*_deadlines(snapshot, assessment, now), *_gone_soon(snapshot, now)]
+    times += [left for one in assessment.waits.values() if (left := (one.until - now).total_seconds()) > 0]
     states = assessment.states.values()
     if assessment.waiting_for_slurm:
         times.append(SOON)

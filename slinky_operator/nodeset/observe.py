@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from slinky_api import labels
@@ -46,6 +47,8 @@ class Observer:
         Seconds, never set back; the clock of `nodes_at`.
     max_startup
         How many pods may be starting at a time, where the spec does not say.
+    patience
+        How long a slurmd may run before it registers.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Observer:
         *,
         clock: Callable[[], float],
         max_startup: int,
+        patience: timedelta,
     ) -> None:
         self._clusters = clusters
         self._pods = pods
@@ -68,6 +72,7 @@ class Observer:
         self._slurm = slurm
         self._clock = clock
         self._max_startup = max_startup
+        self._patience = patience
         self.readings = Readings()
         self._read: dict[str, dict[str, facts.Pod]] = {}
         """Pods as they were read last, by uids of NodeSet and pod: few of them change between two passes."""
@@ -130,6 +135,7 @@ class Observer:
             ended=ended,
             guard=guard,
             max_startup=self._max_startup,
+            patience=self._patience,
         )
 
     def forget(self, uid: str) -> None:

@@ -26,11 +26,13 @@ from slinky_operator.nodeset import (
     pod_steps,
     podstate,
     records,
+    repairs,
     rollout,
     slurm_steps,
 )
 from slinky_operator.nodeset.actions import Action, AddFinalizer, DeleteRecords, EnsureGuard, LetGo, MarkDown, TakeOver
 from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.layout import Layout, lay_out
 from slinky_operator.nodeset.snapshot import Snapshot
@@ -75,11 +77,15 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
     if not layout.missing and records.more_to_come(snapshot.pods, now) is not None:
         # The others will follow within seconds, and are settled with them in the same few calls.
         orphans = [node for node in orphans if drain.is_busy(node)]
-    if _needs_jobs(snapshot, live, layout, orphans, now):
+    waits = repairs.waiting(snapshot, live, layout)
+    if _needs_jobs(snapshot, live, layout, orphans, now) or repairs.needs_jobs(snapshot, waits.values(), now):
         return Plan(Assessment(desired), needs_jobs=True, fresh_jobs=bool(orphans and layout.missing))
 
     chosen = causing.choose(snapshot, layout, now)
-    causes = causing.assign(snapshot, live, layout, chosen, now)
+    created = creation.Creation()
+    if layout.missing and creation.is_possible(snapshot):
+        created = creation.choose(snapshot, layout, live)
+    causes = causing.assign(snapshot, live, layout, chosen, waits, created.awaited, now)
     states = {
         pod.name: podstate.classify(pod, snapshot.slurm, causes.get(pod.name, frozenset()), snapshot.owner)
         for pod in snapshot.pods
@@ -115,11 +121,8 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
     if unguarded and not skip:
         # Behind all that concerns jobs: a refusal here must not hold that up.
         actions.append(EnsureGuard(unguarded))
-    created = creation.Creation()
-    if layout.missing and creation.is_possible(snapshot):
-        created = creation.choose(snapshot, layout, live)
-        if created.pods:
-            actions += [*([] if snapshot.guard or unguarded else [EnsureGuard()]), *created.pods]
+    if created.pods:
+        actions += [*([] if snapshot.guard or unguarded else [EnsureGuard()]), *created.pods]
     actions += [*forget, *pod_steps.claims_to_delete(snapshot, layout)]
     if nodeset.deleting and not snapshot.pods and not settling.down:
         actions.append(LetGo())
@@ -134,6 +137,8 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         {one.pod.node_name: one for one in late},
         created.conflicts,
         tuple(pod.name for pod in layout.misplaced),
+        {name: one for name, one in waits.items() if causes.get(name, frozenset()) <= {Cause.REPAIR}},
+        podstate.known(snapshot.pods, snapshot.slurm, snapshot.owner),
     )
     return Plan(assessment, tuple(actions), looking.wake_up(snapshot, assessment, live, now))
 
@@ -171,4 +176,5 @@ def _needs_jobs(
         matters = node is not None and (drain.is_ours(node) or slurm_steps.is_suspect(snapshot, pod, node, now))
         if matters or causing.cordons(snapshot, pod):
             return True
-    return bool(rollout.outdated(live, snapshot.nodeset, snapshot.revision))
+    known = podstate.known(live, snapshot.slurm, snapshot.owner)
+    return bool(rollout.outdated(live, snapshot.nodeset, snapshot.revision, known))

@@ -14,6 +14,7 @@ from slinky_operator.nodeset.actions import (
     Protect,
     RecordRevision,
     RenumberRevision,
+    Repair,
     Show,
     Unprotect,
 )
@@ -65,7 +66,7 @@ def showings(
     """What pods are to show of their nodes; those that go now need not."""
     if not snapshot.slurm.readable:
         return []
-    going = {pod.name for action in actions if isinstance(action, DeletePods) for pod in action.pods}
+    going = {pod.name for action in actions if isinstance(action, DeletePods | Repair) for pod in action.pods}
     nodes = snapshot.slurm.nodes
     changes = [shown.change(pod, nodes.get(pod.node_name), states[pod.name]) for pod in live if pod.name not in going]
     found = tuple(one for one in changes if one is not None)

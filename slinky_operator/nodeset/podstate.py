@@ -6,7 +6,7 @@ may hold jobs, and a node that Slurm does not know any more is a reason to keep 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -68,6 +68,8 @@ class Unknown:
     """Slurm cannot tell, or tells something that does not fit. Nothing is deleted."""
 
     why: str
+    forgotten: bool = False
+    """Whether its node had registered and Slurm has lost it: jobs may run there of which nobody tells."""
 
 
 State = Starting | Ready | Draining | Drained | Deleting | Ended | Unknown
@@ -76,6 +78,19 @@ State = Starting | Ready | Draining | Drained | Deleting | Ended | Unknown
 def bond_of(pod: Pod, node: Node, owner: str) -> Bond:
     """How a record of the pod's name belongs to it."""
     return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=pod.slurmd_started_at)
+
+
+def is_known(pod: Pod, node: Node | None, owner: str) -> bool:
+    """Whether a record is a pod's, as far as that can be told before its kubelet has said that it runs."""
+    if node is None or not identity.is_tagged(node, owner):
+        return False
+    started_at = pod.slurmd_started_at or pod.created_at
+    return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=started_at) is Bond.OURS
+
+
+def known(pods: Iterable[Pod], slurm: SlurmFacts, owner: str) -> frozenset[str]:
+    """Names of the pods that Slurm knows."""
+    return frozenset(pod.name for pod in pods if is_known(pod, slurm.nodes.get(pod.node_name), owner))
 
 
 def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str) -> State:  # noqa: PLR0911 - one for each
@@ -103,7 +118,7 @@ def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str)
     node = slurm.nodes.get(pod.node_name)
     if node is None:
         if pod.registered:
-            return Unknown(f"Slurm does not know node {pod.node_name}, which had registered")
+            return Unknown(f"Slurm does not know node {pod.node_name}, which had registered", forgotten=True)
         return Starting(pod.stuck)
     match bond_of(pod, node, owner):
         case Bond.FOREIGN:

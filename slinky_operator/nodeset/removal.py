@@ -1,6 +1,7 @@
 """Deletes pods and lets them be evicted: the part of `act` that may end what runs in them.
 
-Slurm is asked again before each, and the answer put to `podstate.why_kept` and `protection.may_be_lifted`.
+Slurm is asked again before each, and the answer put to `podstate.why_kept`, `repairs.still_meant` and
+`protection.may_be_lifted`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final
 
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import asking, facts, places, podstate, protection
+from slinky_operator.nodeset import asking, facts, places, podstate, protection, repairs
 from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.means import Means, listed
@@ -41,17 +42,32 @@ async def delete_checked(means: Means, wanted: Sequence[Pod]) -> None:
         await delete(means, going)
 
 
-async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]]) -> None:
-    """Delete pods of exactly these uids, and of these versions where the version is part of the proof."""
+async def repair(means: Means, wanted: Sequence[Pod]) -> None:
+    """Delete pods whose slurmds have not registered by what Slurm says now, and tell of it."""
+    answer = await asking.everything(means.reach(), [pod.node_name for pod in wanted])
+    meant, kept = repairs.still_meant(wanted, answer.nodes, answer.jobs, means.owner, means.now())
+    means.outcome.kept += kept
+    # That they run and have not registered is the proof, and a part of their status.
+    gone = await delete(means, [(pod, pod.resource_version) for pod in meant])
+    if gone:
+        told = listed([repairs.note(pod) for pod in gone])
+        means.warn("PodsRepaired", f"made anew, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
+
+
+async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]]) -> list[Pod]:
+    """Delete pods of exactly these uids, and of these versions where the version is part of the proof.
+
+    Gives those that were deleted.
+    """
     if not wanted:
-        return
+        return []
     means.outcome.acted = True
     means.expectations.expect_deletions(means.nodeset.uid, [pod.uid for pod, _ in wanted])
     results = await side_by_side(_delete_one(means, pod, version) for pod, version in wanted)
-    done = []
+    done: list[Pod] = []
     for (pod, _), result in zip(wanted, results, strict=True):
         if not isinstance(result, BaseException):
-            done.append(pod.name)
+            done.append(pod)
             continue
         means.expectations.deletion_failed(pod.uid)
         if isinstance(result, kube_errors.NotFound):
@@ -60,7 +76,8 @@ async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]]) -> None
             raise result
         means.outcome.errors.append(result)
     if done:
-        means.say("PodsDeleted", f"deleted: {listed(done)}")
+        means.say("PodsDeleted", f"deleted: {listed([pod.name for pod in done])}")
+    return done
 
 
 async def _delete_one(means: Means, pod: Pod, version: str | None) -> None:

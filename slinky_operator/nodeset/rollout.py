@@ -42,8 +42,18 @@ def target(place: int, nodeset: NodeSet, revision: Revision) -> str:
     return revision.current or revision.hash if held_back else revision.hash
 
 
-def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision) -> list[Pod]:
-    """The pods an update is to replace, now or later."""
+def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision, known: Collection[str]) -> list[Pod]:
+    """The pods an update is to replace, now or later.
+
+    Parameters
+    ----------
+    pods
+        Those to choose from.
+    nodeset, revision
+        What is wanted, and what was before.
+    known
+        Names of the pods that Slurm knows.
+    """
     strategy = nodeset.spec.update_strategy
     if strategy.type == "OnDelete" or strategy.rolling_update.paused:
         return []
@@ -55,14 +65,17 @@ def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision) -> list[
             place = pod.ordinal
         wanted = target(place, nodeset, revision)
         # Below the partition a pod keeps what it has, unless that has never run.
-        if pod.revision != wanted and (wanted == revision.hash or has_never_run(pod)):
+        if pod.revision != wanted and (wanted == revision.hash or has_never_run(pod, known)):
             found.append(pod)
     return found
 
 
-def has_never_run(pod: Pod) -> bool:
-    """Whether no slurmd of the pod has ever come up: one stuck on a bad revision has not."""
-    return not pod.registered and pod.slurmd is Slurmd.NEVER
+def has_never_run(pod: Pod, known: Collection[str]) -> bool:
+    """Whether no slurmd of the pod has ever come up: one stuck on a bad revision has not.
+
+    Slurm may know of one before its kubelet has said that it runs.
+    """
+    return not pod.registered and pod.slurmd is Slurmd.NEVER and pod.name not in known
 
 
 def choose(
@@ -71,6 +84,7 @@ def choose(
     allowed: int,
     unavailable: int,
     begun: Collection[str],
+    known: Collection[str],
     healthy: Callable[[Pod], bool],
     rank: Callable[[Pod], Rank],
 ) -> frozenset[str]:
@@ -86,6 +100,8 @@ def choose(
         How many nodes are missing now, those in `begun` included.
     begun
         Names of the pods that are drained for an update already: they stay chosen.
+    known
+        Names of the pods that Slurm knows.
     healthy
         Whether a pod serves Slurm, or would if we did not drain its node.
     rank
@@ -94,7 +110,7 @@ def choose(
     chosen: set[str] = set()
     waiting: list[Pod] = []
     for pod in outdated:
-        if has_never_run(pod):
+        if has_never_run(pod, known):
             # One that never ran is missing already: replacing it takes nothing from the budget.
             chosen.add(pod.name)
         else:

@@ -14,6 +14,7 @@ from slinky_operator.nodeset.actions import (
     MarkRecords,
     MarkRegistered,
     MarkRestarted,
+    Repair,
     SetTraits,
     Undrain,
 )
@@ -34,6 +35,7 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
     undrain: list[str] = []
     wanted: dict[tuple[frozenset[Cause], str], list[str]] = {}
     delete: list[Pod] = []
+    repair: list[Pod] = []
     jobs = snapshot.slurm.jobs or {}
     for pod in live:
         node = snapshot.slurm.nodes.get(pod.node_name)
@@ -54,7 +56,7 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
         elif why & drain.REMOVAL and pod.bound:
             held = jobs.get(pod.node_name, ())
             if podstate.why_kept(pod, node, held, snapshot.owner, now) is None:
-                delete.append(pod)
+                (repair if why & drain.REMOVAL == {Cause.REPAIR} else delete).append(pod)
     actions: list[Action] = [MarkRecords(tuple(unmarked))] if unmarked else []
     if registered:
         actions.append(MarkRegistered(tuple(registered)))
@@ -68,6 +70,8 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
     ]
     if delete:
         actions.append(DeletePods(tuple(delete)))
+    if repair:
+        actions.append(Repair(tuple(repair)))
     return actions
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset import NodeSet
@@ -98,6 +99,8 @@ class Snapshot:
     """Uid of the guard; empty if it is not known to exist."""
     max_startup: int = 1
     """How many pods may be starting at a time, where the spec does not say."""
+    patience: timedelta = timedelta(minutes=5)
+    """How long a slurmd may run before it registers."""
 
     def host_of(self, pod: Pod) -> Host | None:
         """The Kubernetes Node a pod is bound to; None before, and where it is not known."""

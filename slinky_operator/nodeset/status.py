@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api import labels
-from slinky_api.conditions import NodeSetCondition, Reason, merge
+from slinky_api.conditions import NodeSetCondition, Reason, find, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset import Drain, NodeSet, NodeSetStatus
-from slinky_operator.nodeset import availability, drain, history, pins, podstate, rollout
+from slinky_operator.nodeset import availability, drain, history, pins, podstate, repairs, rollout
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.layout import is_fixed_otherwise
@@ -66,7 +66,7 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
         allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
         down=sum(1 for node in nodes if node.is_down),
         drain=sum(1 for node in nodes if node.is_drain),
-        conditions=merge(stored.conditions, _conditions(snapshot, found, counts, refusals), now),
+        conditions=merge(stored.conditions, _conditions(snapshot, found, counts, refusals, now), now),
         observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
         selector=selector(nodeset),
         scaling_mode=nodeset.mode,
@@ -126,9 +126,11 @@ class Counts:
     updated: int
 
 
-def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, refusals: Sequence[str]) -> list[Condition]:
-    trouble = _trouble(snapshot, found, refusals)
-    progress = _progress(snapshot, found, counts)
+def _conditions(
+    snapshot: Snapshot, found: Assessment, counts: Counts, refusals: Sequence[str], now: datetime
+) -> list[Condition]:
+    trouble = _trouble(snapshot, found, refusals, now)
+    progress = _progress(snapshot, found, counts, now)
     held_back = _held_back(snapshot, counts) if progress is None else None
     slurm = snapshot.slurm
     whole = counts.ready == counts.desired == len(snapshot.pods) and trouble is None and progress is None
@@ -149,7 +151,9 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, refusals:
     ]
 
 
-def _trouble(snapshot: Snapshot, found: Assessment, refusals: Sequence[str]) -> tuple[Reason, str] | None:  # noqa: PLR0911 - one for each
+def _trouble(  # noqa: PLR0911 - one for each
+    snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now: datetime
+) -> tuple[Reason, str] | None:
     """The first thing that keeps the NodeSet from what its spec asks for."""
     nodeset, cluster = snapshot.nodeset, snapshot.cluster
     if snapshot.revision.problems:
@@ -172,11 +176,38 @@ def _trouble(snapshot: Snapshot, found: Assessment, refusals: Sequence[str]) -> 
         return Reason.CONFIG_REFUSED, f"the Cluster's configuration {how}: {cluster.refused}"
     if not snapshot.slurm.readable:
         return snapshot.slurm.reason, snapshot.slurm.why
-    unknown = sorted(state.why for state in found.states.values() if isinstance(state, podstate.Unknown))
+    unknown = [state for state in found.states.values() if isinstance(state, podstate.Unknown)]
     if unknown:
-        return Reason.NODE_UNKNOWN, _told(unknown)
+        others = sorted(state.why for state in unknown if not state.forgotten)
+        return Reason.NODE_UNKNOWN, _told([*_forgotten(found), *others])
     if refusals:
         return Reason.POD_REFUSED, _told(sorted(refusals))
+    return _unregistered(snapshot, found, now)
+
+
+def _forgotten(found: Assessment) -> list[str]:
+    """The pods whose nodes Slurm has lost, and what a person can do."""
+    names = sorted(
+        name for name, state in found.states.items() if isinstance(state, podstate.Unknown) and state.forgotten
+    )
+    if not names:
+        return []
+    first = names[:LONGEST_LIST]
+    more = f" and {len(names) - LONGEST_LIST} more" if len(names) > LONGEST_LIST else ""
+    told = f"Slurm does not know the nodes of pods {', '.join(first)}{more}, which had registered: jobs may run there"
+    return [f"{told} that it has forgotten, so they stay. Where none does: kubectl delete pod {' '.join(first)}"]
+
+
+def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Reason, str] | None:
+    """Pods that have not registered in their time; and those made in their place, until they have."""
+    waits = sorted(found.waits.values(), key=lambda one: (one.until, one.pod.name))
+    stored = find(snapshot.nodeset.status.conditions, NodeSetCondition.DEGRADED)
+    told_before = stored is not None and stored.status == "True" and stored.reason == Reason.NOT_REGISTERED
+    on_the_way = any(isinstance(state, podstate.Starting | podstate.Deleting) for state in found.states.values())
+    if any(one.until <= now for one in waits) or (told_before and (waits or on_the_way or found.blocked)):
+        again = {name for name, causes in found.causes.items() if drain.Cause.REPAIR in causes}
+        told = [repairs.told(one, again, now) for one in waits] or ["pods that were made anew have yet to register"]
+        return Reason.NOT_REGISTERED, f"{_told(told)}. Probably {repairs.LIKELY}"
     return None
 
 
@@ -217,7 +248,7 @@ def _held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
 
 
 def _progress(  # noqa: PLR0911 - one for each
-    snapshot: Snapshot, found: Assessment, counts: Counts
+    snapshot: Snapshot, found: Assessment, counts: Counts, now: datetime
 ) -> tuple[Reason, str] | None:
     """What is under way."""
     pods, desired = len(snapshot.pods), counts.desired
@@ -233,12 +264,14 @@ def _progress(  # noqa: PLR0911 - one for each
         return Reason.SCALING_OUT, _told([f"{name} waits: {why}" for name, why in sorted(found.blocked.items())])
     if pods < desired:
         return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted"
-    if rollout.outdated(snapshot.pods, snapshot.nodeset, snapshot.revision):
+    if rollout.outdated(snapshot.pods, snapshot.nodeset, snapshot.revision, found.known):
         return Reason.UPDATING, f"{counts.updated} of {desired} pods have revision {snapshot.revision.hash}"
     starting = sorted(name for name, state in found.states.items() if isinstance(state, podstate.Starting))
     if starting:
         stuck = [f"{name}: {why}" for name in starting if (why := _why(found.states[name]))]
-        return Reason.NOT_REGISTERED, _told(stuck or starting)
+        again = {name for name, causes in found.causes.items() if drain.Cause.REPAIR in causes}
+        late = [repairs.told(found.waits[name], again, now) for name in starting if name in found.waits]
+        return Reason.NOT_REGISTERED, _told([*stuck, *late] or starting)
     return None
 
 

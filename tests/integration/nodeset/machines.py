@@ -28,6 +28,8 @@ class Machines:
         Whether containers start; off, pods stay as they were bound.
     hosts
         Names of the Kubernetes Nodes; pods are spread over them by their ordinals.
+    silent
+        Names of pods whose slurmds run and never register.
     """
 
     def __init__(self, kube: KubeClient, slurm: FakeSlurmrestd, namespace: str, pods: Informer) -> None:
@@ -38,6 +40,7 @@ class Machines:
         self.starting = True
         self.hosts = ["machine"]
         self.ending = True
+        self.silent: set[str] = set()
         self._changed = asyncio.Event()
         pods.add_handler(lambda old, new: self._changed.set())
 
@@ -87,7 +90,8 @@ class Machines:
         now = datetime.now(UTC)
         running = {"running": {"startedAt": now.strftime("%Y-%m-%dT%H:%M:%SZ")}}
         await self.report(pod, "Running", running, ready=True)
-        self.register(pod, now)
+        if pod["metadata"]["name"] not in self.silent:
+            self.register(pod, now)
 
     def register(self, pod: Object, now: datetime) -> None:
         """What slurmctld does when the slurmd of a pod registers, as 26.05 does it."""

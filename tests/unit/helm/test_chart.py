@@ -18,6 +18,7 @@ EVERYTHING: dict[str, Any] = {
     "slurm": {"registry": "example.com/slurm", "version": "24.11", "pullPolicy": "Always", "images": {"slurmd": "x:1"}},
     "leaderElection": {"leaseDuration": 30.5, "renewDeadline": 20, "retryPeriod": 0.5},
     "shutdownGrace": 12.5,
+    "registrationPatience": 45.5,
     "log": {"level": "DEBUG", "format": "json"},
     "extraArgs": ["--node-poll-interval=2"],
     "extraEnv": [{"name": "A", "value": "b"}],

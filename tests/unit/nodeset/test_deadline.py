@@ -56,7 +56,7 @@ def test_a_drain_counts_from_when_its_reason_was_written() -> None:
     assert not found.acts
 
 
-@pytest.mark.parametrize("cause", sorted(drain.REMOVAL))
+@pytest.mark.parametrize("cause", sorted(drain.REMOVAL - {Cause.REPAIR}))
 def test_every_removal_has_the_deadline(cause: Cause) -> None:
     assert late(node(cause), job(), given=spec(), causes=frozenset({cause}))
 
@@ -65,6 +65,8 @@ def test_every_removal_has_the_deadline(cause: Cause) -> None:
     ("record", "causes", "given"),
     [
         (node(Cause.CORDON), frozenset({Cause.CORDON}), spec(OnTimeout.FORCE)),
+        (node(Cause.REPAIR), frozenset({Cause.REPAIR}), spec(OnTimeout.FORCE)),
+        (node(Cause.REPAIR), SCALE_IN, spec(OnTimeout.FORCE)),
         # It was cordoned long ago and is to go since just now: the drain is written anew first.
         (node(Cause.CORDON), SCALE_IN, spec(OnTimeout.FORCE)),
         (node(Cause.SCALE_IN), frozenset({Cause.CORDON}), spec(OnTimeout.FORCE)),

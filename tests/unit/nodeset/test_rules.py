@@ -216,6 +216,9 @@ def test_records_of_pods_that_are_gone() -> None:
     found = records.settle([idle, busy, ghost, mine, suspended], {"suspended": (job("SUSPENDED"),)}, {"ghost"})
 
     assert found == records.Settling(("idle",), ("ghost",), ("busy", "suspended"))
+    ours = node("DOWN+DRAIN+NOT_RESPONDING+DYNAMIC_NORM", name="ours", reason=OURS)
+    assert records.settle([ours], {}, set()) == records.Settling(("ours",))
+    assert records.to_delete(["ours"], {"ours": ours}, {}, set(), OWNER) == ["ours"]
     assert records.settle([idle], None, set()) == records.Settling()
 
 

@@ -50,13 +50,16 @@ def names(pods: list[Pod]) -> list[str]:
     return [pod.name for pod in pods]
 
 
-def chosen(pods: list[Pod], *, allowed: int, unavailable: int, begun: tuple[str, ...] = ()) -> list[str]:
+def chosen(
+    pods: list[Pod], *, allowed: int, unavailable: int, begun: tuple[str, ...] = (), known: tuple[str, ...] = ()
+) -> list[str]:
     return sorted(
         rollout.choose(
             pods,
             allowed=allowed,
             unavailable=unavailable,
             begun=begun,
+            known=known,
             healthy=lambda pod: pod.ready_since is not None,
             rank=lambda pod: (4, 0, 0.0, 0, -(pod.ordinal or 0)),
         )
@@ -71,16 +74,16 @@ def test_the_budget_is_at_least_one_and_rounded_up(value: int | str, number: int
 def test_an_update_reaches_what_is_at_or_above_the_partition() -> None:
     pods = [a_pod(number) for number in range(4)]
 
-    assert names(rollout.outdated(pods, updating(partition=2), NEW)) == ["a-2", "a-3"]
-    assert names(rollout.outdated(pods, updating(), NEW)) == ["a-0", "a-1", "a-2", "a-3"]
-    assert rollout.outdated(pods, updating(paused=True), NEW) == []
-    assert rollout.outdated(pods, nodeset(updateStrategy={"type": "OnDelete"}), NEW) == []
+    assert names(rollout.outdated(pods, updating(partition=2), NEW, ())) == ["a-2", "a-3"]
+    assert names(rollout.outdated(pods, updating(), NEW, ())) == ["a-0", "a-1", "a-2", "a-3"]
+    assert rollout.outdated(pods, updating(paused=True), NEW, ()) == []
+    assert rollout.outdated(pods, nodeset(updateStrategy={"type": "OnDelete"}), NEW, ()) == []
 
 
 def test_without_ordinals_the_first_names_keep_the_old_revision() -> None:
     pods = [a_pod(number, name=name, ordinal=None) for number, name in enumerate(["c", "a", "b"])]
 
-    assert names(rollout.outdated(pods, updating(partition=2), NEW)) == ["c"]
+    assert names(rollout.outdated(pods, updating(partition=2), NEW, ())) == ["c"]
 
 
 def test_what_is_held_back_is_made_anew_as_it_was() -> None:
@@ -94,7 +97,7 @@ def test_what_is_held_back_is_made_anew_as_it_was() -> None:
 def test_a_pod_that_never_came_up_is_replaced_even_where_an_update_is_held_back() -> None:
     pods = [stuck(0, "broken"), a_pod(1, revision="older"), stuck(2, "old")]
 
-    assert names(rollout.outdated(pods, updating(partition=3), NEW)) == ["a-0"]
+    assert names(rollout.outdated(pods, updating(partition=3), NEW, ())) == ["a-0"]
 
 
 def test_a_bad_revision_stops_at_the_budget_and_mending_goes_on() -> None:

@@ -28,6 +28,7 @@ from slinky_operator.nodeset import (
     protection,
     records,
     removal,
+    repairs,
     rollout,
     telling,
     traits,
@@ -179,7 +180,14 @@ def budget_ignored(patch: pytest.MonkeyPatch) -> None:
     """An update takes all pods at once."""
 
     def choose(
-        outdated: Any, *, allowed: int, unavailable: int, begun: Any, healthy: Any, rank: Callable[[Pod], Rank]
+        outdated: Any,
+        *,
+        allowed: int,
+        unavailable: int,
+        begun: Any,
+        known: Any,
+        healthy: Any,
+        rank: Callable[[Pod], Rank],
     ) -> frozenset[str]:
         return frozenset(pod.name for pod in outdated)
 
@@ -285,6 +293,30 @@ def record_left_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(records, "why_blocked", lambda node, jobs, owner: None)
 
 
+def repairs_without_budget(patch: pytest.MonkeyPatch) -> None:
+    """Every pod that does not register in time is made anew at once."""
+
+    def choose(snapshot: Any, waits: Collection[repairs.Wait], live: Any, **rest: Any) -> frozenset[str]:
+        return frozenset(one.pod.name for one in waits if one.is_over(rest["now"]))
+
+    patch.setattr(repairs, "choose", choose)
+
+
+def forgotten_pods_repaired(patch: pytest.MonkeyPatch) -> None:
+    """A pod that had registered is made anew when Slurm does not know it, whatever it holds."""
+    meant, why_kept = repairs.may_be_meant, podstate.why_kept
+
+    def unregistered(pod: Pod) -> Pod:
+        return dataclasses.replace(pod, registered=False)
+
+    def kept(pod: Pod, node: Node | None, jobs: Any, *rest: Any, **more: Any) -> str | None:
+        return why_kept(unregistered(pod), node, () if node is None else jobs, *rest, **more)
+
+    patch.setattr(repairs, "may_be_meant", lambda pod, node, owner: meant(unregistered(pod), node, owner))
+    patch.setattr(repairs.Wait, "is_over", lambda self, now: self.until <= now)
+    patch.setattr(podstate, "why_kept", kept)
+
+
 _LATE: tuple[Step, ...] = (("time", 3), ("time", 2), ("pass", 0), ("pass", 0), ("pass", 0), ("poll", 0))
 
 
@@ -353,6 +385,11 @@ def limit_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 _SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
+
+_SILENT: tuple[Step, ...] = (
+    *(("user_deletes_pod", 0), ("user_deletes_pod", 1), ("kubelet_ends", 0), ("stick", 6)),
+    *(("come_up", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("poll", 0), ("time", 3)),
+)
 
 MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "COMPLETING dropped": (completing_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 1))),
@@ -439,6 +476,14 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "mismatch overlooked": (mismatch_overlooked, (("label_host", 0), ("label_host", 1))),
     "cordoned Nodes filled": (cordoned_hosts_filled, (("cordon_host", 0), ("user_deletes_pod", 1))),
     "limit ignored": (limit_ignored, (("scale", 1), ("scale", 2))),
+    "repairs without a budget": (
+        repairs_without_budget,
+        _SILENT,
+    ),
+    "forgotten pods repaired": (
+        forgotten_pods_repaired,
+        (("job_starts", 1), ("slurm_forgets", 0), ("poll", 0), ("time", 4), ("see_all", 0), ("pass", 0)),
+    ),
     "record left behind": (
         record_left_behind,
         (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.store import Store
@@ -31,6 +31,7 @@ from tests.unit.nodeset.model.objects import (
     NEIGHBOUR_UID,
     NODESET,
     OURS,
+    PATIENCE,
     REGISTERED,
     SELECTED,
     TAG,
@@ -50,6 +51,7 @@ STEPS: tuple[str, ...] = (
     "start",
     "report",
     "register",
+    *("stick",) * 2,
     *("come_up",) * 4,
     *("poll",) * 6,
     *("job_starts",) * 5,
@@ -182,6 +184,7 @@ class Run:
             recorder=Silent(),
             defaults=Defaults("slurmd"),
             now=lambda: self.world.now,
+            patience=timedelta(seconds=PATIENCE),
             clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
         )
         for host in self.world.hosts.values():
@@ -269,6 +272,7 @@ class Run:
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
         self.world.given_back = set()
         self.world.seen_finalizers = seen is not None and bool(seen["metadata"].get("finalizers"))
+        self.world.seen_image = seen["spec"]["image"] if seen is not None else ""
         self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
         retention = "persistentVolumeClaimRetentionPolicy"
         self.world.seen_retention = seen["spec"][retention] if seen is not None else {}
@@ -337,6 +341,13 @@ class Run:
         for pod in world.pods.values():
             (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
             world.tell("pods", "MODIFIED", pod)
+        # Those that are not made anew, since a person keeps them from it or they had registered, come up after all.
+        kept = {
+            world.uid_of(name)
+            for name, pod in world.pods.items()
+            if world.node_of(name) in world.foreign or has_registered(pod)
+        }
+        world.stuck, world.next_stuck = world.stuck - kept, 0
         for name in list(world.pods):
             # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
             if world.node_of(name) not in world.records:
@@ -346,7 +357,8 @@ class Run:
         """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget."""
         world = self.world
         image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
-        if all(pod["spec"].get("containers", [{}])[0].get("image") == image for pod in world.pods.values()):
+        images = {pod["spec"].get("containers", [{}])[0].get("image") for pod in world.pods.values()}
+        if images <= {image} and not any(world.uid_of(name) in world.stuck for name in world.pods):
             return
         for host in world.hosts.values():
             if host["spec"].pop("unschedulable", None):
@@ -376,13 +388,7 @@ class Run:
         wanted = world.wanted()
         if len(world.pods) != wanted:
             return False
-        conditions = [
-            condition
-            for pod in world.pods.values()
-            for condition in pod["status"].get("conditions") or []
-            if condition["type"] == REGISTERED
-        ]
-        if len(conditions) != wanted:
+        if not all(map(has_registered, world.pods.values())):
             return False
         guards = {guard["metadata"]["uid"] for guard in world.maps.values()}
         if any(world.guards_of(name) != guards for name in world.pods):
@@ -409,6 +415,11 @@ class Run:
         world = self.world
         pods = {name: (pod["metadata"].get("deletionTimestamp"), pod.get("status")) for name, pod in world.pods.items()}
         return f"{world.nodeset}\n{pods}\n{world.records}\n{world.jobs}"
+
+
+def has_registered(pod: Object) -> bool:
+    """Whether it is written on a pod that Slurm knows its node."""
+    return any(one["type"] == REGISTERED for one in pod["status"].get("conditions") or ())
 
 
 async def begin(*, keeps_instance: bool = True, on_hosts: bool = False) -> World:

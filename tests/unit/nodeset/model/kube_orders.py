@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from tests.unit.nodeset.model.machines import Machines
-from tests.unit.nodeset.model.objects import Object, revision_of, stamp
+from tests.unit.nodeset.model.objects import PATIENCE, Object, revision_of, stamp
 
 
 class KubeOrders(Machines):
@@ -57,6 +59,7 @@ class KubeOrders(Machines):
         name = pod["metadata"]["name"]
         pod["metadata"] |= {"uid": f"pod-{self.next()}", "creationTimestamp": stamp(self.now)}
         pod["status"] = {"phase": "Pending"}
+        self.befall(pod["metadata"]["uid"])
         pod["spec"].pop("nodeName", None)
         if not self.seen_finalizers:
             self.violations.append(f"pod {name} was created before the finalizer was there")
@@ -82,9 +85,8 @@ class KubeOrders(Machines):
             self.violations.append(f"pod {name} was created before its guard")
         self.tell("pods", "ADDED", pod)
         self.collect_guards()
-        live = [p for p in self.pods.values() if self.is_ours(p) and "deletionTimestamp" not in p["metadata"]]
-        if len(live) > 4:
-            self.violations.append(f"{len(live)} pods, and never more than 3 wanted")
+        if len(self.live()) > 4:
+            self.violations.append(f"{len(self.live())} pods, and never more than 3 wanted")
 
     def order_guard(self, guard: Object) -> None:
         guard["metadata"]["uid"] = f"map-{self.next()}"
@@ -125,4 +127,34 @@ class KubeOrders(Machines):
         for job in self.jobs:
             if job.alive and job.slurmd == uid and not self.may_end_jobs(self.node_of(name), "Force"):
                 self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
+        self.watch_repair(name)
         self.begin_deletion(name)
+
+    def watch_repair(self, name: str) -> None:
+        """Note a pod that is deleted for nothing but its slurmd's silence, and whether that is one too many."""
+        pod, node = self.pods[name], self.node_of(name)
+        if self.uid_of(name) not in self.running or self.uid_of(name) in self.known:
+            return
+        if self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]:
+            return
+        if len(self.live()) > self.seen_replicas or self.image_of(name) != self.seen_image:
+            return
+        if self.on_hosts and pod["spec"].get("nodeName") not in self.seen_selected:
+            return
+        self.repaired = {other for other in self.repaired if other != node and self.is_coming(other)}
+        self.repaired.add(node)
+        if len(self.repaired) > self.update_budget:
+            self.violations.append(f"more is repaired at once than the budget allows: {sorted(self.repaired)}")
+
+    def is_coming(self, node: str) -> bool:
+        """Whether a node is missing for a while only: its pod is going, or is on its way up and young."""
+        name = self.pod_of(node)
+        if name is None:
+            has_place = not self.on_hosts or (self.is_selected(node) and not self.is_cordoned(node))
+            return has_place and len(self.live()) < self.seen_replicas
+        metadata = self.pods[name]["metadata"]
+        if not self.is_ours(self.pods[name]) or self.uid_of(name) in self.known:
+            return False
+        if "deletionTimestamp" in metadata:
+            return self.now < datetime.fromisoformat(metadata["deletionTimestamp"])
+        return (self.now - datetime.fromisoformat(metadata["creationTimestamp"])).total_seconds() < PATIENCE

@@ -73,7 +73,8 @@ class Machines(State):
         if self.slurm_fault:
             return
         found = [n for n in self.pods if self.uid_of(n) in self.running and self.uid_of(n) not in self.known]
-        name = self.pick([n for n in found if self.is_ours(self.pods[n])], index)
+        able = [n for n in found if self.is_ours(self.pods[n]) and self.uid_of(n) not in self.stuck]
+        name = self.pick(able, index)
         if name is None:
             return
         uid = self.uid_of(name)
@@ -88,6 +89,21 @@ class Machines(State):
         record.down = False
         if not self.keeps_instance:
             record.instance, record.extra = uid, TAG
+
+    def do_stick(self, index: int) -> None:
+        """A slurmd that has not registered never will; where all have, those of the next pods."""
+        found = [n for n in self.pods if self.is_ours(self.pods[n]) and self.uid_of(n) not in self.known]
+        name = self.pick(found, index)
+        if name is None or index > 5:
+            self.next_stuck = 3
+        else:
+            self.stuck.add(self.uid_of(name))
+
+    def befall(self, uid: str) -> None:
+        """A new pod may be one of those whose slurmds never register."""
+        if self.next_stuck:
+            self.stuck.add(uid)
+            self.next_stuck -= 1
 
     def do_come_up(self, index: int) -> None:
         """Everything that is on its way up arrives."""

@@ -26,6 +26,8 @@ UID_LABEL = "nodeset.slinky.slurm.net/uid"
 NAME_LABEL = "nodeset.slinky.slurm.net/name"
 CLUSTER_LABEL = "cluster.slinky.slurm.net/uid"
 OURS = "slurm-operator: "
+PATIENCE = 60
+"""Seconds that a slurmd has to register: few, so that there are histories in which that is too long."""
 BAD = "bad"
 """An image that no kubelet can start."""
 

@@ -78,6 +78,12 @@ class State:
     """Uids of running slurmds that have registered and have a record."""
     where: dict[str, str] = field(default_factory=dict)
     """Where the pods run or have run, by uid."""
+    stuck: set[str] = field(default_factory=set)
+    """Uids of pods whose slurmds never register."""
+    next_stuck: int = 0
+    """How many of the next pods will be so."""
+    repaired: set[str] = field(default_factory=set)
+    """Nodes whose pods were deleted because their slurmds did not register; until others have come up."""
     maps: dict[str, Object] = field(default_factory=dict)
     guards_made: set[str] = field(default_factory=set)
     """Uids of all ConfigMaps there ever were."""
@@ -108,6 +114,8 @@ class State:
     """Whether the NodeSet has finalizers, as the controller sees it."""
     seen_replicas: int = 0
     """The number of replicas in the spec that the controller sees."""
+    seen_image: str = ""
+    """The image in that spec."""
     seen_selected: set[str] = field(default_factory=lambda: set(HOSTS))
     """The Nodes that are to have a pod, as the controller sees them."""
     seen_cordoned: set[str] = field(default_factory=set)
@@ -182,6 +190,10 @@ class State:
         (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
         (field_,) = term["matchFields"]
         return self.is_selected(host) and field_["values"] == [host]
+
+    def live(self) -> list[str]:
+        """Names of our pods that are not being deleted."""
+        return [n for n, p in self.pods.items() if self.is_ours(p) and "deletionTimestamp" not in p["metadata"]]
 
     def guards_of(self, name: str) -> set[str]:
         """Uids of the ConfigMaps that own a pod."""

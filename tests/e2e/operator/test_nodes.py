@@ -18,6 +18,8 @@ MACHINES = ["node-1", "node-2"]
 """The Nodes of the local cluster, and so the Slurm nodes with one pod on each."""
 
 LABEL = "example.com/slurm"
+ON_EACH = {"template": {"spec": {"nodeSelector": {LABEL: "yes"}}}}
+"""Of the spec of NodeSet `machine`, as it was first."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
     instance = SlurmInKubernetes(kubectl, fresh_namespace("nodes"), "26.05")
     instance.create()
     instance.nodeset("compute", 2)
-    instance.nodeset("machine", None, template={"spec": {"nodeSelector": {LABEL: "yes"}}})
+    instance.nodeset("machine", None, **ON_EACH)
     try:
         instance.wait_ready()
         yield instance
@@ -132,3 +134,65 @@ def test_features_of_a_node_can_be_asked_for(ready: SlurmInKubernetes) -> None:
     wait_for("the feature", has_it, 30)
     shown = slurm.run("srun", "-p", "machine", "-C", "k8s/rack-7", "hostname", pod="machine-node-1")
     assert shown.split() == ["node-2"]
+
+
+def test_an_update_goes_from_node_to_node_and_the_earlier_manifest_takes_it_back(ready: SlurmInKubernetes) -> None:
+    slurm = ready
+    first, before = revision(slurm), uids(slurm)
+    job = slurm.hold("node-1", pod="machine-node-1", partition="machine")
+    slurm.nodeset("machine", None, **ON_EACH, features=["second"])
+    wait_for("the idle one's update", lambda: "second" in features(slurm, "node-2"), 120)
+    wait_for("the drain of the other", lambda: "node-1" in slurm.drained_nodes(), 60)
+    assert slurm.job_state(job) == "RUNNING"
+    # Taken back under the job: its node has never had anything else.
+    slurm.nodeset("machine", None, **ON_EACH)
+    wait_for("the undrain", lambda: "node-1" not in slurm.drained_nodes(), 60)
+    wait_for("the earlier revision", lambda: revision(slurm) == first and whole(slurm, 2), 120)
+    slurm.release(job, "machine-node-1")
+    slurm.wait_job(job, "COMPLETED")
+    after = uids(slurm)
+    assert {name for name in before if after[name] != before[name]} == {"machine-node-2"}
+    assert not any("second" in features(slurm, name) for name in MACHINES)
+
+
+def test_a_number_is_a_limit_and_without_it_each_node_has_its_pod_again(ready: SlurmInKubernetes) -> None:
+    slurm = ready
+    job = slurm.hold("node-2", pod="machine-node-2", partition="machine")
+    slurm.scale("machine", 1)
+    wait_for("the idle one's end", lambda: "node-1" not in slurm.states(), 60)
+    assert "node-2" not in slurm.drained_nodes()
+    slurm.scale("machine", 0)
+    wait_for("the drain", lambda: "node-2" in slurm.drained_nodes(), 60)
+    assert slurm.job_state(job) == "RUNNING"
+    slurm.release(job, "machine-node-2")
+    slurm.wait_job(job, "COMPLETED")
+    wait_for("no node left", lambda: not set(MACHINES) & set(slurm.states()), 60)
+    slurm.scale("machine", 5)
+    slurm.wait_idle_nodes(*MACHINES)
+    slurm.kube("patch", "nodeset", "machine", "--type=merge", '--patch={"spec":{"replicas":null}}')
+    wait_for("as many as Nodes", lambda: whole(slurm, 2), 60)
+    assert slurm.get("nodeset", "machine")["status"]["scalingMode"] == "DaemonSet"
+
+
+def uids(slurm: SlurmInKubernetes) -> dict[str, str]:
+    return {name: pod["metadata"]["uid"] for name, pod in slurm.slurmd_pods().items()}
+
+
+def revision(slurm: SlurmInKubernetes) -> str:
+    return str(slurm.get("nodeset", "machine")["status"]["updateRevision"])
+
+
+def features(slurm: SlurmInKubernetes, node: str) -> str:
+    lines = slurm.control("sinfo", "--noheader", f"--nodes={node}", "--format=%f").split()
+    return lines[0] if lines else ""
+
+
+def whole(slurm: SlurmInKubernetes, count: int) -> bool:
+    """Whether NodeSet `machine` has that many nodes, all ready and as its spec is now."""
+    obj = slurm.get("nodeset", "machine")
+    status = obj["status"]
+    return bool(
+        status["observedGeneration"] == obj["metadata"]["generation"]
+        and status["currentRevision"] == status["updateRevision"]
+        and status["updatedReplicas"] == status["readyReplicas"] == status["replicas"] == count
+    )

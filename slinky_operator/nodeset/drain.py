@@ -17,6 +17,10 @@ from slurm_client.models import Job, Node
 
 PREFIX: Final = "slurm-operator: "
 
+PARTING: Final = "preStop"
+"""What the hook in templates of Slinky 0.1 to 0.3 writes as reason while its pod ends. It takes the place of whatever
+reason was there: the drain beneath is nobody's any more."""
+
 NODE_BUSY: frozenset[str] = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
 """Words in a node's state that mean work. A job that ignores TERM shows IDLE, DRAIN and COMPLETING for half a minute,
 its processes still running."""
@@ -96,7 +100,7 @@ def is_ours(node: Node) -> bool:
 
 def is_foreign(node: Node) -> bool:
     """Whether somebody else keeps the node drained, Slurm itself included."""
-    return node.is_drain and not is_ours(node)
+    return node.is_drain and not is_ours(node) and node.reason != PARTING
 
 
 def is_busy(node: Node) -> bool:

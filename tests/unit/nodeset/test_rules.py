@@ -222,6 +222,17 @@ def test_records_of_pods_that_are_gone() -> None:
     assert records.settle([idle], None, set()) == records.Settling()
 
 
+def test_a_drain_whose_reason_a_hook_of_slinky_has_written_over_is_nobodys() -> None:
+    """Measured: `scontrol update state=down reason=preStop` keeps the drain and replaces its reason."""
+    gone = node("DOWN+DRAIN+DYNAMIC_NORM", reason="preStop")
+
+    assert not drain.is_ours(gone)
+    assert not drain.is_foreign(gone)
+    assert records.settle([gone], {}, set()) == records.Settling(("a-0",))
+    assert records.to_delete(["a-0"], {"a-0": gone}, {}, set(), OWNER) == ["a-0"]
+    assert records.why_blocked(gone, {}, OWNER) is not None
+
+
 @pytest.mark.parametrize(
     ("name", "number"),
     [("a-0", 0), ("a-007", 7), ("a-b-0", None), ("a", None), ("ab-0", None), ("a-", None), ("a-x", None)],

@@ -1,4 +1,4 @@
-"""Updates under load, with bad images, held back and taken back; names, claims, neighbours, and autoscaling."""
+"""Updates under load, with bad images, held back and taken back; names, claims, and autoscaling."""
 
 from __future__ import annotations
 
@@ -180,19 +180,6 @@ def test_a_claim_serves_the_pods_of_its_ordinal_one_after_the_other(slurm: Slurm
 def claims(slurm: SlurmInKubernetes) -> set[str]:
     items = slurm.get("pvc", "--selector=nodeset.slinky.slurm.net/name=disk")["items"]
     return {item["metadata"]["name"] for item in items}
-
-
-def test_neighbours_whose_names_begin_the_same_share_nodes(slurm: SlurmInKubernetes) -> None:
-    slurm.nodeset("a", 2)
-    slurm.nodeset("a-b", 2)
-    slurm.wait_idle_nodes("a-0", "a-1", "a-b-0", "a-b-1")
-    job = slurm.hold("a-b-1")
-    slurm.kube("delete", "nodeset", "a", timeout=180)
-    assert not {"a-0", "a-1"} & set(slurm.states())
-    assert slurm.job_state(job) == "RUNNING"
-    slurm.release(job, "a-b-1")
-    slurm.wait_job(job, "COMPLETED")
-    slurm.kube("delete", "nodeset", "a-b", timeout=180)
 
 
 def test_an_autoscaler_scales_a_nodeset(slurm: SlurmInKubernetes) -> None:

@@ -287,6 +287,7 @@ async def _controllers(
             defaults=Defaults(
                 settings.image_slurmd, settings.image_pull_policy, settings.cluster_domain or own_domain()
             ),
+            max_startup=settings.max_concurrent_startup,
             patience=timedelta(seconds=settings.registration_patience),
         )
         of_nodesets: Controller[Key] = Controller(

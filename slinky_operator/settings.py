@@ -88,6 +88,11 @@ class Settings(BaseModel):
     shutdown_grace: Seconds = Field(
         default=20.0, description="Seconds to finish passes under way after SIGTERM, before the Lease is given back."
     )
+    max_concurrent_startup: Annotated[int, Field(ge=1)] = Field(
+        default=1000,
+        description="Pods of a NodeSet that may be starting and not yet registered at a time, where its spec does not "
+        "say.",
+    )
     registration_patience: Annotated[float, Field(ge=30)] = Field(
         default=300.0,
         description="Seconds that a running slurmd has to register with Slurm before its pod is made anew; at least "

@@ -34,7 +34,9 @@ class Assessment:
     """Nodes that cannot be made because their name is somebody else's, and whose."""
     misplaced: tuple[str, ...] = ()
     """Pods on Kubernetes Nodes that no longer match."""
+    held: int = 0
+    """How many pods are not made yet because too many others are starting."""
     waits: Mapping[str, Wait] = field(default_factory=dict)
     """Pods that run and have not registered, by name."""
     known: frozenset[str] = frozenset()
-    """Names of the pods that Slurm knows."""
+    """Names of the pods that Slurm knows although that is not written on them yet."""

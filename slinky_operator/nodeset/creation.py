@@ -27,7 +27,9 @@ class Creation:
     conflicts: dict[str, str] = field(default_factory=dict)
     """Those of them whose name belongs to somebody else."""
     awaited: int = 0
-    """How many of the missing pods have a name, and are made now or as soon as what keeps them is over."""
+    """How many are made now, or as soon as what keeps their names is over."""
+    held: int = 0
+    """How many wait until fewer others are starting."""
 
 
 def is_possible(snapshot: Snapshot) -> bool:
@@ -64,17 +66,21 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
         ending = standing.get(place.pod) or numbered.get(place.ordinal)
         if ending is not None:
             found.blocked[place.node] = f"pod {ending} is still ending"
+            found.awaited += 1
             continue
         why = claims.why_blocked(snapshot.claims, place.pod) or records.why_blocked(
             snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner
         )
         if why is not None:
             found.blocked[place.node] = why
+            found.awaited += 1
         elif room > 0:
             revision = rollout.target(_number(place, live), nodeset, snapshot.revision)
             create.setdefault(revision, []).append(place)
+            found.awaited += 1
             room -= 1
-    found.awaited = layout.missing - left
+        else:
+            found.held += 1
     found.pods = [CreatePods(tuple(wanted), revision) for revision, wanted in create.items()]
     return found
 

@@ -137,6 +137,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         {one.pod.node_name: one for one in late},
         created.conflicts,
         tuple(pod.name for pod in layout.misplaced),
+        created.held,
         {name: one for name, one in waits.items() if causes.get(name, frozenset()) <= {Cause.REPAIR}},
         podstate.known(snapshot.pods, snapshot.slurm, snapshot.owner),
     )

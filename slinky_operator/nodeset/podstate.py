@@ -89,8 +89,9 @@ def is_known(pod: Pod, node: Node | None, owner: str) -> bool:
 
 
 def known(pods: Iterable[Pod], slurm: SlurmFacts, owner: str) -> frozenset[str]:
-    """Names of the pods that Slurm knows."""
-    return frozenset(pod.name for pod in pods if is_known(pod, slurm.nodes.get(pod.node_name), owner))
+    """Names of the pods that Slurm knows although that is not written on them yet."""
+    unmarked = (pod for pod in pods if not pod.registered)
+    return frozenset(pod.name for pod in unmarked if is_known(pod, slurm.nodes.get(pod.node_name), owner))
 
 
 def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str) -> State:  # noqa: PLR0911 - one for each

@@ -52,7 +52,7 @@ def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision, known: C
     nodeset, revision
         What is wanted, and what was before.
     known
-        Names of the pods that Slurm knows.
+        Names of pods that have not registered by what is written on them, and that Slurm knows.
     """
     strategy = nodeset.spec.update_strategy
     if strategy.type == "OnDelete" or strategy.rolling_update.paused:
@@ -101,7 +101,7 @@ def choose(
     begun
         Names of the pods that are drained for an update already: they stay chosen.
     known
-        Names of the pods that Slurm knows.
+        Names of pods that have not registered by what is written on them, and that Slurm knows.
     healthy
         Whether a pod serves Slurm, or would if we did not drain its node.
     rank

@@ -263,7 +263,8 @@ def _progress(  # noqa: PLR0911 - one for each
     if found.blocked:
         return Reason.SCALING_OUT, _told([f"{name} waits: {why}" for name, why in sorted(found.blocked.items())])
     if pods < desired:
-        return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted"
+        told = f"; {found.held} wait until others have registered (maxConcurrentStartup)" if found.held else ""
+        return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted{told}"
     if rollout.outdated(snapshot.pods, snapshot.nodeset, snapshot.revision, found.known):
         return Reason.UPDATING, f"{counts.updated} of {desired} pods have revision {snapshot.revision.hash}"
     starting = sorted(name for name, state in found.states.items() if isinstance(state, podstate.Starting))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from typing import Any
 
 from slinky_api.v1alpha1.nodeset import NodeSet
@@ -54,8 +55,7 @@ def snapshot(
         slurm=SlurmFacts(readable=True, nodes={one.name: one for one in records}, jobs={}),
         revision=Revision("r"),
         pods=pods,
-        max_startup=99,
-        **(given | more),
+        **({"max_startup": 99} | given | more),
     )
 
 
@@ -82,6 +82,16 @@ def test_replicas_limits_them() -> None:
     seen = snapshot(host("c"), host("b", weight=5), host("a"), replicas=2)
 
     assert created(seen)[0] == ["a", "c"]
+
+
+def test_no_more_are_made_than_may_be_starting() -> None:
+    seen = snapshot(*map(host, "abcd"), pods=(standing("a", registered=False), standing("b")), max_startup=2)
+
+    made, found = created(seen)
+
+    assert made == ["c"]
+    assert (found.awaited, found.held) == (1, 1)
+    assert created(replace(seen, max_startup=1))[0] == []
 
 
 def test_a_pod_is_not_moved_to_a_better_node() -> None:

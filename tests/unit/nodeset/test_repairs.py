@@ -109,7 +109,14 @@ def seen(*pods: Pod, of: NodeSet | None = None, nodes: tuple[Node, ...] = (), jo
     slurm = SlurmFacts(readable=True, nodes=known, jobs=None if jobs is None else drain.jobs_by_node(jobs))
     wanted = revision.of(of)
     return Snapshot(
-        of, ClusterFacts("c", listed=True), slurm, Revision(wanted, current=wanted), pods, hosts={}, guard="g"
+        of,
+        ClusterFacts("c", listed=True),
+        slurm,
+        Revision(wanted, current=wanted),
+        pods,
+        hosts={},
+        guard="g",
+        max_startup=99,
     )
 
 
@@ -290,6 +297,14 @@ def test_one_that_is_under_way_takes_its_place(other: Pod) -> None:
 
 def test_so_does_one_that_is_yet_to_be_made() -> None:
     assert repaired(seen(silent(), good(2))) == []
+
+
+def test_one_that_keeps_others_from_being_made_goes_all_the_same() -> None:
+    of = nodeset(replicas=9, maxConcurrentStartup=1)
+    known = seen(silent(), good(1), of=of)
+
+    assert repaired(known) == ["a-0"]
+    assert "7 wait until others have registered (maxConcurrentStartup)" in condition(known, "Progressing").message
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ types and counts in gres.conf are checked, files and `AutoDetect` are not.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from slinky_operator.slurm import naming
@@ -61,6 +61,12 @@ _REPLACED: Final[Mapping[str, str]] = {
 
 _GRES_DEVICES: Final = re.compile(r"(?i)(?:^|(?<=\s))(?:File|MultipleFiles|AutoDetect|Links)\s*=\s*\S+")
 
+_GRES_KIND: Final = frozenset({"name", "nodename", "type"})
+"""Keys by which gres.conf tells one kind of resource from another."""
+
+_GRES_REST: Final = frozenset({"cores", "count", "cpus", "flags"})
+"""The other keys of gres.conf, but for those of devices."""
+
 
 def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
     """Make the files of a preflight.
@@ -76,7 +82,7 @@ def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
     lines = [_derived_line(line) for _, line in logical_lines(files[SLURM_CONF])]
     derived[SLURM_CONF] = "\n".join((*filter(None, lines), f"SlurmdUser={slurmd_user}", ""))
     if GRES_CONF in derived:
-        derived[GRES_CONF] = "\n".join(map(_without_devices, derived[GRES_CONF].split("\n")))
+        derived[GRES_CONF] = "\n".join(_without_devices(derived[GRES_CONF].split("\n")))
     return derived
 
 
@@ -99,7 +105,22 @@ def _derived(words: tuple[Directive, ...]) -> list[Directive]:
     return found
 
 
-def _without_devices(line: str) -> str:
-    bare = line.split("#", 1)[0]
-    rest = _GRES_DEVICES.sub("", bare).strip()
-    return rest if "=" in rest else ""
+def _without_devices(lines: Iterable[str]) -> Iterator[str]:
+    """Lines of gres.conf without devices.
+
+    Of lines that tell devices of one kind apart the first stays: without the devices Slurm takes the others for
+    duplicates, and ends. One with a word that is none of gres.conf's stays too, to be judged.
+    """
+    seen: set[frozenset[str]] = set()
+    for line in lines:
+        bare = line.split("#", 1)[0]
+        rest = _GRES_DEVICES.sub("", bare).strip()
+        if "=" not in rest:
+            continue
+        words = {word.partition("=")[0].lower(): word.lower() for word in rest.split()}
+        kind = frozenset(words[key] for key in _GRES_KIND if key in words)
+        if rest != bare.strip() and kind in seen and words.keys() <= _GRES_KIND | _GRES_REST:
+            continue
+        if rest != bare.strip():
+            seen.add(kind)
+        yield rest

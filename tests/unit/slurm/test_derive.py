@@ -44,5 +44,21 @@ def test_devices_are_left_out_and_the_rest_of_their_lines_is_not() -> None:
     assert [" ".join(line.split()) for line in lines if line] == ["Name=gpu Type=a100 Cores=0-7", "Bogus=1"]
 
 
+def test_lines_that_only_their_devices_tell_apart_become_one() -> None:
+    gres = (
+        "Name=gpu Type=a100 File=/dev/nvidia0 Cores=0-7\nName=gpu Type=A100 File=/dev/nvidia1 Cores=8-15\n"
+        "Name=gpu Type=l4 File=/dev/nvidia2\nName=gpu Type=l4 File=/dev/nvidia3 Bogus=1\n"
+        "Name=shard Count=2\nName=shard Count=2\n"
+    )
+    lines = derive({"slurm.conf": "", "gres.conf": gres}, "slurm")["gres.conf"].split("\n")
+    assert [" ".join(line.split()) for line in lines] == [
+        "Name=gpu Type=a100 Cores=0-7",
+        "Name=gpu Type=l4",
+        "Name=gpu Type=l4 Bogus=1",
+        "Name=shard Count=2",
+        "Name=shard Count=2",
+    ]
+
+
 def test_other_files_stay_as_they_are() -> None:
     assert derive({"slurm.conf": "", "cgroup.conf": "Bogus=1"}, "slurm")["cgroup.conf"] == "Bogus=1"

@@ -6,7 +6,9 @@ just begun: that one it takes to be on its way to the node, and shows it RUNNING
 DOWN, it takes the job back at once, and the node is IDLE again with the next word of its slurmd.
 
 That word is only given where nothing else can be hurt: every job on the node is on no other, and began before the
-container ended. The times come from two clocks, so a job that began shortly before is left to Slurm.
+container ended. Times are whole seconds, and from two clocks; but before a new slurmd has its first job, another second
+has passed, so that both would have to be wrong. A job that began in the second in which the container ended is left to
+Slurm.
 """
 
 from __future__ import annotations
@@ -18,9 +20,6 @@ from typing import Final
 from slinky_operator.nodeset import drain, identity
 from slinky_operator.nodeset.facts import Pod
 from slurm_client.models import Job, Node
-
-CLOCKS: Final = timedelta(seconds=2)
-"""How far the clocks of slurmctld and of a kubelet may be apart, with their grain of a second."""
 
 LONGEST: Final = timedelta(hours=1)
 """How long after the end of a container Slurm may still show its jobs."""
@@ -54,4 +53,4 @@ def _is_lost(job: Job, node: str, ended_at: datetime | None) -> bool:
     if ended_at is None or job.start_time is None or tuple(job.nodes) != (node,):
         return False
     # One that is COMPLETING has been given up already.
-    return job.state.base == "RUNNING" and not job.state.flags and job.start_time < ended_at - CLOCKS
+    return job.state.base == "RUNNING" and not job.state.flags and job.start_time < ended_at

@@ -275,7 +275,7 @@ def test_what_a_kubelet_has_said_of_slurmd(told: dict[str, Any], deleting: bool,
 # Containers that were started anew
 
 ENDED = NOW - timedelta(seconds=3)
-BEFORE = ENDED - timedelta(seconds=5)
+BEFORE = ENDED - timedelta(seconds=1)
 
 
 def lost_all(*jobs: Job, words: str = "ALLOCATED+DYNAMIC_NORM", ended: datetime | None = ENDED) -> bool:
@@ -293,7 +293,7 @@ def test_a_job_that_may_live_keeps_its_node_from_being_called_down() -> None:
     assert not lost_all()
     assert not lost_all(lost, ended=None)
     assert not lost_all(lost, job("RUNNING", 2, start_time=NOW))
-    assert not lost_all(job("RUNNING", start_time=ENDED - timedelta(seconds=1)))
+    assert not lost_all(job("RUNNING", start_time=ENDED))
     assert not lost_all(job("RUNNING"))
     # The other node may be the one with the batch script, and this one's part may be over.
     assert not lost_all(Job(id=1, state=JobState("RUNNING"), nodes=("a-0", "a-1"), start_time=BEFORE))

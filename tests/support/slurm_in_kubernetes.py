@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 
 SLURM_CONF = "/run/slurm/conf/slurm.conf"
 """Where slurmd keeps the configuration it was sent."""
@@ -94,6 +94,14 @@ class SlurmInKubernetes:
         items = self.get("pods", "--selector=nodeset.slinky.slurm.net/uid")["items"]
         return {pod["metadata"]["name"]: pod for pod in items}
 
+    def pod_uid(self, name: str) -> str:
+        """Return the uid of a slurmd pod; empty if there is none."""
+        return str(self.slurmd_pods().get(name, {"metadata": {"uid": ""}})["metadata"]["uid"])
+
+    def is_replaced(self, name: str, predecessor: str) -> bool:
+        """Whether there is a pod of this name, of another uid than its predecessor."""
+        return self.pod_uid(name) not in {"", predecessor}
+
     def condition(self, kind: str, name: str, condition: str) -> dict[str, Any]:
         """Return a condition of an object; empty if it is not there."""
         conditions = self.get(kind, name).get("status", {}).get("conditions", [])
@@ -124,6 +132,14 @@ class SlurmInKubernetes:
         """Return the nodes that are drained or draining, whoever asked for it."""
         return {name for name, state in self.states().items() if state.startswith("drain")}
 
+    def node(self, name: str) -> dict[str, str]:
+        """Return the fields of a Slurm node; empty if there is none of that name."""
+        try:
+            words = self.control("scontrol", "--oneliner", "show", "node", name).split()
+        except KubectlFailed:
+            return {}
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
     def reason(self, node: str) -> str:
         """Return the reason of a drain."""
         return self.control("sinfo", "--noheader", f"--nodes={node}", "--format=%E").strip().splitlines()[0]
@@ -133,7 +149,7 @@ class SlurmInKubernetes:
         wrap = f"--wrap=sleep {seconds}"
         return self.run("sbatch", "--parsable", "--output=/tmp/%j.out", *options, wrap, pod=pod).strip()
 
-    def hold(self, node: str, *, pod: str = "", partition: str = "") -> str:
+    def hold(self, node: str, *options: str, pod: str = "", partition: str = "") -> str:
         """Start a batch job on a node that runs until it is released, and return its id.
 
         A node with an ordinal is called like its pod, and its partition like its NodeSet; others need both.
@@ -141,7 +157,7 @@ class SlurmInKubernetes:
         script = f"--wrap=until [ -e {RELEASED}$SLURM_JOB_ID ]; do sleep 0.1; done"
         partition = partition or node.rpartition("-")[0]
         job = self.run(
-            "sbatch", "--parsable", "--output=/dev/null", "-p", partition, "-w", node, script, pod=pod or node
+            "sbatch", "--parsable", "--output=/dev/null", "-p", partition, "-w", node, *options, script, pod=pod or node
         ).strip()
         self.wait_job(job, "RUNNING")
         return job

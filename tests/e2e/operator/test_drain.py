@@ -13,7 +13,7 @@ from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
-NODESETS = ["wait", "requeue", "cancel", "force", "lost", "cordon"]
+NODESETS = ["wait", "requeue", "cancel", "force", "lost", "cordon", "shown"]
 """One for each test, with one node."""
 
 
@@ -123,3 +123,56 @@ def test_a_cordoned_pod_is_evicted_after_its_job_and_not_before(slurm: SlurmInKu
     pod = slurm.slurmd_pods()["cordon-0"]["metadata"]
     assert pod["labels"]["nodeset.slinky.slurm.net/pod-protect"] == "true"
     assert pod["uid"] == before
+
+
+def shown(slurm: SlurmInKubernetes, reason: str, *words: str) -> bool:
+    """Whether the pod of NodeSet `shown` says this of its node."""
+    found = slurm.condition("pod", "shown-0", "nodeset.slinky.slurm.net/Drained")
+    return found.get("reason") == reason and all(word in found["message"] for word in words)
+
+
+def deadline(slurm: SlurmInKubernetes) -> str:
+    annotations = slurm.slurmd_pods()["shown-0"]["metadata"]["annotations"]
+    return str(annotations.get("nodeset.slinky.slurm.net/pod-deadline", ""))
+
+
+def test_a_pod_shows_what_its_drained_node_waits_for(slurm: SlurmInKubernetes) -> None:
+    job = slurm.hold("shown-0", "--time=10")
+    slurm.nodeset("shown", 0)
+    wait_for("the drain in Slurm's words", lambda: shown(slurm, "Draining", f"holds job {job};"), 60)
+    reason, since = drained(slurm)
+    assert reason.startswith("slurm-operator: scale-in")
+    assert shown(slurm, "Draining", f"drained since {since}Z with the reason: {reason}")
+    wait_for("the deadline", lambda: deadline(slurm) == f"{slurm.job(job)['EndTime']}Z", 30)
+
+    slurm.nodeset("shown", 1)
+    wait_for("that it takes jobs", lambda: shown(slurm, "NotDrained", "node shown-0 takes jobs"), 60)
+    assert deadline(slurm) == ""
+    slurm.release(job, "shown-0")
+    slurm.wait_job(job, "COMPLETED")
+
+
+def drained(slurm: SlurmInKubernetes) -> tuple[str, str]:
+    """Why Slurm drains the node, and since when."""
+    reason, _, rest = slurm.control("scontrol", "show", "node", "shown-0").partition("Reason=")[2].partition(" [")
+    return reason, rest.partition("@")[2].partition("]")[0]
+
+
+def test_an_administrators_drain_is_shown_and_outlives_the_pod(slurm: SlurmInKubernetes) -> None:
+    slurm.wait_idle_nodes("shown-0")
+    before = slurm.pod_uid("shown-0")
+    slurm.control("scontrol", "update", "nodename=shown-0", "state=drain", "reason=disk is full")
+    wait_for("the drain in their words", lambda: shown(slurm, "ForeignDrain", "with the reason: disk is full"), 30)
+    since = drained(slurm)
+    assert shown(slurm, "ForeignDrain", "DRAIN", f"drained since {since[1]}Z")
+
+    slurm.kube("delete", "pod", "shown-0", "--wait")
+    wait_for("another pod that says the same", lambda: is_told_again(slurm, before), 120)
+    assert drained(slurm) == since
+    slurm.control("scontrol", "update", "nodename=shown-0", "state=undrain")
+    wait_for("that it takes jobs", lambda: shown(slurm, "NotDrained"), 60)
+    slurm.wait_idle_nodes("shown-0")
+
+
+def is_told_again(slurm: SlurmInKubernetes, before: str) -> bool:
+    return slurm.is_replaced("shown-0", before) and shown(slurm, "ForeignDrain", "disk is full")

@@ -1,0 +1,108 @@
+"""Pods that go without having been asked: evicted, killed, out of memory; their jobs, their records, their successors.
+
+A pod deleted by hand is in `test_drain`, one lost with its Node in `test_places`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
+from hack.operator_install import Installation
+from tests.support import processes
+from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+NODESETS = ["kept", "open", "killed", "eaten"]
+"""One for each test, with one node; the second is not protected."""
+
+EATS_ALL_MEMORY = "sleep 2; ulimit -v 2000000; tail /dev/zero"
+"""Far beyond the pod's 256 MiB; where nobody held it to them it would end by itself, and with another exit code."""
+
+KILLED = {"137:0", "0:9"}
+"""Exit codes of a job whose process was killed."""
+
+
+@pytest.fixture(scope="module", params=["26.05", "24.11"])
+def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+    """A Cluster with these NodeSets."""
+    instance = SlurmInKubernetes(kubectl, fresh_namespace(f"lost-{request.param.replace('.', '-')}"), request.param)
+    instance.create()
+    for name in NODESETS:
+        instance.nodeset(name, 1, workloadDisruptionProtection=name != "open")
+    try:
+        instance.wait_ready()
+        instance.wait_idle(f"{name}-0" for name in NODESETS)
+        yield instance
+    except BaseException:
+        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
+        raise
+    finally:
+        instance.abandon()
+
+
+def evict(slurm: SlurmInKubernetes, pod: str) -> None:
+    """Ask for a pod's eviction, as `kubectl drain` and autoscalers do."""
+    metadata = {"name": pod, "namespace": slurm.namespace}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    path = f"/api/v1/namespaces/{slurm.namespace}/pods/{pod}/eviction"
+    slurm.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(body))
+
+
+def restarts(slurm: SlurmInKubernetes, pod: str) -> int:
+    return int(slurm.slurmd_pods()[pod]["status"]["containerStatuses"][0]["restartCount"])
+
+
+def test_an_eviction_is_refused_under_a_job(slurm: SlurmInKubernetes) -> None:
+    before = slurm.pod_uid("kept-0")
+    job = slurm.hold("kept-0")
+    with pytest.raises(KubectlFailed, match="disruption budget"):
+        evict(slurm, "kept-0")
+    assert "deletionTimestamp" not in slurm.slurmd_pods()["kept-0"]["metadata"]
+    slurm.release(job, "kept-0")
+    slurm.wait_job(job, "COMPLETED")
+    assert slurm.pod_uid("kept-0") == before
+
+
+def test_an_evicted_pod_is_replaced_and_its_job_taken_back(slurm: SlurmInKubernetes) -> None:
+    before = slurm.pod_uid("open-0")
+    job = slurm.hold("open-0")
+    evict(slurm, "open-0")
+    wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 60)
+    wait_for("another pod", lambda: slurm.is_replaced("open-0", before), 60)
+    slurm.control("scancel", job)
+    slurm.wait_idle_nodes("open-0")
+
+
+def test_a_slurmd_that_is_killed_comes_back_and_its_job_is_taken_back(slurm: SlurmInKubernetes) -> None:
+    before = slurm.pod_uid("killed-0")
+    job = slurm.hold("killed-0")
+    # Of a job that began in the same second nobody could say whether it began before or after.
+    wait_for("the job's second second", lambda: slurm.job(job)["RunTime"] >= "00:00:02", 30)
+    processes.send(slurm.slurmd_pods()["killed-0"], "slurmd -D", signal.SIGKILL)
+    wait_for("slurmd started anew", lambda: restarts(slurm, "killed-0") == 1, 60)
+    wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 90)
+    slurm.control("scancel", job)
+    slurm.wait_idle_nodes("killed-0")
+    assert slurm.pod_uid("killed-0") == before
+    shown = slurm.run("srun", "-p", "killed", "hostname", pod="killed-0")
+    assert shown.strip() == "killed-0"
+
+
+def test_a_job_that_eats_all_memory_is_ended_and_leaves_a_node_that_works(slurm: SlurmInKubernetes) -> None:
+    before = slurm.pod_uid("eaten-0")
+    submit = ("sbatch", "--parsable", "--output=/dev/null", "--no-requeue", "-p", "eaten")
+    job = slurm.run(*submit, f"--wrap={EATS_ALL_MEMORY}", pod="eaten-0").strip()
+    # The kernel kills the job's process, or slurmd, or with version 2 of cgroups all of the container's.
+    wait_for("the job's end", lambda: slurm.job_state(job) in {"FAILED", "NODE_FAIL"}, 120)
+    slurm.wait_idle_nodes("eaten-0")
+    ended = slurm.slurmd_pods()["eaten-0"]["status"]["containerStatuses"][0]["lastState"].get("terminated", {})
+    assert slurm.job(job)["ExitCode"] in KILLED or ended.get("exitCode") == 137
+    assert slurm.pod_uid("eaten-0") == before
+    assert slurm.run("srun", "-p", "eaten", "hostname", pod="eaten-0").strip() == "eaten-0"

@@ -30,6 +30,8 @@ class Result:
 
     requeue_after: float | None = None
     """Seconds until the next pass even if nothing changes; `None` to wait for a change."""
+    rest: float = 0.0
+    """Seconds for which changes are gathered before they are worth another pass."""
 
 
 @runtime_checkable
@@ -145,10 +147,11 @@ class Controller(Generic[K]):
         try:
             while True:
                 key = await self.queue.get()
+                rest = 0.0
                 try:
-                    await self._one(key)
+                    rest = await self._one(key)
                 finally:
-                    self.queue.done(key)
+                    self.queue.done(key, rest)
         except QueueClosed:
             return
         finally:
@@ -156,12 +159,12 @@ class Controller(Generic[K]):
             if not self._running:
                 self._idle.set()
 
-    async def _one(self, key: K) -> None:
-        """Reconcile one key and decide when it comes again."""
+    async def _one(self, key: K) -> float:
+        """Reconcile one key and decide when it comes again; gives how long it rests."""
         began = time.monotonic()
         self._busy[key] = began
         self._count_busy()
-        outcome = "error"
+        outcome, rest = "error", 0.0
         with about(*self._describe(key)):
             try:
                 async with asyncio.timeout(self._timeout):
@@ -170,7 +173,7 @@ class Controller(Generic[K]):
                 outcome = self._failed(key, error)
             else:
                 self.queue.forget(key)
-                outcome = "ok"
+                outcome, rest = "ok", result.rest
                 if result.requeue_after is not None:
                     outcome = "requeue"
                     self.queue.add_after(key, result.requeue_after)
@@ -179,6 +182,7 @@ class Controller(Generic[K]):
                 self._count_busy()
                 if self._metrics is not None:
                     self._metrics.reconciled(outcome, time.monotonic() - began)
+        return rest
 
     def _failed(self, key: K, error: Exception) -> str:
         """Log a failure and queue the key again; returns the outcome."""

@@ -7,6 +7,8 @@ The rules are those of the work queues of Kubernetes controllers:
   may have come after the worker had looked.
 - A key that fails comes back after a pause that doubles with each failure in a row, with jitter.
 - A key can be asked for at a later time; of several times the earliest wins.
+- A key that has just been worked on may rest: what is added meanwhile is gathered for one pass. A time that was asked
+  for ends the rest.
 
 Everything happens on one event loop; no method but `get` waits.
 """
@@ -75,6 +77,7 @@ class WorkQueue(Generic[K]):
         self._dirty: dict[K, float] = {}
         self._processing: set[K] = set()
         self._later: dict[K, tuple[float, asyncio.TimerHandle]] = {}
+        self._resting: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
         self._closed = False
 
@@ -88,11 +91,11 @@ class WorkQueue(Generic[K]):
         return frozenset(self._processing)
 
     def add(self, key: K) -> None:
-        """Make a key due now."""
+        """Make a key due now, or at the end of its rest."""
         if self._closed or key in self._dirty:
             return
         self._dirty[key] = asyncio.get_running_loop().time()
-        if key not in self._processing:
+        if key not in self._processing and key not in self._resting:
             self._ready.put_nowait(key)
         self._depth()
 
@@ -102,7 +105,7 @@ class WorkQueue(Generic[K]):
             return
         if delay <= 0:
             self._cancel_later(key)
-            self.add(key)
+            self._due(key)
             return
         loop = asyncio.get_running_loop()
         due = loop.time() + delay
@@ -161,10 +164,20 @@ class WorkQueue(Generic[K]):
         self._depth()
         return key
 
-    def done(self, key: K) -> None:
-        """Give a key back; if it was added meanwhile it is due again."""
+    def done(self, key: K, rest: float = 0.0) -> None:
+        """Give a key back; if it was added meanwhile it is due again.
+
+        Parameters
+        ----------
+        rest
+            Seconds for which additions, those made meanwhile too, are gathered.
+        """
         self._processing.discard(key)
-        if key in self._dirty and not self._closed:
+        if self._closed:
+            return
+        if rest > 0:
+            self._resting[key] = asyncio.get_running_loop().call_later(rest, self._rested, key)
+        elif key in self._dirty:
             self._ready.put_nowait(key)
 
     def close(self) -> None:
@@ -175,6 +188,9 @@ class WorkQueue(Generic[K]):
         for _, handle in self._later.values():
             handle.cancel()
         self._later.clear()
+        for handle in self._resting.values():
+            handle.cancel()
+        self._resting.clear()
         self._dirty.clear()
         while not self._ready.empty():
             self._ready.get_nowait()
@@ -184,6 +200,15 @@ class WorkQueue(Generic[K]):
     def _due(self, key: K) -> None:
         self._later.pop(key, None)
         self.add(key)
+        resting = self._resting.get(key)
+        if resting is not None:
+            resting.cancel()
+            self._rested(key)
+
+    def _rested(self, key: K) -> None:
+        del self._resting[key]
+        if key in self._dirty:
+            self._ready.put_nowait(key)
 
     def _cancel_later(self, key: K) -> None:
         later = self._later.pop(key, None)

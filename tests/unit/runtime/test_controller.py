@@ -69,6 +69,26 @@ def test_a_result_says_when_to_come_again() -> None:
     run_virtually(body())
 
 
+def test_a_result_says_for_how_long_changes_are_gathered() -> None:
+    async def body() -> None:
+        at: list[float] = []
+
+        async def reconcile(_: str) -> Result:
+            at.append(now())
+            return Result(rest=10)
+
+        controller = Controller("test", reconcile)
+        running = asyncio.create_task(controller.run())
+        for _ in range(35):
+            controller.queue.add("a")
+            await asyncio.sleep(1)
+        assert [round(b - a) for a, b in pairwise(at)] == [10, 10, 10]
+        await controller.stop(1)
+        await running
+
+    run_virtually(body())
+
+
 @pytest.mark.parametrize(
     ("error", "level", "trace"),
     [

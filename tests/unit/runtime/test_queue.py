@@ -158,6 +158,73 @@ def test_a_wish_for_later_survives_a_pass_in_between() -> None:
     run_virtually(body())
 
 
+def test_what_is_added_during_a_rest_is_gathered_for_one_pass() -> None:
+    async def body() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add("a")
+        assert await queue.get() == "a"
+        start = now()
+        queue.add("a")
+        queue.done("a", rest=10)
+        for _ in range(5):
+            await asyncio.sleep(1)
+            queue.add("a")
+            queue.add("b")
+            assert await queue.get() == "b", "another key does not rest"
+            queue.done("b")
+        assert await queue.get() == "a"
+        assert now() - start == pytest.approx(10)
+        queue.done("a")
+        assert len(queue) == 0
+
+    run_virtually(body())
+
+
+def test_a_rest_in_which_nothing_is_added_makes_nothing_due() -> None:
+    async def body() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add("a")
+        await queue.get()
+        queue.done("a", rest=10)
+        await asyncio.sleep(20)
+        assert len(queue) == 0
+        start = now()
+        queue.add("a")
+        assert await queue.get() == "a"
+        assert now() == start, "the rest is over"
+
+    run_virtually(body())
+
+
+def test_a_time_that_was_asked_for_ends_a_rest() -> None:
+    async def body() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add("a")
+        await queue.get()
+        start = now()
+        queue.add_after("a", 3)
+        queue.done("a", rest=10)
+        queue.add("a")
+        assert await queue.get() == "a"
+        assert now() - start == pytest.approx(3)
+        queue.done("a")
+        await asyncio.sleep(20)
+        assert len(queue) == 0, "the end of the rest that was cut short does not count"
+
+    run_virtually(body())
+
+
+async def test_closing_ends_rests_too() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    await queue.get()
+    queue.done("a", rest=10)
+    queue.add("a")
+    queue.close()
+    with pytest.raises(QueueClosed):
+        await queue.get()
+
+
 def test_pauses_double_up_to_a_limit_and_start_anew_after_success() -> None:
     async def body() -> None:
         queue: WorkQueue[str] = WorkQueue(first_backoff=1, longest_backoff=60)

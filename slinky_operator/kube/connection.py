@@ -13,11 +13,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 import aiohttp
 from kubernetes.aio.client.configuration import Configuration
@@ -27,6 +29,10 @@ from kubernetes.aio.config.config_exception import ConfigException
 from slinky_operator.kube.fence import Fence
 
 logger = logging.getLogger(__name__)
+
+KEPT: Final = 60.0
+"""Seconds for which a connection is kept for the next request: each new one takes a TLS handshake, and API servers
+close them after 90 s."""
 
 FAREWELL: Final = 0.1
 """Seconds for TLS connections to be closed by the other side."""
@@ -55,6 +61,7 @@ class Connection:
         self._configuration = configuration
         self._reload = reload
         self._base = str(configuration.host).rstrip("/")
+        self._environments_proxy = _proxy_for(self._base)
         self._session: aiohttp.ClientSession | None = None
         self._in_use: dict[aiohttp.ClientSession, int] = {}
 
@@ -224,6 +231,8 @@ class Connection:
         if self._configuration.proxy:
             options["proxy"] = self._configuration.proxy
             options["proxy_headers"] = self._configuration.proxy_headers
+        elif self._environments_proxy is not None:
+            options["proxy"] = self._environments_proxy
         return options
 
     def _open(self) -> aiohttp.ClientSession:
@@ -243,13 +252,22 @@ class Connection:
         guard.on_request_chunk_sent.append(_check_fence)
         self._session = aiohttp.ClientSession(
             # Concurrency is bounded by the client, where a lease renewal cannot be starved by other requests.
-            connector=aiohttp.TCPConnector(ssl=tls, limit=0),
-            trust_env=True,
+            connector=aiohttp.TCPConnector(ssl=tls, limit=0, keepalive_timeout=KEPT),
+            # It would look for proxies, and passwords in a .netrc, in two threads before each request.
+            trust_env=False,
             trace_configs=[guard],
             # A compressed list costs more CPU on both ends than it saves inside a cluster.
             skip_auto_headers=["Accept-Encoding"],
         )
         return self._session
+
+
+def _proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address, in the variables that kubectl reads."""
+    parts = urlsplit(url)
+    if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)
 
 
 async def _check_fence(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:

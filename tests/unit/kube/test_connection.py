@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import incluster_config
 
 from slinky_operator.kube import errors
@@ -60,3 +61,17 @@ async def test_in_a_pod_the_service_account_is_used(tmp_path: Path, monkeypatch:
 async def test_the_other_client_gets_the_token_of_a_kubeconfig_without_its_scheme(tmp_path: Path) -> None:
     async with running() as fake, await Connection.connect(kubeconfig(tmp_path, fake)) as connection:
         assert (await connection.credentials())["token"] == "first"
+
+
+async def test_the_proxy_of_the_environment_is_used_but_for_hosts_it_excepts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", "inside.example")
+    hosts = ("https://outside.example:6443", "https://inside.example:6443", "http://outside.example")
+    routes = [Connection(Configuration(host=host))._route() for host in hosts]
+    assert routes == [{"proxy": "http://proxy:3128"}, {}, {}]
+    configured = Configuration(host=hosts[0], proxy="http://other:3128")
+    assert Connection(configured)._route()["proxy"] == "http://other:3128", "a kubeconfig says more"

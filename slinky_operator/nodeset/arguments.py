@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
@@ -12,19 +13,28 @@ from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm import naming
 
 
-def build(
-    nodeset: NodeSet, cluster: Cluster, place: Place, own: Mapping[str, Any], container: Mapping[str, Any]
-) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What the slurmds of a NodeSet are started with, but for the name of each node."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def of(self, place: Place) -> list[str]:
+        """Those of one slurmd."""
+        return [*self.before, place.node, *self.after]
+
+
+def build(nodeset: NodeSet, cluster: Cluster, own: Mapping[str, Any], container: Mapping[str, Any]) -> Arguments:
     """Arguments of slurmd: the user's, without their `--conf`, and ours with that merged in."""
     users, lines = _split_conf([str(word) for word in own.get("args") or ()])
     server = naming.conf_server(cluster)
-    arguments = list(users)
-    arguments += [flag for flag in ("-D", "-Z") if flag not in users]
-    arguments += ["-N", place.node, "--instance-id", "$(POD_UID)"]
-    arguments += ["--extra", identity.tag(nodeset.namespace, nodeset.name)]
+    before = [*users, *(flag for flag in ("-D", "-Z") if flag not in users), "-N"]
+    after = ["--instance-id", "$(POD_UID)", "--extra", identity.tag(nodeset.namespace, nodeset.name)]
     if server is not None and not names_conf_server(users):
-        arguments += ["--conf-server", server]
-    return [*arguments, "--conf", conf.node_line(nodeset, container.get("resources") or {}, lines)]
+        after += ["--conf-server", server]
+    after += ["--conf", conf.node_line(nodeset, container.get("resources") or {}, lines)]
+    return Arguments(tuple(before), tuple(after))
 
 
 def _split_conf(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -32,8 +32,8 @@ class Defaults:
     """DNS domain of the Kubernetes cluster; empty if it is not known."""
 
 
-def spec(nodeset: NodeSet, cluster: Cluster, place: Place, defaults: Defaults) -> dict[str, Any]:
-    """The pod's spec."""
+def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, Any]:
+    """The pod's spec, but for what its place decides."""
     container: dict[str, Any] = {
         "name": SLURMD,
         "image": nodeset.spec.image or defaults.image,
@@ -68,7 +68,6 @@ def spec(nodeset: NodeSet, cluster: Cluster, place: Place, defaults: Defaults) -
     if nodeset.spec.resources is not None:
         container["resources"] = nodeset.spec.resources.to_dict()
     return {
-        "hostname": place.node,
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "automountServiceAccountToken": False,
@@ -86,7 +85,7 @@ def spec(nodeset: NodeSet, cluster: Cluster, place: Place, defaults: Defaults) -
     }
 
 
-def own_labels(nodeset: NodeSet, cluster: Cluster, place: Place, revision: str) -> dict[str, str]:
+def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, str]:
     """The labels that tell whose the pod is, and those that an application has."""
     selector = nodeset.spec.selector
     defaults = naming.common_labels(cluster, COMPONENT)
@@ -104,10 +103,16 @@ def own_labels(nodeset: NodeSet, cluster: Cluster, place: Place, revision: str) 
         labels.LABEL_CLUSTER_UID: cluster.uid,
         labels.LABEL_NODESET_NAME: nodeset.name,
         labels.LABEL_NODESET_UID: nodeset.uid,
-        labels.LABEL_POD_NAME: place.pod,
-        labels.LABEL_POD_HOSTNAME: place.node,
         labels.LABEL_SCALING_MODE: nodeset.mode.value,
-        **({labels.LABEL_POD_INDEX: str(place.ordinal)} if place.ordinal is not None else {}),
         labels.LABEL_REVISION: revision,
         **({labels.LABEL_POD_PROTECT: "true"} if nodeset.spec.workload_disruption_protection else {}),
+    }
+
+
+def labels_of(place: Place) -> dict[str, str]:
+    """The labels that tell which pod it is."""
+    return {
+        labels.LABEL_POD_NAME: place.pod,
+        labels.LABEL_POD_HOSTNAME: place.node,
+        **({labels.LABEL_POD_INDEX: str(place.ordinal)} if place.ordinal is not None else {}),
     }

@@ -1,8 +1,7 @@
-"""Creates pods with their claims: the part of `act` that makes new ones, in batches that grow."""
+"""Creates pods with their claims: the part of `act` that makes new ones, more and more at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from slinky_api import labels
@@ -12,37 +11,61 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import bookkeeping
-from slinky_operator.nodeset import pod as pods
 from slinky_operator.nodeset.actions import CreatePods
-from slinky_operator.nodeset.batches import side_by_side
+from slinky_operator.nodeset.batches import growing
 from slinky_operator.nodeset.means import Means, listed
 from slinky_operator.nodeset.places import Place
+from slinky_operator.nodeset.pod import Stencil
 from slinky_operator.nodeset.revision import restored
+from slinky_operator.nodeset.template import RefusedTemplate
 
-FIRST_BATCH: Final = 8
-"""Pods created at first; each further batch is twice as large, so that a spec that is refused is refused few times."""
+FIRST: Final = 8
+"""Pods under way at first; each that is created lets one more be, so that a spec that is refused is refused few times.
+"""
 
 
 async def create(means: Means, action: CreatePods) -> None:
     """Create pods, until one is refused."""
     wanted, guard_uid = [place for place in action.places if _take(means, place)], means.guards[means.nodeset.uid]
-    made_from = _at(means, action.revision)
-    position, size = 0, FIRST_BATCH
-    created: list[str] = []
-    while position < len(wanted):
-        batch = wanted[position : position + size]
-        position += len(batch)
-        size *= 2
-        names = [place.pod for place in batch]
-        means.outcome.acted = True
-        means.expectations.expect_creations(means.nodeset.uid, means.nodeset.namespace, names)
-        results = await side_by_side(
-            _create_one(means, made_from, place, action.revision, guard_uid) for place in batch
+    if means.cluster is None:
+        raise ValueError("a pod cannot be made without a Cluster")
+    nodeset = _at(means, action.revision)
+    try:
+        stencil = Stencil(
+            nodeset, means.cluster, revision=action.revision, guard_uid=guard_uid, defaults=means.defaults
         )
-        if not _created(means, names, results, created):
-            break
+    except RefusedTemplate as error:
+        means.outcome.errors.append(error)
+        return
+    created: set[str] = set()
+    await growing((_create(means, nodeset, stencil, place, created) for place in wanted), FIRST)
     if created:
-        means.say(str(Reason.SCALING_OUT), f"created: {listed(created)}")
+        told = [place.pod for place in wanted if place.pod in created]
+        means.say(str(Reason.SCALING_OUT), f"created: {listed(told)}")
+
+
+async def _create(means: Means, nodeset: NodeSet, stencil: Stencil, place: Place, created: set[str]) -> bool:
+    """Create a pod and note what became of it; False if no further one is to be tried."""
+    means.outcome.acted = True
+    namespace = means.nodeset.namespace
+    means.expectations.expect_creations(means.nodeset.uid, namespace, [place.pod])
+    try:
+        result = await _create_one(means, nodeset, stencil, place)
+    except kube_errors.KubeError as error:
+        means.expectations.creation_failed(namespace, place.pod)
+        if isinstance(error, kube_errors.Invalid | kube_errors.Forbidden | kube_errors.BadRequest):
+            means.outcome.refusals.append(f"pod {place.pod}: {error.message}")
+            means.warn(str(Reason.POD_REFUSED), f"pod {place.pod}: {error.message}")
+        means.outcome.errors.append(error)
+        return False
+    if isinstance(result, dict):
+        means.expectations.created(result)
+        created.add(place.pod)
+        return True
+    means.expectations.creation_failed(namespace, place.pod)
+    if result is not None:
+        means.outcome.refusals.append(result)
+    return True
 
 
 def _take(means: Means, place: Place) -> bool:
@@ -53,30 +76,6 @@ def _take(means: Means, place: Place) -> bool:
     return False
 
 
-def _created(means: Means, names: Sequence[str], results: Sequence[object], created: list[str]) -> bool:
-    """Note what became of a batch; False if no further one is to be tried."""
-    go_on = True
-    for name, result in zip(names, results, strict=True):
-        if isinstance(result, dict):
-            means.expectations.created(result)
-            created.append(name)
-            continue
-        means.expectations.creation_failed(means.nodeset.namespace, name)
-        if isinstance(result, str):
-            means.outcome.refusals.append(result)
-        elif isinstance(result, kube_errors.Invalid | kube_errors.Forbidden | kube_errors.BadRequest):
-            means.outcome.refusals.append(f"pod {name}: {result.message}")
-            means.warn(str(Reason.POD_REFUSED), f"pod {name}: {result.message}")
-            means.outcome.errors.append(result)
-            go_on = False
-        elif isinstance(result, Exception):
-            means.outcome.errors.append(result)
-            go_on = False
-        elif isinstance(result, BaseException):
-            raise result
-    return go_on
-
-
 def _at(means: Means, revision: str) -> NodeSet:
     """The NodeSet as it was at a revision."""
     found = next((one for one in means.revision.recorded if one.hash == revision), None)
@@ -85,28 +84,15 @@ def _at(means: Means, revision: str) -> NodeSet:
     return restored(means.nodeset, found.content)
 
 
-async def _create_one(
-    means: Means, nodeset: NodeSet, place: Place, revision: str, guard_uid: str
-) -> Object | str | None:
+async def _create_one(means: Means, nodeset: NodeSet, stencil: Stencil, place: Place) -> Object | str | None:
     """Create a pod: gives it, or why its name is taken, or None if it is there already and ours."""
-    if means.cluster is None:
-        raise ValueError("a pod cannot be made without a Cluster")
-    body = pods.build(
-        nodeset,
-        means.cluster,
-        place=place,
-        revision=revision,
-        guard_uid=guard_uid,
-        defaults=means.defaults,
-    )
     why = await bookkeeping.ensure_claims(means.kube, nodeset, place.pod, means.claims)
     if why is not None:
         return why
     try:
-        return await means.kube.create(PODS, body)
+        return await means.kube.create(PODS, stencil.pod(place))
     except kube_errors.AlreadyExists:
-        name = body["metadata"]["name"]
-        there = await means.kube.get(PODS, name, means.nodeset.namespace)
+        there = await means.kube.get(PODS, place.pod, means.nodeset.namespace)
         if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == means.nodeset.uid:
             return None
-        return f"there is a pod {name} that is not ours"
+        return f"there is a pod {place.pod} that is not ours"

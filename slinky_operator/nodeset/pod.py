@@ -27,16 +27,19 @@ from slinky_operator.slurm.templates import POD_SPEC, merge
 def build(
     nodeset: NodeSet, cluster: Cluster, *, place: Place, revision: str, guard_uid: str, defaults: Defaults
 ) -> dict[str, Any]:
-    """Make the pod for a place.
+    """Make the pod for a place; for parameters and what is raised, see `Stencil`."""
+    return Stencil(nodeset, cluster, revision=revision, guard_uid=guard_uid, defaults=defaults).pod(place)
+
+
+class Stencil:
+    """All that the pods of one NodeSet have in common, merged once for hundreds of them.
 
     Parameters
     ----------
     nodeset, cluster
-        What it belongs to.
-    place
-        What the pod and its node are called.
+        What they belong to.
     revision
-        Hash of the spec, for its label.
+        Hash of the spec, for their label.
     guard_uid
         Uid of the second owner.
     defaults
@@ -47,47 +50,63 @@ def build(
     RefusedTemplate
         If the template would break the node's identity, or lacks something that no default replaces.
     """
-    problems = list(check(nodeset, cluster))
-    if problems:
-        raise RefusedTemplate(nodeset, problems)
-    template = nodeset.spec.template or {}
-    # Slinky named nodes after a template's host name; here they are named after the NodeSet or the Node.
-    fragment: dict[str, Any] = {key: value for key, value in (template.get("spec") or {}).items() if key != "hostname"}
-    pod_spec = merge(generated.spec(nodeset, cluster, place, defaults), fragment, POD_SPEC)
-    own_claims = claims.volumes(nodeset, place.pod)
-    replaced = {volume["name"] for volume in own_claims}
-    pod_spec["volumes"] = [*(one for one in pod_spec["volumes"] if one.get("name") not in replaced), *own_claims]
-    pod_spec["hostname"] = place.node
-    _tolerate(pod_spec, matching.OUT_OF_REACH)
-    if place.host and place.ordinal is None:
-        _pin(pod_spec, place.host)
-    elif place.host:
-        _return_to(pod_spec, place.host)
-    pod_spec["subdomain"] = nodeset.spec.service_name or naming.node_service(cluster.name)
-    _search(pod_spec, nodeset, cluster, defaults.domain)
-    container = next(item for item in pod_spec["containers"] if item["name"] == SLURMD)
-    own: Mapping[str, Any] = next((item for item in fragment.get("containers") or () if item.get("name") == SLURMD), {})
-    context = container.get("securityContext") or {}
-    container["securityContext"] = security.agreeing(context, own.get("securityContext") or {})
-    container["args"] = arguments.build(nodeset, cluster, place, own, container)
-    if "command" not in own and "args" not in own:
-        container["command"] = ["slurmd"]
-    metadata = template.get("metadata") or {}
-    return {
-        "apiVersion": PODS.api_version,
-        "kind": PODS.kind,
-        "metadata": {
-            "name": place.pod,
+
+    def __init__(
+        self, nodeset: NodeSet, cluster: Cluster, *, revision: str, guard_uid: str, defaults: Defaults
+    ) -> None:
+        problems = list(check(nodeset, cluster))
+        if problems:
+            raise RefusedTemplate(nodeset, problems)
+        self._nodeset = nodeset
+        template = nodeset.spec.template or {}
+        # Slinky named nodes after a template's host name; here they are named after the NodeSet or the Node.
+        fragment: dict[str, Any] = {k: value for k, value in (template.get("spec") or {}).items() if k != "hostname"}
+        self._spec = merge(generated.spec(nodeset, cluster, defaults), fragment, POD_SPEC)
+        _tolerate(self._spec, matching.OUT_OF_REACH)
+        self._spec["subdomain"] = nodeset.spec.service_name or naming.node_service(cluster.name)
+        _search(self._spec, nodeset, cluster, defaults.domain)
+        self._container = next(item for item in self._spec["containers"] if item["name"] == SLURMD)
+        own: Mapping[str, Any] = next(
+            (item for item in fragment.get("containers") or () if item.get("name") == SLURMD), {}
+        )
+        context = self._container.get("securityContext") or {}
+        self._container["securityContext"] = security.agreeing(context, own.get("securityContext") or {})
+        if "command" not in own and "args" not in own:
+            self._container["command"] = ["slurmd"]
+        self._arguments = arguments.build(nodeset, cluster, own, self._container)
+        metadata = template.get("metadata") or {}
+        self._labels = {**(metadata.get("labels") or {}), **generated.own_labels(nodeset, cluster, revision)}
+        self._metadata = {
             "namespace": nodeset.namespace,
-            "labels": {**(metadata.get("labels") or {}), **generated.own_labels(nodeset, cluster, place, revision)},
             "annotations": {
                 "kubectl.kubernetes.io/default-container": SLURMD,
                 **(metadata.get("annotations") or {}),
             },
             "ownerReferences": guard.owners(nodeset, guard_uid),
-        },
-        "spec": pod_spec,
-    }
+        }
+
+    def pod(self, place: Place) -> dict[str, Any]:
+        """The pod for a place. What it has in common with others it shares with them: it is not to be changed."""
+        pod_spec = {**self._spec, "hostname": place.node}
+        container = {**self._container, "args": self._arguments.of(place)}
+        pod_spec["containers"] = [container if one is self._container else one for one in pod_spec["containers"]]
+        own_claims = claims.volumes(self._nodeset, place.pod)
+        replaced = {volume["name"] for volume in own_claims}
+        pod_spec["volumes"] = [*(one for one in pod_spec["volumes"] if one.get("name") not in replaced), *own_claims]
+        if place.host and place.ordinal is None:
+            _pin(pod_spec, place.host)
+        elif place.host:
+            _return_to(pod_spec, place.host)
+        return {
+            "apiVersion": PODS.api_version,
+            "kind": PODS.kind,
+            "metadata": {
+                **self._metadata,
+                "name": place.pod,
+                "labels": {**self._labels, **generated.labels_of(place)},
+            },
+            "spec": pod_spec,
+        }
 
 
 def _pin(pod_spec: dict[str, Any], host: str) -> None:

@@ -14,7 +14,6 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import arguments, claims, conf, generated
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.generated import KEY_VOLUME, Defaults
-from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.templates import POD_SPEC, RefusedFragment, merge
 
@@ -60,7 +59,7 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C90
         if label.startswith(_OWN_PREFIXES) or label in _OWN_LABELS:
             yield Problem(f"spec.template.metadata.labels[{label}]", "is the operator's")
     try:
-        merged = merge(generated.spec(nodeset, cluster, Place("", ""), Defaults("")), spec, POD_SPEC)
+        merged = merge(generated.spec(nodeset, cluster, Defaults("")), spec, POD_SPEC)
     except RefusedFragment as error:
         yield Problem(f"{where}.{error.field}", error.reason)
         return

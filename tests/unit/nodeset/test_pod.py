@@ -40,6 +40,26 @@ def build(spec: dict[str, Any] | None = None, *, of: Cluster | None = None) -> d
     )
 
 
+def test_pods_of_one_stencil_differ_by_their_places_alone() -> None:
+    claim = {"metadata": {"name": "scratch"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    owner = nodeset(volumeClaimTemplates=[claim], template={"spec": {"containers": [{"name": "log", "image": "l"}]}})
+    stencil = pod.Stencil(owner, cluster(), revision="r1", guard_uid="gu", defaults=DEFAULTS)
+    places = [Place("a-3", "a-3", 3), Place("a-4", "a-4", 4, host="h"), Place("a-n1", "n1", host="n1")]
+
+    made = [stencil.pod(place) for place in places]
+
+    assert made == [
+        pod.build(owner, cluster(), place=place, revision="r1", guard_uid="gu", defaults=DEFAULTS) for place in places
+    ]
+    assert [argument(one, "-N") for one in made] == ["a-3", "a-4", "n1"]
+    assert [one["spec"]["volumes"][-1]["persistentVolumeClaim"]["claimName"] for one in made] == [
+        "scratch-a-3",
+        "scratch-a-4",
+        "scratch-a-n1",
+    ]
+    assert "affinity" not in made[0]["spec"]
+
+
 def argument(made: dict[str, Any], flag: str) -> str:
     arguments: list[str] = made["spec"]["containers"][0]["args"]
     assert arguments.count(flag) == 1

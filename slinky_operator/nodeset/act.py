@@ -69,8 +69,7 @@ class Actor:
                 self.means.outcome.refusals.append(str(error))
                 break
             finally:
-                self.means.outcome.told_slurm |= self.means.unseen
-                self.means.unseen = False
+                self._note_told()
         return self.means.outcome
 
     async def _one(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one line for each
@@ -144,6 +143,13 @@ class Actor:
         free = await removal.evictable(self.means, wanted)
         if free:
             self._note_marks(await self._marks().unprotect(free))
+
+    def _note_told(self) -> None:
+        """Note when Slurm was told: a picture asked for later shows it."""
+        means = self.means
+        if means.unseen:
+            means.outcome.told_slurm_at = means.written_at if means.written_at is not None else means.clock()
+        means.unseen, means.written_at = False, None
 
     def _marks(self) -> Marks:
         means = self.means

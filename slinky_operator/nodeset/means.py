@@ -34,8 +34,8 @@ class Outcome:
     """Why Slurm could not be asked or told."""
     errors: list[Exception] = field(default_factory=list)
     """What is to be tried again."""
-    told_slurm: bool = False
-    """Whether anything was, or may have been, written to Slurm that its cache does not show yet."""
+    told_slurm_at: float | None = None
+    """Clock by which all was, or may have been, written to Slurm that its cache does not show yet; None for nothing."""
     acted: bool = False
     """Whether anything was written that the next pass must look at."""
 
@@ -68,8 +68,8 @@ class Means:
         Names that NodeSets are just taking.
     recorder
         Takes Events.
-    now
-        The wall clock.
+    now, clock
+        The wall clock, and seconds that are never set back.
     """
 
     kube: Kube
@@ -86,9 +86,12 @@ class Means:
     reserved: ReservedNames
     recorder: Recorder
     now: Callable[[], datetime]
+    clock: Callable[[], float]
     outcome: Outcome = field(default_factory=Outcome)
     unseen: bool = False
     """Whether the action under way has written to Slurm what its cache does not show yet."""
+    written_at: float | None = None
+    """Clock at the end of the action's last write to Slurm, if it has come to that."""
 
     def reach(self) -> Slurm:
         """The Cluster's Slurm; raises `Unreachable` where there is none to reach."""

@@ -190,13 +190,16 @@ class Observer:
         """Pods that stand where ours could, and nodes of other NodeSets that are called as ours could be."""
         possible = set(slurm.nodes)
         if nodeset.mode is ScalingMode.STATEFUL_SET:
-            numbers = range((nodeset.spec.replicas or 0) + len(own))
-            possible.update(places.of_ordinal(nodeset, number).node for number in numbers)
-        elif self._hosts is not None:
-            possible.update(host.node_name for host in self._hosts.picture().values())
-        names = {item.name for item in own}
-        wanted = {places.pod_name(nodeset, node) for node in possible} - names
-        strangers = frozenset(name for name in wanted if self._pods.get(nodeset.namespace, name) is not None)
+            padding, numbers = nodeset.spec.ordinal_padding, range((nodeset.spec.replicas or 0) + len(own))
+            possible.update(ordinals.name(nodeset.name, number, padding) for number in numbers)
+            wanted = set(possible)
+        else:
+            if self._hosts is not None:
+                possible.update(host.node_name for host in self._hosts.picture().values())
+            wanted = {places.pod_name(nodeset, node) for node in possible}
+        wanted.difference_update(item.name for item in own)
+        namespace = nodeset.namespace
+        strangers = frozenset(name for name in wanted if (namespace, name) in self._pods)
         if cluster is None:
             return strangers, {}
         neighbours = {}

@@ -101,12 +101,13 @@ class Snapshot:
     """How many pods may be starting at a time, where the spec does not say."""
     patience: timedelta = timedelta(minutes=5)
     """How long a slurmd may run before it registers."""
+    owner: str = field(init=False)
+    """The tag of this NodeSet's records."""
+
+    def __post_init__(self) -> None:
+        # Asked for several times for each pod.
+        object.__setattr__(self, "owner", identity.tag(self.nodeset.namespace, self.nodeset.name))
 
     def host_of(self, pod: Pod) -> Host | None:
         """The Kubernetes Node a pod is bound to; None before, and where it is not known."""
         return self.hosts.get(pod.host) if self.hosts is not None else None
-
-    @property
-    def owner(self) -> str:
-        """The tag of this NodeSet's records."""
-        return identity.tag(self.nodeset.namespace, self.nodeset.name)

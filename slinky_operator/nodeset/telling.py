@@ -177,4 +177,5 @@ async def _read_back(means: Means, slurm: Slurm, names: Sequence[str]) -> None:
         means.unseen = False
     else:
         # One question for all; what has changed comes as node events.
+        means.written_at = means.clock()
         slurm.hurry()

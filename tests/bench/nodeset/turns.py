@@ -16,13 +16,16 @@ class Turns:
 
     def __init__(self) -> None:
         self._cpu: list[float] = []
+        self._ended = time.thread_time()
         loop: Any = asyncio.get_running_loop()
         run_once = loop._run_once
 
         def turn() -> None:
-            began = time.thread_time()
             run_once()
-            self._cpu.append(time.thread_time() - began)
+            # One look at a turn, since looking takes time as well; waiting for something to happen takes none.
+            ended = time.thread_time()
+            self._cpu.append(ended - self._ended)
+            self._ended = ended
 
         loop._run_once = turn
 

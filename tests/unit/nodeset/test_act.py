@@ -29,7 +29,7 @@ async def test_a_nodeset_is_not_let_go_in_the_pass_in_which_slurm_goes_away(
 
     monkeypatch.setattr(telling, "delete_records", delete_records)
     monkeypatch.setattr(tenure, "let_go", letting_go)
-    means: Any = SimpleNamespace(outcome=Outcome(), unseen=False)
+    means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
 
     outcome = await Actor(means).carry_out([DeleteRecords(("a-0",)), LetGo()])
 

@@ -286,12 +286,3 @@ async def test_a_template_that_breaks_identity_is_told_by_field(site: Site, mach
 
 async def _told(site: Site, text: str) -> bool:
     return text in (await site.condition("Degraded")).get("message", "")
-
-
-async def test_many_go_in_few_calls(site: Site, machines: Machines) -> None:
-    await up(site, 40)
-    site.slurm.requests.clear()
-    await site.scale(0)
-    await site.until(lambda: _are(site, []), "all are gone")
-    posts = [call for call in site.slurm.requests if call.method == "POST"]
-    assert len(posts) <= 2

@@ -21,7 +21,10 @@ from slurm_client.decode.objects import Nameless
 from slurm_client.decode.read import mapping, number, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+_LOOKAHEAD = 8
+"""Entries of the last list among which the next one is looked for: some may have gone."""
 
 SLICE_SECONDS = 0.003
 """Longest time spent on reading an answer before the event loop has its turn."""
@@ -47,12 +50,15 @@ class Answer:
         Decoded entries of that list; ``None`` when the body has no such key.
     warnings
         Reports of the server that are no errors.
+    texts
+        The entries of that list as they were written.
     """
 
     status: int
     fields: dict[str, Any] = field(default_factory=dict)
     items: list[Any] | None = None
     warnings: tuple[errors.Report, ...] = ()
+    texts: list[str] = field(default_factory=list)
 
     @property
     def not_modified(self) -> bool:
@@ -72,15 +78,43 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """Which key of the body holds the objects asked for, and how one of them is decoded."""
+    """
+    Which key of the body holds the objects asked for, and how one of them is decoded.
+
+    Parameters
+    ----------
+    recurs
+        Whether the same list is asked for again and again. Its last answer is then kept, so that an entry which is
+        written as it was is not read again: that takes some hundredth of the time, and few change from poll to poll.
+    """
 
     key: str
     decode: Callable[[Mapping[str, Any]], Any]
+    recurs: bool = False
 
 
-async def read(body: bytes, status: int, request: errors.Request, wanted: ListOf | None = None) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The entries of an earlier answer's list: as they were written, and what they were read as."""
+
+    texts: Sequence[str] = ()
+    items: Sequence[Any] = ()
+
+    def find(self, source: str, position: int, first: int, last: int) -> int | None:
+        """Which of these entries stands there, word for word."""
+        for place in range(first, min(last + 1, len(self.texts))):
+            if source.startswith(self.texts[place], position):
+                return place
+        return None
+
+
+async def read(
+    body: bytes, status: int, request: errors.Request, wanted: ListOf | None = None, known: Known | None = None
+) -> Answer:
     """
     Read a body, giving way to the event loop every few milliseconds.
+
+    Entries that stand in an earlier answer too are taken from there.
 
     Raises
     ------
@@ -93,7 +127,7 @@ async def read(body: bytes, status: int, request: errors.Request, wanted: ListOf
         # Receiving the last piece and decoding the whole were a slice each.
         await asyncio.sleep(0)
     try:
-        await _read_object(source, answer, wanted)
+        await _read_object(source, answer, wanted, known or Known())
     except (ValueError, RecursionError, IndexError) as error:
         kind = errors.Truncated if _looks_truncated(source, error) else errors.DecodeError
         raise kind(
@@ -103,7 +137,7 @@ async def read(body: bytes, status: int, request: errors.Request, wanted: ListOf
     return answer
 
 
-async def _read_object(source: str, answer: Answer, wanted: ListOf | None) -> None:
+async def _read_object(source: str, answer: Answer, wanted: ListOf | None, known: Known) -> None:
     """Walk over the outermost object; everything below is left to the parser written in C."""
     position = _skip(source, 0)
     if source[position] != "{":
@@ -119,7 +153,7 @@ async def _read_object(source: str, answer: Answer, wanted: ListOf | None) -> No
         position = _skip(source, position + 1)
         if wanted is not None and key == wanted.key:
             if source[position] == "[":
-                position, answer.items = await _read_list(source, position, wanted.decode)
+                position, answer.items = await _read_list(source, position, wanted, known, answer.texts)
             else:
                 value, position = _value(source, position)
                 answer.items = _as_items(value, wanted)
@@ -141,16 +175,34 @@ def _as_items(value: Any, wanted: ListOf) -> list[Any]:
     raise ValueError(f"{wanted.key} is no list")
 
 
-async def _read_list(source: str, position: int, decode: Callable[[Mapping[str, Any]], Any]) -> tuple[int, list[Any]]:
-    """Read and decode one object after the other; only the decoded ones are kept."""
+async def _read_list(
+    source: str, position: int, wanted: ListOf, known: Known, texts: list[str]
+) -> tuple[int, list[Any]]:
+    """Read and decode one object after the other; only the decoded ones are kept, and their texts if they recur."""
     found: list[Any] = []
     started = time.perf_counter()
     position = _skip(source, position + 1)
+    expected = missed = 0
     while source[position] != "]":
-        raw, position = _value(source, position)
-        if not isinstance(raw, dict):
-            raise ValueError(f"entry {len(found)} of the list is no object")  # noqa: TRY004 - about the data
-        found.append(decode(raw))
+        place = known.find(source, position, expected, expected + missed + _LOOKAHEAD)
+        if place is not None:
+            # A whole object stands there, and nothing that follows it can be a part of it.
+            found.append(known.items[place])
+            texts.append(known.texts[place])
+            position += len(known.texts[place])
+            expected, missed = place + 1, 0
+        else:
+            begun = position
+            raw, position = _value(source, position)
+            if not isinstance(raw, dict):
+                raise ValueError(f"entry {len(found)} of the list is no object")
+            found.append(wanted.decode(raw))
+            if wanted.recurs:
+                texts.append(source[begun:position])
+            if missed < _LOOKAHEAD:
+                missed += 1
+            else:
+                expected += 1
         position = _skip(source, position)
         if source[position] == ",":
             position = _skip(source, position + 1)

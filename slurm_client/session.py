@@ -119,6 +119,8 @@ class Session:
             self._base_urls, transport, ca_bundle, client_certificate, unix_socket, max_concurrency, timeout
         )
         self._closed = False
+        self._known: dict[str, answers.Known] = {}
+        """The last answers to what is asked again and again, by path."""
 
     @property
     def base_url(self) -> str:
@@ -335,11 +337,15 @@ class Session:
         if status in {204, 304} and not content.strip():
             return answers.Answer(status)
         try:
-            answer = await answers.read(content, status, request, wanted if good else None)
+            answer = await answers.read(
+                content, status, request, wanted if good else None, self._known.get(request.path)
+            )
         except errors.DecodeError as error:
             if good:
                 raise
             raise answers.error_from_text(content, status, request) from error
+        if wanted is not None and wanted.recurs and answer.items is not None:
+            self._known[request.path] = answers.Known(answer.texts, answer.items)
         found = answers.error_in(answer, request)
         if found is not None and not (tolerate is not None and good and tolerate(found)):
             raise found

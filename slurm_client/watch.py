@@ -332,8 +332,12 @@ class Watch(Generic[T]):
             found.pop(key, None)
             if key in self._objects:
                 found[key] = self._objects[key]
+        known = self._objects
         events = [
-            Event(key, self._objects.get(key), value) for key, value in found.items() if self._objects.get(key) != value
+            Event(key, known.get(key), value)
+            for key, value in found.items()
+            # Most have not even been read anew, and comparing takes its time.
+            if known.get(key) is not value and known.get(key) != value
         ]
         events += [Event(key, value, None) for key, value in self._objects.items() if key not in found]
         self._objects = found

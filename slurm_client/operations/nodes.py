@@ -21,6 +21,7 @@ _LONGEST_PATH = 6000
 """Characters of names in one address; slurmrestd takes more than 20,000 (measured), what stands before it may not."""
 
 _NODES = ListOf("nodes", objects.node)
+_ALL_NODES = ListOf("nodes", objects.node, recurs=True)
 
 
 class NodeOperations(Operations):
@@ -43,7 +44,7 @@ class NodeOperations(Operations):
         timeout
             Seconds; the client's when absent.
         """
-        return await self._list("get_nodes", _NODES, update_time=update_time, timeout=timeout)
+        return await self._list("get_nodes", _ALL_NODES, update_time=update_time, timeout=timeout)
 
     async def node(self, name: str, *, timeout: float | None = None) -> Node:
         """Return one node; NotFound if there is none of that name."""

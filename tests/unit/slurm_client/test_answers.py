@@ -37,6 +37,45 @@ async def test_what_is_read_in_slices_is_what_json_says(body: dict[str, Any], in
     assert isinstance(answer.release, str)
 
 
+RECURRING = ListOf("nodes", dict, recurs=True)
+
+
+@given(st.lists(bodies, min_size=2, max_size=4), st.sampled_from([None, 1]))
+async def test_with_an_earlier_answer_at_hand_the_same_is_read(
+    given_bodies: list[dict[str, Any]], indent: int | None
+) -> None:
+    known = None
+    pool = [entry for body in given_bodies for entry in body["nodes"]]
+    for number, body in enumerate(given_bodies):
+        # Entries come and go, change and change places.
+        listed = {**body, "nodes": [*pool[number:], *body["nodes"], *pool[: -1 - number : -1]]}
+        answer = await answers.read(json.dumps(listed, indent=indent).encode(), 200, REQUEST, RECURRING, known)
+        assert json.dumps(answer.items) == json.dumps(json.loads(json.dumps(listed))["nodes"])
+        known = answers.Known(answer.texts, answer.items or [])
+
+
+async def test_an_entry_that_is_written_as_it_was_is_not_read_again() -> None:
+    before = [{"name": f"n{number}", "state": "IDLE"} for number in range(40)]
+    first = await answers.read(json.dumps({"nodes": before}).encode(), 200, REQUEST, RECURRING)
+    known = answers.Known(first.texts, first.items or [])
+    now = [dict(one) for one in before]
+    now[7]["state"] = now[8]["state"] = "MIXED"
+    del now[20:22]
+    now.insert(30, {"name": "new"})
+
+    second = await answers.read(json.dumps({"nodes": now}).encode(), 200, REQUEST, RECURRING, known)
+
+    assert second.items == now
+    same = {id(one) for one in first.items or ()}
+    anew = [one["name"] for one in second.items or () if id(one) not in same]
+    assert anew == ["n7", "n8", "new"]
+    assert first.items == before
+
+
+async def test_nothing_is_kept_of_what_does_not_recur() -> None:
+    assert (await read(b'{"nodes": [{"name": "n1"}]}')).texts == []
+
+
 @given(bodies, st.floats(0, 1, exclude_max=True))
 async def test_a_cut_answer_is_never_taken_for_a_whole_one(body: dict[str, Any], share: float) -> None:
     text = json.dumps(body).encode()

@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.nodeset import ClaimRetention
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset import ClaimRetention, NodeSet
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import (
     asking,
+    availability,
     causing,
     claims,
+    controller,
+    creation,
     deadline,
     drain,
+    facts,
     guard,
     history,
     identity,
@@ -33,9 +38,11 @@ from slinky_operator.nodeset import (
     telling,
     traits,
 )
-from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.actions import AddFinalizer
+from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.matching import Fit
 from slinky_operator.nodeset.means import Means
+from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.nodeset.victims import Rank
@@ -384,6 +391,112 @@ def limit_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(plan, "lay_out", lay_out)
 
 
+def no_second_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
+    """The jobs are not asked for again before a record is deleted."""
+
+    async def about_records(slurm: Slurm, names: Collection[str]) -> asking.Answer:
+        return asking.Answer(await asking.nodes(slurm, names), {})
+
+    patch.setattr(asking, "about_records", about_records)
+
+
+def writes_to_slurm_not_awaited(patch: pytest.MonkeyPatch) -> None:
+    """A pass is made although Slurm's cache may not show what the last one wrote."""
+    patch.setattr(Memory, "must_wait_for", lambda *given: False)
+
+
+def finalizer_after_the_pods(patch: pytest.MonkeyPatch) -> None:
+    """Pods are made before the NodeSet is kept until they are gone."""
+    real = plan.plan
+
+    def late(snapshot: Snapshot, now: datetime) -> plan.Plan:
+        metadata = snapshot.nodeset.metadata
+        if snapshot.nodeset.deleting or labels.FINALIZER_NODESET_DRAIN in metadata.finalizers:
+            return real(snapshot, now)
+        kept = metadata.model_copy(update={"finalizers": (labels.FINALIZER_NODESET_DRAIN,)})
+        other = snapshot.nodeset.model_copy(update={"metadata": kept})
+        made = real(dataclasses.replace(snapshot, nodeset=other), now)
+        return dataclasses.replace(made, actions=(*made.actions, AddFinalizer()))
+
+    patch.setattr(controller, "plan", late)
+
+
+def force_without_deadline(patch: pytest.MonkeyPatch) -> None:
+    """Where no time is given, it is up at once."""
+    real = deadline.left
+
+    def left(node: Node, causes: Any, spec: Any, now: Any) -> float | None:
+        return -1.0 if spec.timeout is None and drain.is_ours(node) else real(node, causes, spec, now)
+
+    patch.setattr(deadline, "left", left)
+
+
+def guard_of_the_nodeset(patch: pytest.MonkeyPatch) -> None:
+    """The guard belongs to the NodeSet, and goes with it."""
+    real = guard.build
+
+    def build(nodeset: NodeSet) -> dict[str, Any]:
+        made = real(nodeset)
+        made["metadata"]["ownerReferences"] = guard.owners(nodeset, "")[:1]
+        return made
+
+    patch.setattr(guard, "build", build)
+
+
+def on_delete_ignored(patch: pytest.MonkeyPatch) -> None:
+    """An update takes pods that somebody is to delete."""
+    real = rollout.outdated
+
+    def outdated(pods: Any, nodeset: NodeSet, *rest: Any) -> list[Pod]:
+        strategy = nodeset.spec.update_strategy.model_copy(update={"type": "RollingUpdate"})
+        spec = nodeset.spec.model_copy(update={"update_strategy": strategy})
+        return real(pods, nodeset.model_copy(update={"spec": spec}), *rest)
+
+    patch.setattr(rollout, "outdated", outdated)
+
+
+def impatient(patch: pytest.MonkeyPatch) -> None:
+    """A pod that is Ready counts at once."""
+    patch.setattr(availability, "has_come_up", lambda pod, snapshot, now: availability.is_ready(pod, snapshot))
+
+
+def one_more_than_the_budget(patch: pytest.MonkeyPatch) -> None:
+    """An update takes one more than it may."""
+    real = rollout.budget
+    patch.setattr(rollout, "budget", lambda nodeset, desired: real(nodeset, desired) + 1)
+
+
+def neighbours_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """The name of another NodeSet's node is taken."""
+    patch.setattr(creation, "_whose", lambda place, snapshot: None)
+
+
+def padding_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """An ordinal is another one when it is written with other digits."""
+    real = creation.choose
+
+    def choose(snapshot: Snapshot, *rest: Any) -> creation.Creation:
+        pods = tuple(dataclasses.replace(pod, ordinal=None) if pod.deleting else pod for pod in snapshot.pods)
+        return real(dataclasses.replace(snapshot, pods=pods), *rest)
+
+    patch.setattr(creation, "choose", choose)
+
+
+def unreachable_is_ended(patch: pytest.MonkeyPatch) -> None:
+    """A pod that is called Failed runs nothing any more, whoever calls it so."""
+    real = facts.has_ended
+    patch.setattr(
+        facts, "has_ended", lambda status, deleting: status.get("phase") == "Failed" or real(status, deleting=deleting)
+    )
+
+
+def silence_is_enough(patch: pytest.MonkeyPatch) -> None:
+    """A pod of which no kubelet has told a start has none."""
+    patch.setattr(
+        podstate, "is_free_blindly", lambda pod: not pod.registered and pod.slurmd in {Slurmd.NEVER, Slurmd.ENDED}
+    )
+
+
 _SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
 
 _SILENT: tuple[Step, ...] = (
@@ -452,13 +565,7 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         claims_of_replaced_pods_deleted,
         (("edit", 0), ("edit", 1), ("see_all", 0), ("pass", 0), ("poll", 0), ("kubelet_ends", 0)),
     ),
-    "foreign claims used": (
-        foreign_claims_used,
-        (
-            *(("scale", 0), ("scale", 3), ("squat", 2), ("see_all", 0)),
-            *(("pass", 0), ("poll", 0), ("kubelet_ends", 0), ("claims_go", 0)),
-        ),
-    ),
+    "foreign claims used": (foreign_claims_used, (("scale", 0), ("scale", 3), ("squat", 2), ("see_all", 0))),
     "lost guard overlooked": (lost_guard_overlooked, (("user_deletes_guard", 0),)),
     "ended by our clock": (
         ended_by_our_clock,
@@ -484,12 +591,73 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         forgotten_pods_repaired,
         (("job_starts", 1), ("slurm_forgets", 0), ("poll", 0), ("time", 4), ("see_all", 0), ("pass", 0)),
     ),
+    "no second look at jobs": (no_second_look_at_jobs, _SHRINK),
+    "writes to Slurm not awaited": (
+        writes_to_slurm_not_awaited,
+        (("edit", 0), ("pass", 0), ("pass", 0), ("see_all", 0), ("lose_slurm", 0)),
+    ),
+    "finalizer after the pods": (
+        finalizer_after_the_pods,
+        (("finalizer_taken", 0), ("scale", 0), ("scale", 3), ("see_all", 0), ("pass", 0), ("kubelet_ends", 0)),
+    ),
+    "force without a deadline": (force_without_deadline, (*_SHRINK, ("policy", 6), ("job_starts", 1))),
+    "guard of the NodeSet": (guard_of_the_nodeset, (("delete", 1), ("collect", 0), ("job_starts", 0))),
+    "OnDelete ignored": (on_delete_ignored, (("hold_back", 7), ("edit", 0), ("see_all", 0), ("pass", 0))),
+    "impatient": (impatient, (("patience", 2), ("edit", 0), ("see_all", 0), ("pass", 0))),
+    "one more than the budget": (
+        one_more_than_the_budget,
+        (("edit", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("job_starts", 0)),
+    ),
+    "neighbours overlooked": (neighbours_overlooked, (("scale", 3), ("neighbour_comes", 2))),
+    "padding overlooked": (padding_overlooked, (("pad", 0), ("pad", 1), ("user_deletes_pod", 0), ("see_all", 0))),
+    "unreachable is ended": (
+        unreachable_is_ended,
+        (("host_goes", 0), ("host_goes", 1), ("pods_collected", 0), ("job_starts", 0), ("see_all", 0), ("pass", 0)),
+    ),
+    "silence is enough": (silence_is_enough, (*_SHRINK, ("fault", 0))),
     "record left behind": (
         record_left_behind,
         (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
     ),
 }
 """Each with steps that make its mistake show more often."""
+
+
+def _steps(*words: str) -> tuple[Step, ...]:
+    """Steps, each a name and a number where that is not 0."""
+    found = [word.partition(":") for part in words for word in part.split()]
+    return tuple((name, int(number or 0)) for name, _, number in found)
+
+
+_ONE_LESS = _steps("scale:2 see_all pass poll pass kubelet_ends kubelet_ends see_all pass poll see_all pass")
+"""a-2 is drained and deleted, and its record and its claim too."""
+
+_ONE_ANEW = _steps("user_deletes_pod kubelet_ends kubelet_ends see_all pass poll pass see_all")
+"""a-0 is deleted and made again; the controller has seen it."""
+
+BEGINNINGS: Mapping[str, Sequence[Step]] = {
+    "all jobs requeued by DOWN": _steps(
+        # A job that can be put back into the queue and one that cannot, both on a-1.
+        "policy:1 job_starts:5 job_starts:7 job_starts:7 job_starts:4",
+        "scale:0 see_all poll pass pass time:3 time:2 poll pass pass",
+    ),
+    "foreign claims used": (*_ONE_LESS, *_steps("claims_go see_all squat:2 scale:3 see_all pass pass")),
+    "neighbours overlooked": (*_ONE_LESS, *_steps("time:3 neighbour_comes:2 scale:3 see_all poll pass pass")),
+    "no second look at jobs": _steps(
+        "scale:2 see_all pass",
+        "job_starts job_suspends user_deletes_pod kubelet_ends kubelet_ends see_all pass",
+    ),
+    "silence is enough": (
+        *_ONE_ANEW,
+        *_steps("schedule see_all start register job_starts fault poll scale:0 see_all pass"),
+    ),
+    "impatient": (
+        *_steps("patience:2"),
+        *_ONE_ANEW,
+        *_steps("come_up see_all poll pass see_all edit see_all pass pass"),
+    ),
+}
+"""How histories begin for those whose mistake shows only after a certain course of things."""
 
 ON_HOSTS: Collection[str] = {
     "mismatch overlooked",

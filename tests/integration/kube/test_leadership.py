@@ -49,9 +49,9 @@ class Replica:
             name="lease",
             identity=identity,
             fence=self.fence,
-            duration=2.0,
-            renew_deadline=1.5,
-            retry_period=0.3,
+            duration=6.0,
+            renew_deadline=4.5,
+            retry_period=0.5,
             clock=self.clock,
         )
         self.task = asyncio.create_task(self.elector.run())

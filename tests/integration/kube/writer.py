@@ -46,8 +46,8 @@ async def main(kubeconfig: str, namespace: str, identity: str) -> int:
             name="lease",
             identity=identity,
             fence=fence,
-            duration=4.0,
-            renew_deadline=3.0,
+            duration=10.0,
+            renew_deadline=7.5,
             retry_period=0.5,
         )
         supervisor.start("elector", elector.run())

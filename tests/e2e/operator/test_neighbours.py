@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -38,8 +39,7 @@ APART = {
 }
 """One pod on a Node."""
 
-WRITES = 60
-"""Writes to scale, one each second."""
+MINUTE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -145,23 +145,25 @@ def record(slurm: SlurmInKubernetes) -> dict[str, str]:
 def test_a_number_that_changes_each_second_costs_no_job_and_no_neighbour(
     slurm: SlurmInKubernetes, cluster: Cluster
 ) -> None:
-    numbers = numbers_of_replicas()
     neighbours, theirs = uids(slurm, "a-b"), slurm.hold("a-b-1")
     before = made_pods(cluster, slurm)
-    jobs = []
-    for number in numbers:
-        slurm.scale("a", number)
+    rng = random.Random(7)  # noqa: S311 - nobody is to be surprised
+    numbers, jobs, end = [2], [], time.monotonic() + MINUTE
+    while time.monotonic() < end:
+        numbers.append(rng.randint(0, 4))
+        slurm.scale("a", numbers[-1])
         jobs.append(submit(slurm))
         # A pace, not a proof.
         time.sleep(1)
-    last = numbers[-1]
-    wait_for(f"{last} nodes", lambda: settled(slurm, last), 180)
+    numbers.append(3)
+    slurm.scale("a", numbers[-1])
+    wait_for("three nodes", lambda: settled(slurm, 3), 180)
     wait_for("the jobs' ends", lambda: completed(fields_of_jobs(slurm)) >= set(jobs), 180)
     # Put back into the queue would mean that a pod was taken from under it.
     assert [one["JobId"] for one in fields_of_jobs(slurm) if one["Restarts"] != "0"] == []
     # Where every raise were answered by new pods only, it would take as many as the numbers went up; none takes more.
     made = made_pods(cluster, slurm) - before
-    raises = sum(max(0, after - number) for number, after in zip([2, *numbers], numbers, strict=False))
+    raises = sum(max(0, after - number) for number, after in pairwise(numbers))
     assert sum(made.values()) <= raises
     assert {name.rpartition("-")[0] for name in made} <= {"a"}
 
@@ -176,12 +178,6 @@ def test_a_number_that_changes_each_second_costs_no_job_and_no_neighbour(
     slurm.wait_job(theirs, "COMPLETED")
     slurm.kube("delete", "nodeset", "a-b", timeout=180)
     slurm.wait_idle([OUTSIDE])
-
-
-def numbers_of_replicas() -> list[int]:
-    """The same in each run; at last there are nodes for the jobs that wait."""
-    rng = random.Random(7)  # noqa: S311 - nobody is to be surprised
-    return [*(rng.randint(0, 4) for _ in range(WRITES - 1)), 3]
 
 
 def submit(slurm: SlurmInKubernetes) -> str:

@@ -10,7 +10,6 @@ module         concern
 `identity`     whose a Slurm node is
 `drain`        whose a drain is, and when a node holds nothing any more
 `podstate`     the one state each pod is in, and whether it may be deleted
-`restarts`     which jobs ended with a container that was started anew
 `victims`      which pods go first
 `causing`      what each node is to be drained for
 `slurm_steps`  what a plan asks of Slurm, and does by its word

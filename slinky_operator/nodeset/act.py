@@ -27,7 +27,6 @@ from slinky_operator.nodeset.actions import (
     MarkDown,
     MarkRecords,
     MarkRegistered,
-    MarkRestarted,
     Protect,
     RecordRevision,
     RenumberRevision,
@@ -101,8 +100,6 @@ class Actor:
                 await telling.set_traits(means, action.hosts)
             case MarkDown():
                 await telling.mark_down(means, action.nodes)
-            case MarkRestarted():
-                await telling.mark_restarted(means, action.pods)
             case EndDrains():
                 await telling.end_drains(means, action)
             case DeleteIdlePods():
@@ -165,7 +162,7 @@ def _asks_slurm(action: Action) -> bool:
     match action:
         case Undrain() | Drain() | SetTraits() | MarkRecords() | DeleteRecords() | EndDrains():
             return True
-        case MarkDown() | MarkRestarted() | Repair():
+        case MarkDown() | Repair():
             return True
         case DeletePods():
             return not action.forced

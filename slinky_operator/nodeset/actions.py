@@ -101,13 +101,6 @@ class MarkDown:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkRestarted:
-    """Tell Slurm that the jobs on these pods' nodes ended with their containers, if it still shows no others."""
-
-    pods: tuple[Pod, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EndDrains:
     """Do what `spec.drain.onTimeout` says about nodes whose drain has taken too long, after asking Slurm once more."""
 
@@ -201,7 +194,6 @@ Action = (
     | Drain
     | SetTraits
     | MarkDown
-    | MarkRestarted
     | EndDrains
     | DeletePods
     | Repair

@@ -78,7 +78,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         # The others will follow within seconds, and are settled with them in the same few calls.
         orphans = [node for node in orphans if drain.is_busy(node)]
     waits = repairs.waiting(snapshot, live, layout)
-    if _needs_jobs(snapshot, live, layout, orphans, now) or repairs.needs_jobs(snapshot, waits.values(), now):
+    if _needs_jobs(snapshot, live, layout, orphans) or repairs.needs_jobs(snapshot, waits.values(), now):
         return Plan(Assessment(desired), needs_jobs=True, fresh_jobs=bool(orphans and layout.missing))
 
     chosen = causing.choose(snapshot, layout, now)
@@ -110,7 +110,6 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
             *pod_steps.showings(snapshot, live, states, actions),
         ]
     if snapshot.slurm.readable:
-        actions += slurm_steps.restarted(snapshot, live, now)
         if settling.down:
             actions.append(MarkDown(settling.down))
         if settling.delete:
@@ -160,9 +159,7 @@ def _ended(snapshot: Snapshot) -> frozenset[str]:
     return snapshot.ended | {pod.node_name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
 
 
-def _needs_jobs(
-    snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans: Sequence[Node], now: datetime
-) -> bool:
+def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans: Sequence[Node]) -> bool:
     if not snapshot.slurm.readable or snapshot.slurm.jobs is not None:
         return False
     if layout.excess or layout.misplaced:
@@ -174,8 +171,7 @@ def _needs_jobs(
         return True
     for pod in live:
         node = snapshot.slurm.nodes.get(pod.node_name)
-        matters = node is not None and (drain.is_ours(node) or slurm_steps.is_suspect(snapshot, pod, node, now))
-        if matters or causing.cordons(snapshot, pod):
+        if (node is not None and drain.is_ours(node)) or causing.cordons(snapshot, pod):
             return True
     known = podstate.known(live, snapshot.slurm, snapshot.owner)
     return bool(rollout.outdated(live, snapshot.nodeset, snapshot.revision, known))

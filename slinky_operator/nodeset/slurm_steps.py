@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from slinky_operator.nodeset import deadline, drain, podstate, protection, restarts, takeover, traits, victims
+from slinky_operator.nodeset import deadline, drain, podstate, protection, takeover, traits, victims
 from slinky_operator.nodeset.actions import (
     Action,
     DeletePods,
@@ -13,7 +13,6 @@ from slinky_operator.nodeset.actions import (
     EndDrains,
     MarkRecords,
     MarkRegistered,
-    MarkRestarted,
     Repair,
     SetTraits,
     Undrain,
@@ -23,7 +22,7 @@ from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.hosts import Host
 from slinky_operator.nodeset.identity import Bond
 from slinky_operator.nodeset.snapshot import Snapshot
-from slurm_client.models import Job, Node
+from slurm_client.models import Job
 
 
 def registrations_and_drains(  # noqa: C901 - one line for each kind
@@ -100,25 +99,6 @@ def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cau
     """What is done to nodes on which the jobs have had their time."""
     acting = tuple((one.pod, causes[one.pod.name]) for one in late if one.acts)
     return [EndDrains(acting)] if acting else []
-
-
-def is_suspect(snapshot: Snapshot, pod: Pod, node: Node, now: datetime) -> bool:
-    """Whether all may have ended with a container of a pod that Slurm still shows on its node."""
-    # A Slurm of somebody else's may be told to leave a node DOWN until an administrator has looked at it.
-    return not snapshot.cluster.external and restarts.is_suspect(pod, node, now)
-
-
-def restarted(snapshot: Snapshot, live: Sequence[Pod], now: datetime) -> list[Action]:
-    """Pods whose containers were started anew, with which all ended that Slurm still shows on their nodes."""
-    slurm, found = snapshot.slurm, []
-    for pod in live:
-        node = slurm.nodes.get(pod.node_name)
-        held = (slurm.jobs or {}).get(pod.node_name, ())
-        if node is None or not is_suspect(snapshot, pod, node, now):
-            continue
-        if restarts.has_lost_all(pod, node, held, snapshot.owner):
-            found.append(pod)
-    return [MarkRestarted(tuple(found))] if found else []
 
 
 def _note(name: str, jobs: Mapping[str, tuple[Job, ...]], now: datetime) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slinky_api.conditions import Reason
-from slinky_operator.nodeset import asking, deadline, drain, ending, records, removal, restarts, takeover, traits
+from slinky_operator.nodeset import asking, deadline, drain, ending, records, removal, takeover, traits
 from slinky_operator.nodeset.actions import Drain, EndDrains
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.hosts import Host
@@ -81,37 +81,17 @@ async def mark_down(means: Means, names: Sequence[str]) -> None:
     slurm = means.reach()
     standing = await removal.standing(means, names)
     plain, foreign = records.to_down(names, await asking.nodes(slurm, names), standing, means.owner)
-    await _down(means, slurm, plain, foreign, "pod has ended", "pods have ended with jobs")
-    means.outcome.acted = True
-    await _read_back(means, slurm, names)
-
-
-async def mark_restarted(means: Means, pods: Sequence[Pod]) -> None:
-    """Mark nodes down whose containers were started anew, if all that Slurm shows there ended with them."""
-    slurm, names = means.reach(), [pod.node_name for pod in pods]
-    answer = await asking.everything(slurm, names)
-    plain: list[str] = []
-    drained: list[str] = []
-    for pod in pods:
-        node = answer.nodes.get(pod.node_name)
-        if node is not None and restarts.has_lost_all(pod, node, answer.jobs.get(node.name, ()), means.owner):
-            (drained if node.is_drain else plain).append(node.name)
-    await _down(means, slurm, plain, drained, "slurmd was started anew", "slurmd was started anew under jobs")
-    means.outcome.acted = True
-    await _read_back(means, slurm, names)
-
-
-async def _down(
-    means: Means, slurm: Slurm, plain: Sequence[str], drained: Sequence[str], reason: str, told: str
-) -> None:
-    """Mark nodes DOWN; those that are drained keep the reason of that."""
     means.unseen = True
     if plain:
-        await slurm.client.update_nodes(plain, state="DOWN", reason=f"{drain.PREFIX}{reason} ({means.owner})")
-    if drained:
-        await slurm.client.update_nodes(drained, state="DOWN")
-    if plain or drained:
-        means.warn("NodesDown", f"{told}: {listed([*plain, *drained])}; Slurm takes the jobs back")
+        reason = f"{drain.PREFIX}pod has ended ({means.owner})"
+        await slurm.client.update_nodes(plain, state="DOWN", reason=reason)
+    if foreign:
+        await slurm.client.update_nodes(foreign, state="DOWN")
+    if plain or foreign:
+        told = listed([*plain, *foreign])
+        means.warn("NodesDown", f"pods have ended with jobs: {told}; Slurm takes the jobs back")
+    means.outcome.acted = True
+    await _read_back(means, slurm, names)
 
 
 async def end_drains(means: Means, action: EndDrains) -> None:

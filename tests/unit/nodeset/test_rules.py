@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset import drain, facts, identity, ordinals, podstate, records, restarts, victims
+from slinky_operator.nodeset import drain, facts, identity, ordinals, podstate, records, victims
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.identity import Bond
@@ -272,53 +272,7 @@ def test_what_a_kubelet_has_said_of_slurmd(told: dict[str, Any], deleting: bool,
     assert facts.read({"metadata": metadata, "status": told}, "a").slurmd is slurmd
 
 
-# Containers that were started anew
-
 ENDED = NOW - timedelta(seconds=3)
-BEFORE = ENDED - timedelta(seconds=1)
-
-
-def lost_all(*jobs: Job, words: str = "ALLOCATED+DYNAMIC_NORM", ended: datetime | None = ENDED) -> bool:
-    return restarts.has_lost_all(a_pod(last_ended_at=ended), node(words), jobs, OWNER)
-
-
-def test_jobs_that_began_before_their_container_ended_are_lost() -> None:
-    assert lost_all(job("RUNNING", start_time=BEFORE))
-    assert lost_all(job("RUNNING", start_time=BEFORE), job("RUNNING", 2, start_time=BEFORE))
-
-
-def test_a_job_that_may_live_keeps_its_node_from_being_called_down() -> None:
-    lost = job("RUNNING", start_time=BEFORE)
-
-    assert not lost_all()
-    assert not lost_all(lost, ended=None)
-    assert not lost_all(lost, job("RUNNING", 2, start_time=NOW))
-    assert not lost_all(job("RUNNING", start_time=ENDED))
-    assert not lost_all(job("RUNNING"))
-    # The other node may be the one with the batch script, and this one's part may be over.
-    assert not lost_all(Job(id=1, state=JobState("RUNNING"), nodes=("a-0", "a-1"), start_time=BEFORE))
-
-
-@pytest.mark.parametrize("words", ["RUNNING+COMPLETING", "RUNNING+CONFIGURING", "SUSPENDED", "COMPLETED+COMPLETING"])
-def test_what_slurm_is_at_already_is_left_to_it(words: str) -> None:
-    assert not lost_all(job(words, start_time=BEFORE))
-
-
-def test_a_node_that_is_down_or_somebody_elses_is_not_called_down() -> None:
-    lost = job("RUNNING", start_time=BEFORE)
-
-    assert not lost_all(lost, words="DOWN+DYNAMIC_NORM")
-    assert not restarts.has_lost_all(a_pod(last_ended_at=ENDED), node(extra="ns/a-b"), [lost], OWNER)
-    assert not restarts.has_lost_all(a_pod(last_ended_at=ENDED), None, [lost], OWNER)
-
-
-def test_only_work_on_a_node_that_was_started_anew_not_long_ago_is_suspect() -> None:
-    busy, idle = node("ALLOCATED+DYNAMIC_NORM"), node()
-
-    assert restarts.is_suspect(a_pod(last_ended_at=ENDED), busy, NOW)
-    assert not restarts.is_suspect(a_pod(last_ended_at=ENDED), idle, NOW)
-    assert not restarts.is_suspect(a_pod(), busy, NOW)
-    assert not restarts.is_suspect(a_pod(last_ended_at=ENDED), busy, NOW + timedelta(hours=2))
 
 
 @pytest.mark.parametrize("state", ["state", "lastState"])

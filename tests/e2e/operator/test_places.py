@@ -1,0 +1,264 @@
+"""What Kubernetes Nodes decide: names, places in the topology, who may stand where; and Nodes that are lost.
+
+One Node, on which neither the operator's leader nor a daemon of Slurm runs, is ill-treated here: it is tainted, and in
+the end its machine dies, is deleted and comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hack.localkube.cluster import Cluster
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.operator_install import Installation
+from tests.support import processes
+from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+TOPOLOGY = """\
+- topology: default
+  cluster_default: true
+  tree:
+    switches:
+    - switch: top
+      children: s1,s2
+    - switch: s1
+      nodes: ""
+    - switch: s2
+      nodes: ""
+"""
+HOSTNAME = "kubernetes.io/hostname"
+GONE = "example.com/gone=yes"
+GPU = "example.com/gpu=yes"
+ANNOTATIONS = (
+    "topology.slinky.slurm.net/spec",
+    "nodeset.slinky.slurm.net/hostname-override",
+    "nodeset.slinky.slurm.net/node-weight",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The two Nodes by what they are to the tests."""
+
+    safe: str
+    """Everything else runs here."""
+    other: str
+
+
+@pytest.fixture(scope="module")
+def places(kubectl: Kubectl, operator: Installation, cluster: Cluster) -> Iterator[Places]:
+    """The Node of the operator's leader, and the other one."""
+    wait_for("a leader", lambda: operator.leader() in operator.pods(), 120)
+    safe = operator.pods()[operator.leader()]["spec"]["nodeName"]
+    (other,) = set(cluster.node_names()) - {safe}
+    yield Places(safe, other)
+    kubectl("annotate", "node", safe, other, *(f"{one}-" for one in ANNOTATIONS))
+
+
+@pytest.fixture(scope="module")
+def slurm(kubectl: Kubectl, operator: Installation, places: Places) -> Iterator[SlurmInKubernetes]:
+    """A Cluster with a topology, and NodeSets: one on the safe Node from where jobs are started, one on all Nodes."""
+    instance = SlurmInKubernetes(kubectl, fresh_namespace("places"), "26.05")
+    on_safe = {"spec": {"nodeSelector": {HOSTNAME: places.safe}}}
+    instance.create(
+        controller={"image": "localhost/slinky/slurmctld:26.05", "template": on_safe},
+        restapi={"image": "localhost/slinky/slurmrestd:26.05", "template": on_safe},
+        configFiles={"topology.yaml": TOPOLOGY},
+        extraConf="SlurmdTimeout=20",
+    )
+    instance.nodeset("desk", 1, template=on_safe)
+    preference = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [places.other]}]}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": preference}]}
+    instance.nodeset("anywhere", 0, template={"spec": {"affinity": {"nodeAffinity": preferred}}})
+    machine(instance)
+    try:
+        instance.wait_ready()
+        instance.wait_idle(["desk-0", places.safe, places.other])
+        yield instance
+    except BaseException:
+        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
+        raise
+    finally:
+        instance.abandon()
+
+
+def machine(slurm: SlurmInKubernetes, replicas: int | None = None, **template: Any) -> None:
+    """Create or replace the NodeSet with one pod on each matching Node, or on that many."""
+    slurm.nodeset("machine", replicas, scalingMode="DaemonSet", template={"spec": template})
+
+
+def annotate(slurm: SlurmInKubernetes, node: str, *annotations: str) -> None:
+    slurm.kubectl("annotate", "node", node, "--overwrite", *annotations)
+
+
+def test_nodes_say_where_slurm_nodes_are_in_the_topology(slurm: SlurmInKubernetes, places: Places) -> None:
+    for node, switch in ((places.safe, "s1"), (places.other, "s2")):
+        annotate(slurm, node, f"topology.slinky.slurm.net/spec=default:{switch}")
+    wait_for("their places", lambda: topology(slurm, places) == ["default:s1", "default:s2"], 30)
+    wait_for("the switch's node", lambda: places.other in switch_nodes(slurm, "s2"), 30)
+
+    annotate(slurm, places.other, "topology.slinky.slurm.net/spec=default:s1")
+    wait_for("its new place", lambda: topology(slurm, places) == ["default:s1", "default:s1"], 30)
+    shown = slurm.run("srun", "-p", "machine", "-N2", "--switches=1", "hostname", pod="desk-0")
+    assert sorted(shown.split()) == sorted([places.safe, places.other])
+
+
+def topology(slurm: SlurmInKubernetes, places: Places) -> list[str]:
+    return [slurm.node(name).get("Topology", "") for name in (places.safe, places.other)]
+
+
+def wait_place(slurm: SlurmInKubernetes, node: str, place: str) -> None:
+    """Wait until a node has its place: before, it takes no job."""
+    wait_for(f"{node} at {place}", lambda: slurm.node(node).get("Topology") == place, 30)
+
+
+def switch_nodes(slurm: SlurmInKubernetes, switch: str) -> str:
+    return slurm.control("scontrol", "show", "topology", f"switch={switch}")
+
+
+def test_an_older_slurm_takes_no_topology_and_that_is_told(slurm: SlurmInKubernetes, places: Places) -> None:
+    older = SlurmInKubernetes(slurm.kubectl, fresh_namespace("places-24-11"), "24.11")
+    older.create()
+    older.nodeset("compute", 1)
+    try:
+        older.wait_ready()
+        older.wait_idle(["compute-0"])
+        wait_for(
+            "the Event",
+            lambda: any(line.startswith("TopologyNotSupported: compute-0") for line in older.events("compute")),
+            30,
+        )
+        assert older.run("srun", "-p", "compute", "hostname").strip() == "compute-0"
+    finally:
+        older.abandon()
+
+
+def test_a_taint_is_no_place_for_a_new_pod_unless_tolerated(slurm: SlurmInKubernetes, places: Places) -> None:
+    slurm.kubectl("taint", "node", places.other, f"{GPU}:NoSchedule")
+    try:
+        # The pod that is there stays, until somebody takes it away.
+        slurm.kube("delete", "pod", f"machine-{places.other}")
+        wait_for("one wanted", lambda: slurm.get("nodeset", "machine")["status"].get("desired") == 1, 30)
+        slurm.wait_idle(["desk-0", places.safe])
+        machine(slurm, tolerations=[{"key": "example.com/gpu", "operator": "Exists"}])
+        slurm.wait_idle_nodes(places.safe, places.other)
+    finally:
+        slurm.kubectl("taint", "node", places.other, f"{GPU}:NoSchedule-")
+
+
+def test_a_taint_that_ends_other_pods_lets_a_job_end_first(slurm: SlurmInKubernetes, places: Places) -> None:
+    pod = f"machine-{places.other}"
+    wait_place(slurm, places.other, "default:s1")
+    before = slurm.pod_uid(pod)
+    job = slurm.hold(places.other, pod="desk-0", partition="machine")
+    slurm.kubectl("taint", "node", places.other, f"{GONE}:NoExecute")
+    try:
+        wait_for("the drain", lambda: places.other in slurm.drained_nodes(), 30)
+        assert slurm.reason(places.other).startswith("slurm-operator: node-mismatch")
+        wait_for("the job's name", lambda: job in slurm.condition("nodeset", "machine", "Draining")["message"], 30)
+        assert slurm.job_state(job) == "RUNNING"
+        assert slurm.pod_uid(pod) == before
+        slurm.release(job, pod)
+        slurm.wait_job(job, "COMPLETED")
+        wait_for("the pod's and the record's end", lambda: places.other not in slurm.states(), 60)
+    finally:
+        slurm.kubectl("taint", "node", places.other, f"{GONE}:NoExecute-")
+    slurm.wait_idle_nodes(places.safe, places.other)
+
+
+def test_the_lightest_node_is_taken_under_the_name_it_gives(slurm: SlurmInKubernetes, places: Places) -> None:
+    slurm.scale("machine", 0)
+    slurm.wait_idle(["desk-0"])
+    override = "nodeset.slinky.slurm.net/hostname-override"
+    annotate(slurm, places.safe, "nodeset.slinky.slurm.net/node-weight=10", f"{override}=heavy")
+    annotate(slurm, places.other, "nodeset.slinky.slurm.net/node-weight=1", f"{override}=light")
+    slurm.scale("machine", 1)
+    slurm.wait_idle(["desk-0", "light"])
+    assert host_of(slurm, "machine-light") == places.other
+    wait_place(slurm, "light", "default:s1")
+    assert slurm.run("srun", "-p", "machine", "hostname", pod="desk-0").strip() == "light"
+    slurm.scale("machine", 2)
+    slurm.wait_idle(["desk-0", "light", "heavy"])
+    # Among equals the one on the heaviest Node goes.
+    slurm.scale("machine", 1)
+    slurm.wait_idle(["desk-0", "light"])
+
+
+def test_the_domain_of_a_node_is_no_part_of_the_slurm_nodes_name(slurm: SlurmInKubernetes, places: Places) -> None:
+    name = "rack-9.example.com"
+    register(slurm, name)
+    try:
+        slurm.scale("machine", 2)
+        wait_for("the pod", lambda: "machine-rack-9" in slurm.slurmd_pods(), 60)
+        spec = slurm.slurmd_pods()["machine-rack-9"]["spec"]
+        assert spec["hostname"] == "rack-9"
+        arguments = spec["containers"][0]["args"]
+        assert arguments[arguments.index("-N") + 1] == "rack-9"
+        wait_for("it on its Node", lambda: host_of(slurm, "machine-rack-9") == name, 60)
+    finally:
+        slurm.kubectl("delete", "node", name)
+    # The Node is none any more, and the next one is taken. There is no kubelet that could end the pod.
+    wait_for("the pod's end to begin", lambda: is_ending(slurm, "machine-rack-9"), 60)
+    slurm.kube("delete", "pod", "machine-rack-9", "--force", "--grace-period=0")
+    slurm.wait_idle(["desk-0", "light", "heavy"])
+
+
+def register(slurm: SlurmInKubernetes, name: str) -> None:
+    """Register a Node with no machine behind it, for which pods can be scheduled."""
+    metadata = {"name": name, "labels": {HOSTNAME: name}}
+    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Node", "metadata": metadata}])
+    status = {
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Test"}],
+        "capacity": {"cpu": "1", "memory": "1Gi", "pods": "10"},
+        "allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"},
+    }
+    slurm.kubectl("patch", "node", name, "--subresource=status", f"--patch={json.dumps({'status': status})}")
+
+
+def host_of(slurm: SlurmInKubernetes, pod: str) -> str:
+    return str(slurm.slurmd_pods()[pod]["spec"].get("nodeName", ""))
+
+
+def is_ending(slurm: SlurmInKubernetes, pod: str) -> bool:
+    return "deletionTimestamp" in slurm.slurmd_pods()[pod]["metadata"]
+
+
+def test_pods_lost_with_their_node_are_replaced_and_come_back_with_it(
+    slurm: SlurmInKubernetes, places: Places, cluster: Cluster
+) -> None:
+    computer = cluster.machine(places.other)
+    slurm.scale("anywhere", 1)
+    slurm.wait_idle(["desk-0", "anywhere-0", "light", "heavy"])
+    assert host_of(slurm, "anywhere-0") == places.other
+    wait_place(slurm, "anywhere-0", "default:s1")
+    job = slurm.hold("anywhere-0", pod="desk-0")
+    before = slurm.slurmd_pods()["anywhere-0"]
+
+    computer.stop("kubelet", signal.SIGKILL)
+    try:
+        for pod in (before, slurm.slurmd_pods()["machine-light"]):
+            processes.send(pod, "slurmd -D", signal.SIGKILL)
+        slurm.kubectl("delete", "node", places.other)
+        # Nobody can say what became of the job but Slurm, by its own timeout.
+        wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 120)
+        slurm.control("scancel", job)
+        wait_for("its pod elsewhere", lambda: slurm.is_replaced("anywhere-0", before["metadata"]["uid"]), 180)
+        slurm.wait_idle(["desk-0", "anywhere-0", "heavy"])
+        assert host_of(slurm, "anywhere-0") == places.safe
+    finally:
+        computer.resume("kubelet")
+    # It registers as it did first, without what others had written on it.
+    slurm.wait_idle(["desk-0", "anywhere-0", "heavy", places.other])
+    annotate(slurm, places.other, "topology.slinky.slurm.net/spec=default:s2")
+    wait_place(slurm, places.other, "default:s2")
+    shown = slurm.run("srun", "-p", "machine", "-w", places.other, "hostname", pod="desk-0")
+    assert shown.strip() == places.other

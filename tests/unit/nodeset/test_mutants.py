@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.nodeset.model import harness
 from tests.unit.nodeset.model.histories import history
-from tests.unit.nodeset.mutants import BEGINNINGS, MUTANTS, ON_HOSTS
+from tests.unit.nodeset.mutants.table import BEGINNINGS, MUTANTS, ON_HOSTS
 
 HISTORIES = 400
 """Most are found within twenty."""

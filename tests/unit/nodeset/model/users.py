@@ -263,7 +263,7 @@ class Users(Machines):
         if host is None:
             return
         notes = host["metadata"].setdefault("annotations", {})
-        notes["features.slinky.slurm.net/spec"] = ("", "ib", "ib,rack")[index % 3]
+        notes["features.slinky.slurm.net/spec"] = ("", "ib", "ib,rack")[index // len(HOSTS)]
         notes["topology.slinky.slurm.net/spec"] = f"default:s{index % 2}"
         self.tell("nodes", "MODIFIED", host)
 

@@ -1,0 +1,136 @@
+"""Mutants that drain, give back, end jobs and settle records wrongly."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from slinky_operator.nodeset import (
+    asking,
+    causing,
+    deadline,
+    drain,
+    protection,
+    records,
+    telling,
+)
+from slinky_operator.nodeset.means import Means
+from slurm_client.models import Node
+
+
+def resume_instead_of_undrain(patch: pytest.MonkeyPatch) -> None:
+    """A drain is taken back by RESUME, which calls a dead node idle."""
+
+    async def undrain(means: Means, names: Sequence[str]) -> None:
+        slurm: Any = means.reach()
+        wanted = drain.to_undrain(names, await asking.nodes(slurm, names), means.owner)
+        if wanted:
+            await slurm.client.resume_nodes(wanted)
+        await telling._read_back(means, slurm, names)
+
+    patch.setattr(telling, "undrain_nodes", undrain)
+
+
+def foreign_drains_undone(patch: pytest.MonkeyPatch) -> None:
+    """Every drain counts as ours."""
+    patch.setattr(drain, "is_ours", lambda node: node.is_drain)
+
+
+def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
+    """A record goes with its pod whoever drained the node."""
+    real = records.settle
+
+    def settle(orphans: Any, jobs: Any, ended: Any) -> records.Settling:
+        orphans = list(orphans)
+        found = real(orphans, jobs, ended)
+        return records.Settling(
+            tuple(node.name for node in orphans if node.name not in (*found.down, *found.busy)), found.down, found.busy
+        )
+
+    patch.setattr(records, "settle", settle)
+    patch.setattr(
+        records,
+        "to_delete",
+        lambda wanted, fresh, jobs, standing, owner: [
+            name for name in wanted if fresh.get(name) is not None and name not in standing
+        ],
+    )
+
+
+def record_left_behind(patch: pytest.MonkeyPatch) -> None:
+    """A name is used again whatever Slurm still sees under it."""
+    patch.setattr(records, "why_blocked", lambda node, jobs, owner: None)
+
+
+def node_cordon_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """A cordoned Node means nothing to Slurm."""
+    patch.setattr(causing, "cordons", lambda snapshot, pod: frozenset({drain.Cause.CORDON} if pod.cordoned else ()))
+
+
+def drain_of_a_cordoned_node_stays(patch: pytest.MonkeyPatch) -> None:
+    """What was drained for its Node is not given back."""
+    real = drain.to_undrain
+
+    def to_undrain(wanted: Any, fresh: Mapping[str, Node | None], owner: str) -> list[str]:
+        found = real(wanted, fresh, owner)
+        return [name for name in found if (node := fresh[name]) is not None and "disk" not in node.reason]
+
+    patch.setattr(drain, "to_undrain", to_undrain)
+
+
+def deadline_early(patch: pytest.MonkeyPatch) -> None:
+    """Jobs get half the time."""
+    real = deadline.left
+
+    def left(node: Node, causes: Any, spec: Any, now: Any) -> float | None:
+        found = real(node, causes, spec, now)
+        return None if found is None else found - spec.timeout.total_seconds() / 2
+
+    patch.setattr(deadline, "left", left)
+
+
+def cordon_counts(patch: pytest.MonkeyPatch) -> None:
+    """The time of a cordon counts towards the time that jobs have when the pod is to go."""
+    patch.setattr(drain, "needs_write", lambda node, causes: not node.is_drain)
+    patch.setattr(drain, "causes_in", lambda node: drain.REMOVAL if drain.is_ours(node) else frozenset())
+
+
+def force_instead_of_wait(patch: pytest.MonkeyPatch) -> None:
+    """After the deadline the pod goes, whatever the spec says."""
+    real = deadline.overdue
+    patch.setattr(deadline, "overdue", lambda *given: [dataclasses.replace(one, force=True) for one in real(*given)])
+
+
+def force_without_deadline(patch: pytest.MonkeyPatch) -> None:
+    """Where no time is given, it is up at once."""
+    real = deadline.left
+
+    def left(node: Node, causes: Any, spec: Any, now: Any) -> float | None:
+        return -1.0 if spec.timeout is None and drain.is_ours(node) else real(node, causes, spec, now)
+
+    patch.setattr(deadline, "left", left)
+
+
+def ended_by_our_clock(patch: pytest.MonkeyPatch) -> None:
+    """The deadline of a drain is counted by the operator's clock."""
+
+    async def clock(slurm: Any) -> datetime:
+        now: datetime = slurm.client.world.now
+        return now
+
+    patch.setattr(asking, "clock", clock)
+
+
+def all_jobs_requeued_by_down(patch: pytest.MonkeyPatch) -> None:
+    """Nodes are marked DOWN to requeue their jobs although others die of it."""
+    patch.setattr(deadline, "may_be_downed", lambda found: True)
+
+
+def protection_lifted_unasked(patch: pytest.MonkeyPatch) -> None:
+    """A cordoned pod may be evicted, whatever still runs on it."""
+    patch.setattr(protection, "is_wanted", lambda nodeset, state, causes: not causes)
+    patch.setattr(protection, "may_be_lifted", lambda *given: True)

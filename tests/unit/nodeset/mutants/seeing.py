@@ -1,0 +1,129 @@
+"""Mutants that see too little: jobs that still hold a node, what Slurm says now, whose a pod or a node is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset import (
+    asking,
+    drain,
+    facts,
+    identity,
+    podstate,
+    removal,
+)
+from slinky_operator.nodeset.facts import Pod, Slurmd
+from slinky_operator.nodeset.means import Means
+from slinky_operator.nodeset.memory import Memory
+from slinky_operator.nodeset.ports import Slurm
+from slurm_client import errors
+from slurm_client.models import Job, Node
+
+
+def completing_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A node whose job is still cleaning up counts as empty."""
+    patch.setattr(drain, "NODE_BUSY", drain.NODE_BUSY - {"COMPLETING"})
+    patch.setattr(drain, "JOB_HOLDING", drain.JOB_HOLDING - {"COMPLETING"})
+
+
+def suspended_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A suspended job counts as none."""
+    patch.setattr(drain, "JOB_IDLE", drain.JOB_IDLE | {"SUSPENDED"})
+
+
+def stage_out_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A job that still writes its data out counts as ended."""
+    patch.setattr(drain, "JOB_HOLDING", drain.JOB_HOLDING - {"STAGE_OUT"})
+
+
+def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
+    """Where the token is refused, the cache is taken for the answer, and no job is seen."""
+    ask_nodes, ask_jobs, ask_everything = asking.nodes, asking.jobs, asking.everything
+
+    async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
+        try:
+            return await ask_nodes(slurm, names)
+        except errors.Unauthorized:
+            return {name: slurm.nodes.get(name) for name in names}
+
+    async def jobs(slurm: Slurm, *, fresh: bool = False) -> Mapping[str, tuple[Job, ...]]:
+        try:
+            return await ask_jobs(slurm, fresh=fresh)
+        except errors.Unauthorized:
+            return {}
+
+    async def everything(slurm: Slurm, names: Collection[str]) -> asking.Answer:
+        try:
+            return await ask_everything(slurm, names)
+        except errors.Unauthorized:
+            return asking.Answer(await nodes(slurm, names), {})
+
+    patch.setattr(asking, "nodes", nodes)
+    patch.setattr(asking, "jobs", jobs)
+    patch.setattr(asking, "everything", everything)
+
+
+def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
+    """Pods are deleted by name."""
+
+    async def delete(means: Means, pod: Pod, version: str | None) -> None:
+        await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=None, resource_version=version)
+
+    patch.setattr(removal, "_delete_one", delete)
+
+
+def prefix_match(patch: pytest.MonkeyPatch) -> None:
+    """NodeSet `a` takes the nodes of `a-b` for its own."""
+    patch.setattr(identity, "is_tagged", lambda node, owner: node.is_dynamic and node.extra.startswith(owner))
+
+
+def stale_cache_trusted(patch: pytest.MonkeyPatch) -> None:
+    """The last look before a write goes into the cache."""
+
+    async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
+        return {name: slurm.nodes.get(name) for name in names}
+
+    patch.setattr(asking, "nodes", nodes)
+
+
+def unknown_node_is_free(patch: pytest.MonkeyPatch) -> None:
+    """A node that Slurm does not know any more may lose its pod."""
+    real = podstate.why_kept
+
+    def why_kept(pod: Pod, node: Node | None, *rest: Any, **more: Any) -> str | None:
+        return None if node is None else real(pod, node, *rest, **more)
+
+    patch.setattr(podstate, "why_kept", why_kept)
+
+
+def no_second_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
+    """The jobs are not asked for again before a record is deleted."""
+
+    async def about_records(slurm: Slurm, names: Collection[str]) -> asking.Answer:
+        return asking.Answer(await asking.nodes(slurm, names), {})
+
+    patch.setattr(asking, "about_records", about_records)
+
+
+def writes_to_slurm_not_awaited(patch: pytest.MonkeyPatch) -> None:
+    """A pass is made although Slurm's cache may not show what the last one wrote."""
+    patch.setattr(Memory, "must_wait_for", lambda *given: False)
+
+
+def unreachable_is_ended(patch: pytest.MonkeyPatch) -> None:
+    """A pod that is called Failed runs nothing any more, whoever calls it so."""
+    real = facts.has_ended
+    patch.setattr(
+        facts, "has_ended", lambda status, deleting: status.get("phase") == "Failed" or real(status, deleting=deleting)
+    )
+
+
+def silence_is_enough(patch: pytest.MonkeyPatch) -> None:
+    """A pod of which no kubelet has told a start has none."""
+    patch.setattr(
+        podstate, "is_free_blindly", lambda pod: not pod.registered and pod.slurmd in {Slurmd.NEVER, Slurmd.ENDED}
+    )

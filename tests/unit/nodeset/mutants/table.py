@@ -1,0 +1,207 @@
+"""Rules made wrong on purpose, one at a time, by name, each with histories in which that shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import pytest
+
+from tests.unit.nodeset.model.harness import Step
+from tests.unit.nodeset.mutants import belongings, drains, seeing, updates
+
+Mutant = Callable[[pytest.MonkeyPatch], None]
+
+_LATE: tuple[Step, ...] = (("time", 3), ("time", 2), ("pass", 0), ("pass", 0), ("pass", 0), ("poll", 0))
+
+_SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
+
+_SILENT: tuple[Step, ...] = (
+    *(("user_deletes_pod", 0), ("user_deletes_pod", 1), ("kubelet_ends", 0), ("stick", 6)),
+    *(("come_up", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("poll", 0), ("time", 3)),
+)
+
+MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
+    "COMPLETING dropped": (seeing.completing_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 1))),
+    "SUSPENDED dropped": (seeing.suspended_dropped, (*_SHRINK, ("job_starts", 1), ("job_suspends", 0))),
+    "STAGE_OUT dropped": (seeing.stage_out_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 2))),
+    "fail open on 401": (
+        seeing.fail_open_on_401,
+        (
+            *(("scale", 0), ("see_all", 0), ("pass", 0), ("pass", 1), ("fault", 0), ("heal", 0)),
+            *(("job_starts", 1), ("job_suspends", 0), ("job_suspends", 1)),
+        ),
+    ),
+    "no uid precondition": (seeing.no_uid_precondition, (*_SHRINK, ("usurp", 0), ("usurp", 1))),
+    "prefix match": (seeing.prefix_match, ()),
+    "stale cache trusted": (seeing.stale_cache_trusted, (*_SHRINK, ("admin_drains", 0), ("job_starts", 1))),
+    "RESUME instead of UNDRAIN": (
+        drains.resume_instead_of_undrain,
+        (("cordon", 0), ("cordon", 1), ("node_lost", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
+    "foreign drains undone": (drains.foreign_drains_undone, (("admin_drains", 1), ("poll", 0), ("pass", 0))),
+    "record of a foreign drain deleted": (
+        drains.record_of_foreign_drain_deleted,
+        (*_SHRINK, ("admin_drains", 1), ("kubelet_ends", 0)),
+    ),
+    "unknown node is free": (seeing.unknown_node_is_free, (*_SHRINK, ("job_starts", 1), ("slurm_forgets", 0))),
+    "budget ignored": (
+        updates.budget_ignored,
+        (("edit", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("job_starts", 0)),
+    ),
+    "half the deadline": (drains.deadline_early, (*_SHRINK, *_LATE, ("policy", 2), ("policy", 3), ("job_starts", 1))),
+    "cordons count": (drains.cordon_counts, (*_LATE, ("cordon", 0), ("cordon", 1), ("policy", 2), ("job_starts", 1))),
+    "all jobs requeued by DOWN": (
+        drains.all_jobs_requeued_by_down,
+        (
+            ("scale", 0),
+            ("see_all", 0),
+            ("policy", 1),
+            ("time", 3),
+            ("pass", 0),
+            ("pass", 0),
+            ("poll", 0),
+            *(("job_starts", number) for number in (1, 4, 5, 6, 7)),
+        ),
+    ),
+    "force instead of wait": (drains.force_instead_of_wait, (*_SHRINK, *_LATE, ("policy", 0), ("job_starts", 1))),
+    "Node's cordon overlooked": (drains.node_cordon_overlooked, (("cordon_host", 0), ("cordon_host", 1))),
+    "drain of a cordoned Node stays": (
+        drains.drain_of_a_cordoned_node_stays,
+        (("cordon_host", 0), ("cordon_host", 1), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
+    "broken pods not counted": (
+        updates.broken_pods_not_counted,
+        (("edit", 2), ("come_up", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
+    "partition ignored": (updates.partition_ignored, (("hold_back", 2), ("edit", 0), ("see_all", 0), ("pass", 0))),
+    "carried revisions dropped": (
+        updates.carried_revisions_dropped,
+        (("edit", 0), ("edit", 1), ("see_all", 0), ("pass", 0)),
+    ),
+    "revision not recorded": (updates.revision_not_recorded, (("edit", 0), ("see_all", 0), ("pass", 0))),
+    "protection lifted unasked": (
+        drains.protection_lifted_unasked,
+        (("cordon", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("job_starts", 0), ("kubectl_drain", 0)),
+    ),
+    "claims of replaced pods deleted": (
+        belongings.claims_of_replaced_pods_deleted,
+        (("edit", 0), ("edit", 1), ("see_all", 0), ("pass", 0), ("poll", 0), ("kubelet_ends", 0)),
+    ),
+    "foreign claims used": (belongings.foreign_claims_used, (("scale", 0), ("scale", 3), ("squat", 2), ("see_all", 0))),
+    "lost guard overlooked": (belongings.lost_guard_overlooked, (("user_deletes_guard", 0),)),
+    "ended by our clock": (
+        drains.ended_by_our_clock,
+        (*_SHRINK, ("slurm_clock", 1), ("policy", 2), ("policy", 3), ("job_starts", 1)),
+    ),
+    "claims always deleted": (
+        belongings.claims_always_deleted,
+        (*_SHRINK, ("retain", 1), ("retain", 5), ("kubelet_ends", 0)),
+    ),
+    "other features dropped": (belongings.other_features_dropped, (("annotate_host", 4), ("see_all", 0), ("pass", 0))),
+    "features written once": (
+        belongings.features_written_once,
+        (("annotate_host", 4), ("annotate_host", 7), ("annotate_host", 1), ("see_all", 0), ("pass", 0)),
+    ),
+    "mismatch overlooked": (belongings.mismatch_overlooked, (("label_host", 0), ("label_host", 1))),
+    "cordoned Nodes filled": (belongings.cordoned_hosts_filled, (("cordon_host", 0), ("user_deletes_pod", 1))),
+    "limit ignored": (belongings.limit_ignored, (("scale", 1), ("scale", 2))),
+    "repairs without a budget": (
+        updates.repairs_without_budget,
+        _SILENT,
+    ),
+    "forgotten pods repaired": (
+        updates.forgotten_pods_repaired,
+        (("job_starts", 1), ("slurm_forgets", 0), ("poll", 0), ("time", 4), ("see_all", 0), ("pass", 0)),
+    ),
+    "no second look at jobs": (seeing.no_second_look_at_jobs, _SHRINK),
+    "writes to Slurm not awaited": (
+        seeing.writes_to_slurm_not_awaited,
+        (("edit", 0), ("pass", 0), ("pass", 0), ("see_all", 0), ("lose_slurm", 0)),
+    ),
+    "finalizer after the pods": (
+        belongings.finalizer_after_the_pods,
+        (("finalizer_taken", 0), ("scale", 0), ("scale", 3), ("see_all", 0), ("pass", 0), ("kubelet_ends", 0)),
+    ),
+    "force without a deadline": (drains.force_without_deadline, (*_SHRINK, ("policy", 6), ("job_starts", 1))),
+    "guard of the NodeSet": (belongings.guard_of_the_nodeset, (("delete", 1), ("collect", 0), ("job_starts", 0))),
+    "OnDelete ignored": (updates.on_delete_ignored, (("hold_back", 7), ("edit", 0), ("see_all", 0), ("pass", 0))),
+    "impatient": (updates.impatient, (("patience", 2), ("edit", 0), ("see_all", 0), ("pass", 0))),
+    "one more than the budget": (
+        updates.one_more_than_the_budget,
+        (("edit", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("job_starts", 0)),
+    ),
+    "neighbours overlooked": (belongings.neighbours_overlooked, (("scale", 3), ("neighbour_comes", 2))),
+    "padding overlooked": (
+        belongings.padding_overlooked,
+        (("pad", 0), ("pad", 1), ("user_deletes_pod", 0), ("see_all", 0)),
+    ),
+    "unreachable is ended": (
+        seeing.unreachable_is_ended,
+        (("host_goes", 0), ("host_goes", 1), ("pods_collected", 0), ("job_starts", 0), ("see_all", 0), ("pass", 0)),
+    ),
+    "silence is enough": (seeing.silence_is_enough, (*_SHRINK, ("fault", 0))),
+    "record left behind": (
+        drains.record_left_behind,
+        (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
+}
+"""Each with steps that make its mistake show more often."""
+
+
+def _steps(*words: str) -> tuple[Step, ...]:
+    """Steps, each a name and a number where that is not 0."""
+    found = [word.partition(":") for part in words for word in part.split()]
+    return tuple((name, int(number or 0)) for name, _, number in found)
+
+
+_ONE_LESS = _steps("scale:2 see_all pass poll pass kubelet_ends kubelet_ends see_all pass poll see_all pass")
+"""a-2 is drained and deleted, and its record and its claim too."""
+
+_ONE_ANEW = _steps("user_deletes_pod kubelet_ends kubelet_ends see_all pass poll pass see_all")
+"""a-0 is deleted and made again; the controller has seen it."""
+
+BEGINNINGS: Mapping[str, Sequence[Step]] = {
+    "all jobs requeued by DOWN": _steps(
+        # A job that can be put back into the queue and one that cannot, both on a-1.
+        "policy:1 job_starts:5 job_starts:7 job_starts:7 job_starts:4",
+        "scale:0 see_all poll pass pass time:3 time:2 poll pass pass",
+    ),
+    "cordons count": _steps(
+        "policy:2 job_starts cordon see_all poll pass poll",
+        "time:3 time:3 poll scale:0 see_all pass pass",
+    ),
+    "fail open on 401": _steps("job_starts job_suspends poll scale:0 see_all pass time poll fault:0 pass"),
+    "features written once": _steps("annotate_host:4 see_all pass annotate_host:7 see_all pass"),
+    "force instead of wait": _steps("policy:0 job_starts scale:0 see_all poll pass time:3 time:3 poll pass pass"),
+    "foreign claims used": (*_ONE_LESS, *_steps("claims_go see_all squat:2 scale:3 see_all pass pass")),
+    "half the deadline": _steps("policy:2 job_starts scale:0 see_all poll pass time:2 time:2 poll pass pass"),
+    "neighbours overlooked": (*_ONE_LESS, *_steps("claims_go neighbour_comes:2 time:3 scale:3 see_all poll pass pass")),
+    "no second look at jobs": _steps(
+        "scale:2 see_all pass",
+        "job_starts job_suspends user_deletes_pod kubelet_ends kubelet_ends see_all pass",
+    ),
+    # The operator that knew that the pod had ended is another one.
+    "record left behind": _steps("job_starts user_deletes_pod kubelet_ends kubelet_ends restart poll pass"),
+    "silence is enough": (
+        *_ONE_ANEW,
+        *_steps("schedule see_all start register job_starts fault poll scale:0 see_all pass"),
+    ),
+    "writes to Slurm not awaited": _steps(
+        # Of three pods the one without a job is taken; then another one is free, and would be taken as well.
+        "job_starts:1 job_starts:1 job_suspends:0 job_suspends:1 poll edit:0 see_all lose_slurm pass",
+        "job_ends:3 time pass",
+    ),
+    "impatient": (
+        *_steps("patience:2"),
+        *_ONE_ANEW,
+        *_steps("come_up see_all poll pass see_all edit see_all pass pass"),
+    ),
+}
+"""How histories begin for those whose mistake shows only after a certain course of things."""
+
+ON_HOSTS: Collection[str] = {
+    "mismatch overlooked",
+    "cordoned Nodes filled",
+    "limit ignored",
+}
+"""Those whose mistake shows only with one pod on each Node."""

@@ -1,0 +1,121 @@
+"""Mutants that update or repair too much at once, or what is held back, or forget revisions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection
+from typing import Any
+
+import pytest
+
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset import (
+    availability,
+    history,
+    podstate,
+    repairs,
+    rollout,
+)
+from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.victims import Rank
+from slurm_client.models import Node
+
+
+def budget_ignored(patch: pytest.MonkeyPatch) -> None:
+    """An update takes all pods at once."""
+
+    def choose(
+        outdated: Any,
+        *,
+        allowed: int,
+        unavailable: int,
+        begun: Any,
+        known: Any,
+        healthy: Any,
+        rank: Callable[[Pod], Rank],
+    ) -> frozenset[str]:
+        return frozenset(pod.name for pod in outdated)
+
+    patch.setattr(rollout, "choose", choose)
+
+
+def one_more_than_the_budget(patch: pytest.MonkeyPatch) -> None:
+    """An update takes one more than it may."""
+    real = rollout.budget
+    patch.setattr(rollout, "budget", lambda nodeset, desired: real(nodeset, desired) + 1)
+
+
+def broken_pods_not_counted(patch: pytest.MonkeyPatch) -> None:
+    """New pods that do not come up take nothing from the budget."""
+    real = rollout.choose
+
+    def choose(outdated: Any, *, unavailable: int, begun: Collection[str], **rest: Any) -> frozenset[str]:
+        return real(outdated, unavailable=len(begun), begun=begun, **rest)
+
+    patch.setattr(rollout, "choose", choose)
+
+
+def impatient(patch: pytest.MonkeyPatch) -> None:
+    """A pod that is Ready counts at once."""
+    patch.setattr(availability, "has_come_up", lambda pod, snapshot, now: availability.is_ready(pod, snapshot))
+
+
+def partition_ignored(patch: pytest.MonkeyPatch) -> None:
+    """An update reaches the pods below the partition."""
+    patch.setattr(rollout, "target", lambda place, nodeset, revision: revision.hash)
+
+
+def on_delete_ignored(patch: pytest.MonkeyPatch) -> None:
+    """An update takes pods that somebody is to delete."""
+    real = rollout.outdated
+
+    def outdated(pods: Any, nodeset: NodeSet, *rest: Any) -> list[Pod]:
+        strategy = nodeset.spec.update_strategy.model_copy(update={"type": "RollingUpdate"})
+        spec = nodeset.spec.model_copy(update={"update_strategy": strategy})
+        return real(pods, nodeset.model_copy(update={"spec": spec}), *rest)
+
+    patch.setattr(rollout, "outdated", outdated)
+
+
+def carried_revisions_dropped(patch: pytest.MonkeyPatch) -> None:
+    """Revisions go although pods carry them."""
+    real = history.upkeep
+
+    def upkeep(revision: str, recorded: Any, *, current: str, carried: Collection[str], limit: int) -> history.Upkeep:
+        return real(revision, recorded, current=revision, carried=(), limit=limit)
+
+    patch.setattr(history, "upkeep", upkeep)
+
+
+def revision_not_recorded(patch: pytest.MonkeyPatch) -> None:
+    """Pods are made of a revision that is written down nowhere."""
+    real = history.upkeep
+
+    def upkeep(revision: str, recorded: Any, **rest: Any) -> history.Upkeep:
+        return dataclasses.replace(real(revision, recorded, **rest), record=None)
+
+    patch.setattr(history, "upkeep", upkeep)
+
+
+def repairs_without_budget(patch: pytest.MonkeyPatch) -> None:
+    """Every pod that does not register in time is made anew at once."""
+
+    def choose(snapshot: Any, waits: Collection[repairs.Wait], live: Any, **rest: Any) -> frozenset[str]:
+        return frozenset(one.pod.name for one in waits if one.is_over(rest["now"]))
+
+    patch.setattr(repairs, "choose", choose)
+
+
+def forgotten_pods_repaired(patch: pytest.MonkeyPatch) -> None:
+    """A pod that had registered is made anew when Slurm does not know it, whatever it holds."""
+    meant, why_kept = repairs.may_be_meant, podstate.why_kept
+
+    def unregistered(pod: Pod) -> Pod:
+        return dataclasses.replace(pod, registered=False)
+
+    def kept(pod: Pod, node: Node | None, jobs: Any, *rest: Any, **more: Any) -> str | None:
+        return why_kept(unregistered(pod), node, () if node is None else jobs, *rest, **more)
+
+    patch.setattr(repairs, "may_be_meant", lambda pod, node, owner: meant(unregistered(pod), node, owner))
+    patch.setattr(repairs.Wait, "is_over", lambda self, now: self.until <= now)
+    patch.setattr(podstate, "why_kept", kept)

@@ -9,6 +9,7 @@ import json
 import logging
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -22,7 +23,11 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 NODESETS = ["kept", "open", "killed", "eaten"]
 """One for each test, with one node; the second is not protected."""
 
-EATS_ALL_MEMORY = "sleep 15; ulimit -v 2000000; tail /dev/zero"
+MISSED = "00:00:25"
+"""How long a job must have run for Slurm to miss it when its slurmd comes back without it. One that has just begun it
+takes to be on its way to the node: for 20 s, BatchStartTimeout and MessageTimeout."""
+
+EATS_ALL_MEMORY = "sleep 25; ulimit -v 2000000; tail /dev/zero"
 """Far beyond the pod's 256 MiB; where nobody held it to them it would end by itself, and with another exit code."""
 
 KILLED = {"137:0", "0:9"}
@@ -45,6 +50,22 @@ def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installati
         raise
     finally:
         instance.abandon()
+
+
+@dataclass(frozen=True, slots=True)
+class OldJobs:
+    """Jobs that have run for a while when their test comes."""
+
+    held: str
+    eats: str
+
+
+@pytest.fixture(scope="module", autouse=True)
+def old(slurm: SlurmInKubernetes) -> OldJobs:
+    """One that is held, one that eats all memory in the end."""
+    submit = ("sbatch", "--parsable", "--output=/dev/null", "--no-requeue", "-p", "eaten")
+    eats = slurm.run(*submit, f"--wrap={EATS_ALL_MEMORY}", pod="eaten-0").strip()
+    return OldJobs(slurm.hold("killed-0"), eats)
 
 
 def evict(slurm: SlurmInKubernetes, pod: str) -> None:
@@ -80,11 +101,9 @@ def test_an_evicted_pod_is_replaced_and_its_job_taken_back(slurm: SlurmInKuberne
     slurm.wait_idle_nodes("open-0")
 
 
-def test_a_slurmd_that_is_killed_comes_back_and_its_job_is_taken_back(slurm: SlurmInKubernetes) -> None:
-    before = slurm.pod_uid("killed-0")
-    job = slurm.hold("killed-0")
-    # Slurm takes a job that has just begun to be on its way to the new slurmd, and shows it RUNNING for half an hour.
-    wait_for("a job that Slurm misses", lambda: slurm.job(job)["RunTime"] >= "00:00:15", 60)
+def test_a_slurmd_that_is_killed_comes_back_and_its_job_is_taken_back(slurm: SlurmInKubernetes, old: OldJobs) -> None:
+    before, job = slurm.pod_uid("killed-0"), old.held
+    wait_for("a job that Slurm misses", lambda: slurm.job(job)["RunTime"] >= MISSED, 60)
     processes.send(slurm.slurmd_pods()["killed-0"], "slurmd -D", signal.SIGKILL)
     wait_for("slurmd started anew", lambda: restarts(slurm, "killed-0") == 1, 60)
     wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 90)
@@ -95,10 +114,8 @@ def test_a_slurmd_that_is_killed_comes_back_and_its_job_is_taken_back(slurm: Slu
     assert shown.strip() == "killed-0"
 
 
-def test_a_job_that_eats_all_memory_is_ended_and_leaves_a_node_that_works(slurm: SlurmInKubernetes) -> None:
-    before = slurm.pod_uid("eaten-0")
-    submit = ("sbatch", "--parsable", "--output=/dev/null", "--no-requeue", "-p", "eaten")
-    job = slurm.run(*submit, f"--wrap={EATS_ALL_MEMORY}", pod="eaten-0").strip()
+def test_a_job_that_eats_all_memory_leaves_a_node_that_works(slurm: SlurmInKubernetes, old: OldJobs) -> None:
+    before, job = slurm.pod_uid("eaten-0"), old.eats
     # The kernel kills the job's process, or slurmd, or with version 2 of cgroups all of the container's.
     wait_for("the job's end", lambda: slurm.job_state(job) in {"FAILED", "NODE_FAIL"}, 120)
     slurm.wait_idle_nodes("eaten-0")

@@ -170,6 +170,11 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         "policy:2 job_starts cordon see_all poll pass poll",
         "time:3 time:3 poll scale:0 see_all pass pass",
     ),
+    "repairs without a budget": _steps(
+        # Three are made anew at once, and none of them registers.
+        "stick:6 user_deletes_pod user_deletes_pod:1 user_deletes_pod:2 kubelet_ends kubelet_ends kubelet_ends",
+        "kubelet_ends kubelet_ends kubelet_ends see_all poll pass pass come_up see_all poll pass",
+    ),
     "fail open on 401": _steps("job_starts job_suspends poll scale:0 see_all pass time poll fault:0 pass"),
     "features written once": _steps("annotate_host:4 see_all pass annotate_host:7 see_all pass"),
     "force instead of wait": _steps("policy:0 job_starts scale:0 see_all poll pass time:3 time:3 poll pass pass"),

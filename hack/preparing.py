@@ -91,4 +91,4 @@ class Preparation:
 
 def _give_way() -> None:
     # On Linux a thread has a priority of its own, which the processes that it starts inherit.
-    os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))

@@ -207,7 +207,6 @@ def test_the_domain_of_a_node_is_no_part_of_the_slurm_nodes_name(slurm: SlurmInK
     finally:
         slurm.kubectl("delete", "node", name)
     # The Node is none any more, and the next one is taken. There is no kubelet that could end the pod.
-    wait_for("the pod's end to begin", lambda: is_ending(slurm, "machine-rack-9"), 60)
     slurm.kube("delete", "pod", "machine-rack-9", "--force", "--grace-period=0")
     slurm.wait_idle(["desk-0", "light", "heavy"])
 
@@ -226,10 +225,6 @@ def register(slurm: SlurmInKubernetes, name: str) -> None:
 
 def host_of(slurm: SlurmInKubernetes, pod: str) -> str:
     return str(slurm.slurmd_pods()[pod]["spec"].get("nodeName", ""))
-
-
-def is_ending(slurm: SlurmInKubernetes, pod: str) -> bool:
-    return "deletionTimestamp" in slurm.slurmd_pods()[pod]["metadata"]
 
 
 def test_pods_lost_with_their_node_are_replaced_and_come_back_with_it(

@@ -17,6 +17,8 @@ class Memory:
     ended: set[str] = field(default_factory=set)
     told_slurm_at: float | None = None
     """Clock of the last write to Slurm that its cache may not show; until it does, nothing is counted."""
+    hurried_for: float | None = None
+    """The write for which a picture was asked for already: asking again would only make it asked for twice."""
 
     def must_wait_for(self, slurm: Slurm | None, clock: Callable[[], float]) -> bool:
         """Whether a write of ours may be missing in the picture of a Slurm that can be asked.
@@ -28,5 +30,7 @@ class Memory:
         if slurm.nodes_at is not None and slurm.nodes_at > self.told_slurm_at:
             self.told_slurm_at = None
             return False
-        slurm.hurry()
+        if self.hurried_for != self.told_slurm_at:
+            self.hurried_for = self.told_slurm_at
+            slurm.hurry()
         return clock() - self.told_slurm_at < OLDEST_PICTURE

@@ -1,0 +1,47 @@
+"""A write of ours is waited for until Slurm's picture shows it, and the picture is asked for once."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from slinky_operator.nodeset.memory import Memory
+from slinky_operator.nodeset.observe import OLDEST_PICTURE
+from slinky_operator.slurm.clients import ContactState
+
+
+class Picture(SimpleNamespace):
+    """Slurm, as far as it matters here."""
+
+    def __init__(self, nodes_at: float) -> None:
+        super().__init__(contact=SimpleNamespace(state=ContactState.READY), nodes_at=nodes_at, asked=0)
+
+    def hurry(self) -> None:
+        self.asked += 1
+
+
+def test_a_picture_is_asked_for_once_for_each_write_and_waited_for() -> None:
+    slurm: Any = Picture(nodes_at=10.0)
+    memory = Memory(told_slurm_at=11.0)
+    assert all(memory.must_wait_for(slurm, lambda: 12.0) for _ in range(5))
+    assert slurm.asked == 1
+
+    slurm.nodes_at = 11.5
+    assert not memory.must_wait_for(slurm, lambda: 12.0)
+    assert not memory.must_wait_for(slurm, lambda: 13.0)
+    assert slurm.asked == 1
+
+    memory.told_slurm_at = 14.0
+    assert memory.must_wait_for(slurm, lambda: 14.0)
+    assert slurm.asked == 2
+
+
+def test_a_picture_that_was_asked_for_before_the_write_does_not_show_it() -> None:
+    slurm: Any = Picture(nodes_at=11.0)
+    assert Memory(told_slurm_at=11.0).must_wait_for(slurm, lambda: 11.0)
+
+
+def test_a_picture_that_never_comes_is_not_waited_for_for_ever() -> None:
+    slurm: Any = Picture(nodes_at=10.0)
+    memory = Memory(told_slurm_at=11.0)
+    assert not memory.must_wait_for(slurm, lambda: 11.0 + OLDEST_PICTURE)

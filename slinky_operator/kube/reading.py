@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Final
@@ -17,6 +18,9 @@ from slinky_operator.kube.transport import Transport, words
 
 PAGE_SIZE: Final = 250
 """Objects in one answer to a list; decoding 250 pods keeps the event loop busy for about 50 ms."""
+
+SLICE: Final = 16
+"""Events decoded and handed over before others have their turn."""
 
 
 class Reading(Transport):
@@ -138,8 +142,11 @@ class Reading(Transport):
                 # be as large as etcd takes them.
                 async for chunk in response.content.iter_any():
                     *lines, rest = (rest + chunk).split(b"\n")
-                    if lines:
-                        yield [_decode(target, line) for line in lines if line]
+                    for start in range(0, len(lines), SLICE):
+                        if start:
+                            # Some hundred events may come at once; others want their turn between them.
+                            await asyncio.sleep(0)
+                        yield [_decode(target, line) for line in lines[start : start + SLICE] if line]
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.Unavailable(target, words(error)) from error
 

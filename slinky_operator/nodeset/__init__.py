@@ -42,6 +42,7 @@ module         concern
 `ending`       jobs that are cancelled or requeued
 `tenure`       the NodeSet's finalizer and guard
 `asking`       questions put to Slurm itself
+`batches`      many calls at once, and not too many
 =============  =====================================================================
 
 The Cluster controller is not imported; what the two tell each other stands in API fields.

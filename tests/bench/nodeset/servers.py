@@ -10,23 +10,25 @@ from hack.localkube import machine
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
-def cpu_seconds(below: Path) -> float:
-    """CPU that all services of the machines below a folder have used."""
-    supervisors = {pid for pids in machine.find(below).values() for pid in pids}
-    return sum(ticks for parent, ticks in _processes() if parent in supervisors) / _TICK
+class Servers:
+    """The services of all machines below a folder, looked up once: looking through all processes takes its time."""
+
+    def __init__(self, below: Path) -> None:
+        supervisors = {pid for pids in machine.find(below).values() for pid in pids}
+        everybody = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        self._pids = [pid for pid in everybody if _read(pid)[0] in supervisors]
+
+    def cpu_seconds(self) -> float:
+        """CPU that they have used."""
+        return sum(_read(pid)[1] for pid in self._pids) / _TICK
 
 
-def _processes() -> list[tuple[int, int]]:
-    """Parent and used ticks of each process."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            stat = (entry / "stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended, so it is no server of ours
-        # The name, in parentheses, may hold anything.
-        fields = stat.rpartition(")")[2].split()
-        found.append((int(fields[1]), int(fields[11]) + int(fields[12])))
-    return found
+def _read(pid: int) -> tuple[int, int]:
+    """Parent and used ticks of a process; none of either for one that has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0, 0
+    # The name, in parentheses, may hold anything.
+    fields = stat.rpartition(")")[2].split()
+    return int(fields[1]), int(fields[11]) + int(fields[12])

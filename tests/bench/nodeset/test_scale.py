@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -37,8 +36,9 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODESETS, PODS, SERVICEACCOUNTS
 from slinky_operator.runtime.loop_lag import LoopLag
 from slinky_operator.runtime.memory import freeze_caches, relax_collector
-from tests.bench.nodeset import calls, servers
+from tests.bench.nodeset import calls
 from tests.bench.nodeset.calls import Counting
+from tests.bench.nodeset.servers import Servers
 from tests.bench.nodeset.table import Table
 from tests.bench.nodeset.turns import Turns
 from tests.integration.nodeset.conftest import CRDS, Site
@@ -84,7 +84,7 @@ class Measured:
         meter = self.meter
         self.seconds = time.monotonic() - self.seconds
         self.cpu = time.process_time() - self.cpu
-        self.servers = servers.cpu_seconds(meter.cluster) - self.servers
+        self.servers = meter.servers.cpu_seconds() - self.servers
         self.requests = len(meter.requests) - self.requests
         self.slurm = meter.slurm.read() - self.slurm
         self.lags, self.turn = list(meter.lags), meter.turns.longest()
@@ -101,7 +101,7 @@ class Measured:
 class Meter:
     """What everything is read from."""
 
-    cluster: Path
+    servers: Servers
     requests: list[tuple[str, str, str]]
     slurm: Counting
     turns: Turns
@@ -111,7 +111,7 @@ class Meter:
         """Begin to measure."""
         self.turns.begin()
         self.lags.clear()
-        used = servers.cpu_seconds(self.cluster)
+        used = self.servers.cpu_seconds()
         return Measured(self, time.monotonic(), time.process_time(), used, len(self.requests), self.slurm.read())
 
 
@@ -224,7 +224,7 @@ async def hall(plane: ControlPlane) -> AsyncIterator[Hall]:
                 transport=lambda _: slurm,
             )
             lags: list[float] = []
-            meter = Meter(plane.kubeconfig.parent, requests, slurm, Turns(), lags)
+            meter = Meter(Servers(plane.kubeconfig.parent), requests, slurm, Turns(), lags)
             pods, nodesets = (Informer(watching, kind, namespaces=[namespace]) for kind in (PODS, NODESETS))
             await site.start()
             runs = (pods.run(), nodesets.run(), LoopLag(lags.append, interval=0.02).run())

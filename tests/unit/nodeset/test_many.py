@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset import controller, status
+from slinky_operator.nodeset import controller, plan, status
 from tests.unit.nodeset.model import harness
 from tests.unit.nodeset.model.histories import history
 from tests.unit.nodeset.model.objects import NAMESPACE, NODESET
@@ -37,7 +37,7 @@ async def test_rules_over_many_pods_are_left_to_a_thread(
         return call
 
     monkeypatch.setattr(controller, "LONG", long)
-    monkeypatch.setattr(controller, "plan", watched("plan", controller.plan))
+    monkeypatch.setattr(controller, "plan", watched("plan", plan.plan))
     monkeypatch.setattr(status, "build", watched("status", status.build))
     await harness.Run(world).controller.reconcile((NAMESPACE, NODESET))
 

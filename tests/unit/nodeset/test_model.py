@@ -100,6 +100,10 @@ FOUND = {
         ("job_starts", 2), ("job_suspends", 0), ("poll", 0), ("scale", 0), ("see_all", 0), ("pass", 0), ("pass", 0),
         ("poll", 0), ("pass", 0), ("pass", 0),
     ],
+    "a pod comes up for an update while slurmctld, started anew, has not heard of the others": [
+        ("evict", 0), ("see", 0), ("pass", 4), ("edit", 0), ("see_all", 1), ("slurmctld_restarts", 0), ("pass", 4),
+        ("restart", 1),
+    ],
     "an ordinal is written with more digits while its pod ends": [
         ("pad", 1), ("user_deletes_pod", 0), ("see_all", 0), ("pass", 0), ("pass", 0),
     ],

@@ -278,6 +278,8 @@ class Run:
         self.world.seen_retention = seen["spec"][retention] if seen is not None else {}
         self.world.seen_update = (seen["spec"].get("updateStrategy") or {}) if seen is not None else {}
         self.world.seen_patience = seen["spec"].get("minReadySeconds", 0) if seen is not None else 0
+        picture = self.world.picture.values()
+        self.world.seen_silent = {node.name for node in picture if node.is_down or node.is_not_responding}
         self.world.seen_ready = {self.world.node_in(pod): ready_since(pod) for pod in self.pods}
         try:
             await self.controller.reconcile((NAMESPACE, NODESET))

@@ -51,13 +51,14 @@ class SlurmOrders(Slurm):
         taken = {node for node in begun - broken if not self.records[node].down}
         if taken and len(taken | broken) > self.update_budget + excess:
             self.violations.append(f"more is updated at once than the budget allows: {begun}, with {broken} broken")
-        # A pod that is not Ready for long enough is missing; one that serves may not go beside it.
+        # A pod that is not Ready for long enough is missing; one that serves may not go beside it. One that does not
+        # answer is missing itself.
         unripe = {
             node
             for node, since in self.seen_ready.items()
             if node in pods and (since is None or (self.now - since).total_seconds() < self.seen_patience)
         }
-        if (taken & new) - unripe and len(taken | broken | unripe) > self.update_budget + excess:
+        if (taken & new) - unripe - self.seen_silent and len(taken | broken | unripe) > self.update_budget + excess:
             self.violations.append(f"{new} was drained for an update although {unripe} had not been Ready for long")
 
     def order_undrain(self, names: list[str]) -> None:

@@ -126,6 +126,8 @@ class State:
     """How it is to update, in that spec."""
     seen_ready: dict[str, datetime | None] = field(default_factory=dict)
     """Since when the pods of nodes are Ready, as the controller sees them."""
+    seen_silent: set[str] = field(default_factory=set)
+    """Nodes that do not answer slurmctld, as the controller sees them."""
     seen_patience: int = 0
     """For how many seconds a pod is to be Ready, in that spec."""
     foreign: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,157 @@
+"""Pods that never register, records without a pod, pods without a record: each is put right, or told."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
+from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("impatient")]
+
+KEY = "key-of-nodes"
+"""Secret with the key of the nodes of Cluster `elsewhere`."""
+
+
+@pytest.fixture(scope="module")
+def impatient(operator: Installation) -> Iterator[Installation]:
+    """The operator with as little patience as it can have."""
+    have_patience(operator, 30)
+    yield operator
+    have_patience(operator, 300)
+
+
+def have_patience(operator: Installation, seconds: int) -> None:
+    patience = f"--set=registrationPatience={seconds}"
+    operator.helm("upgrade", RELEASE, str(CHART), "--reuse-values", patience, "--wait", "--timeout=120s")
+
+
+@pytest.fixture(scope="module")
+def slurm(kubectl: Kubectl, impatient: Installation) -> Iterator[SlurmInKubernetes]:
+    """A Cluster."""
+    instance = SlurmInKubernetes(kubectl, fresh_namespace("registration"), "26.05")
+    instance.create()
+    try:
+        instance.wait_ready()
+        yield instance
+    finally:
+        instance.abandon()
+
+
+@pytest.fixture
+def elsewhere(slurm: SlurmInKubernetes) -> SlurmInKubernetes:
+    """The same Slurm as a Cluster that runs elsewhere, for whose nodes the user has given a wrong key."""
+    instance = SlurmInKubernetes(slurm.kubectl, slurm.namespace, slurm.slurm, "elsewhere")
+    give_key(slurm, base64.b64encode(secrets.token_bytes(1024)).decode())
+    host = f"{slurm.name}-controller-0.{slurm.name}-controller.{slurm.namespace}.svc"
+    spec = {
+        "server": f"http://{slurm.name}-restapi.{slurm.namespace}.svc:6820",
+        "auth": {"jwtKeyRef": {"name": f"{slurm.name}-auth-jwt", "key": "jwt.key"}, "slurmKeyRef": {"name": KEY}},
+        "controller": {"external": {"host": host}},
+    }
+    slurm.kubectl.apply([instance.object("Cluster", instance.name, spec)])
+    instance.wait_ready()
+    return instance
+
+
+def give_key(slurm: SlurmInKubernetes, key: str) -> None:
+    metadata = {"name": KEY, "namespace": slurm.namespace}
+    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"slurm.key": key}}])
+
+
+@contextmanager
+def nobody(operator: Installation, kubectl: Kubectl) -> Iterator[None]:
+    """No operator."""
+    scale(kubectl, 0)
+    wait_for("the operator's end", lambda: not operator.pods(), 120)
+    yield
+    scale(kubectl, operator.replicas)
+
+
+def scale(kubectl: Kubectl, replicas: int) -> None:
+    kubectl("scale", f"deployment/{RELEASE}", "--namespace", NAMESPACE, f"--replicas={replicas}")
+
+
+def uids(slurm: SlurmInKubernetes, name: str) -> dict[str, str]:
+    pods = slurm.slurmd_pods()
+    return {pod: obj["metadata"]["uid"] for pod, obj in pods.items() if pod.rpartition("-")[0] == name}
+
+
+def says(slurm: SlurmInKubernetes, name: str, condition: str, reason: str, *words: str) -> bool:
+    found = slurm.condition("nodeset", name, condition)
+    return found.get("reason") == reason and all(word in found["message"] for word in words)
+
+
+def is_ready(slurm: SlurmInKubernetes, name: str) -> bool:
+    return slurm.condition("nodeset", name, "Ready").get("status") == "True"
+
+
+def restarts(pod: dict[str, Any]) -> int:
+    return sum(one["restartCount"] for one in pod["status"]["containerStatuses"])
+
+
+def test_slurmds_that_never_register_are_told_and_made_anew_until_what_is_wrong_is_mended(
+    slurm: SlurmInKubernetes, elsewhere: SlurmInKubernetes
+) -> None:
+    elsewhere.nodeset("silent", 2)
+    wait_for(
+        "what is waited for",
+        lambda: says(slurm, "silent", "Progressing", "NotRegistered", "silent-0 has run since", "made anew at"),
+        120,
+    )
+    before = uids(slurm, "silent")
+    assert {restarts(pod) for name, pod in slurm.slurmd_pods().items() if name in before} == {0}
+
+    wait_for("one made anew", lambda: not set(before.values()) <= set(uids(slurm, "silent").values()), 180)
+    wait_for("the trouble", lambda: says(slurm, "silent", "Degraded", "NotRegistered", "has another key"), 60)
+    events = [line for line in slurm.events("silent") if line.startswith("PodsRepaired: ")]
+    assert "(runs since " in events[0]
+    assert not {"silent-0", "silent-1"} & set(slurm.states())
+
+    give_key(slurm, slurm.get("secret", f"{slurm.name}-auth-slurm")["data"]["slurm.key"])
+    slurm.wait_idle_nodes("silent-0", "silent-1", timeout=300)
+    wait_for("NodeSet ready", lambda: is_ready(slurm, "silent"), 60)
+    assert slurm.condition("nodeset", "silent", "Degraded")["status"] == "False"
+
+
+def test_a_pod_whose_record_is_lost_stays_until_somebody_gives_the_word(slurm: SlurmInKubernetes) -> None:
+    slurm.nodeset("lost", 1)
+    slurm.wait_idle_nodes("lost-0")
+    wait_for("NodeSet ready", lambda: is_ready(slurm, "lost"), 60)
+    before = uids(slurm, "lost")
+    slurm.control("scontrol", "delete", "nodename=lost-0")
+
+    wait_for("what is told", lambda: says(slurm, "lost", "Degraded", "NodeUnknown", "kubectl delete pod"), 60)
+    # Jobs that go on are seen from inside.
+    assert slurm.run("sh", "-c", "pgrep -a slurmstepd || echo none", pod="lost-0").strip() == "none"
+    assert uids(slurm, "lost") == before
+
+    message = slurm.condition("nodeset", "lost", "Degraded")["message"]
+    command = message.rpartition("Where none does: kubectl ")[2].split()
+    assert command == ["delete", "pod", "lost-0"]
+    slurm.kube(*command)
+    slurm.wait_idle_nodes("lost-0")
+    wait_for("NodeSet ready", lambda: is_ready(slurm, "lost"), 60)
+
+
+def test_a_record_that_we_drained_is_cleared_when_its_pod_has_gone(
+    slurm: SlurmInKubernetes, operator: Installation, kubectl: Kubectl
+) -> None:
+    slurm.nodeset("left", 1)
+    slurm.wait_idle_nodes("left-0")
+    with nobody(operator, kubectl):
+        slurm.scale("left", 0)
+        reason = f"reason=slurm-operator: scale-in ({slurm.namespace}/left)"
+        slurm.control("scontrol", "update", "nodename=left-0", "state=DRAIN", reason)
+        slurm.kube("delete", "pod", "left-0", "--force", "--grace-period=0")
+        slurm.control("scontrol", "update", "nodename=left-0", "state=DOWN", reason)
+        shown = slurm.control("scontrol", "show", "node", "left-0")
+        assert "State=DOWN+DRAIN" in shown
+    wait_for("the record's end", lambda: "left-0" not in slurm.states(), 120)

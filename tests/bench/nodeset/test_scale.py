@@ -38,6 +38,7 @@ from slinky_operator.runtime.loop_lag import LoopLag
 from slinky_operator.runtime.memory import freeze_caches, relax_collector
 from tests.bench.nodeset import calls
 from tests.bench.nodeset.calls import Counting
+from tests.bench.nodeset.played import BARE
 from tests.bench.nodeset.servers import Servers
 from tests.bench.nodeset.table import Table
 from tests.bench.nodeset.turns import Turns
@@ -137,11 +138,12 @@ class Hall:
         return bool(status.get("readyReplicas", 0) == pods == status.get("replicas", 0))
 
     def records(self) -> int:
-        """How many nodes the operator sees in Slurm."""
+        """How many nodes of its NodeSet the operator sees in Slurm."""
         assert self.site._clients is not None
         entry = self.site._clients.get(self.site.cluster["metadata"]["uid"])
         assert entry is not None
-        return len(entry.nodes)
+        own = f"{self.site.namespace}/a"
+        return sum(1 for node in entry.nodes.values() if node.extra == own)
 
     def flip(self, nodes: int) -> None:
         """Let so many nodes change their state in a minute."""
@@ -366,7 +368,7 @@ def _like(template: Object, number: int) -> Object:
     spec.pop("nodeName", None)
     arguments = spec["containers"][0]["args"]
     # Their records are to be nobody's either, or the operator would have them to settle.
-    arguments[arguments.index("--extra") + 1] = "bare/loop"
+    arguments[arguments.index("--extra") + 1] = BARE
     kept = {key: value for key, value in own["labels"].items() if not key.startswith(labels.NODESET_PREFIX)}
     metadata = {
         "name": f"b-{number}",

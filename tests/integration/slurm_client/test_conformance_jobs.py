@@ -1,0 +1,163 @@
+"""What is asked and told of jobs: real Slurm of both releases and the fake must agree, in each data parser."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from slurm_client import errors, wire
+from slurm_client.models import INFINITE, JobSpec
+from tests.integration.slurm_client.targets import until
+
+if TYPE_CHECKING:
+    from tests.integration.slurm_client.targets import Target
+
+SLEEP = "#!/bin/sh\nexec sleep 600\n"
+
+
+async def test_unchanged_jobs_are_not_mistaken_for_none(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        name = await target.add_node()
+        job_id = await target.start_job(name)
+
+        async def unchanged() -> bool:
+            listing = await slurm.jobs()
+            assert job_id in {job.id for job in listing}
+            return await slurm.jobs(listing.last_update) is None
+
+        if version < "v0.0.42":
+            assert not await unchanged()
+        else:
+            await until(unchanged)
+        await slurm.cancel_job(job_id)
+
+
+async def test_a_job_is_submitted_changed_and_cancelled(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        spec = JobSpec(
+            script=SLEEP,
+            name="conformance",
+            partition="all",
+            required_nodes=["w-1"],
+            time_limit=timedelta(minutes=5),
+            comment="first",
+            standard_output="/dev/null",
+        )
+        submitted = await slurm.submit_job(spec)
+
+        async def running() -> bool:
+            return (await slurm.job(submitted.id)).is_running
+
+        await until(running)
+        job = await slurm.job(submitted.id)
+        assert (job.name, job.partition, job.user, job.comment) == ("conformance", "all", "root", "first")
+        assert job.nodes == ("w-1",)
+        assert job.time_limit == timedelta(minutes=5)
+        assert job.submit_time is not None
+        assert job.start_time is not None
+        assert job.holds_nodes
+        states = {entry.id: entry.state for entry in await slurm.job_states()}
+        assert states[str(submitted.id)].base == "RUNNING"
+        await slurm.update_job(submitted.id, JobSpec(comment="second", time_limit=INFINITE))
+        job = await slurm.job(submitted.id)
+        assert job.comment == "second"
+        assert job.time_limit is INFINITE
+        await slurm.cancel_job(submitted.id)
+
+        async def finished() -> bool:
+            return (await slurm.job(submitted.id)).is_finished
+
+        await until(finished)
+        assert (await slurm.job(submitted.id)).state.base == "CANCELLED"
+        await slurm.cancel_job(submitted.id)
+        with pytest.raises(errors.InvalidTransition) as refused:
+            await slurm.update_job(submitted.id, JobSpec(time_limit=timedelta(minutes=1)))
+        assert refused.value.number == 2084
+
+
+async def test_a_held_job_waits_until_it_is_released(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        submitted = await slurm.submit_job(JobSpec(script=SLEEP, required_nodes=["w-1"], hold=True))
+        job = await slurm.job(submitted.id)
+        assert job.is_pending
+        assert job.hold
+        assert job.state_reason == "JobHeldUser"
+        await slurm.release_job(submitted.id)
+
+        async def running() -> bool:
+            return (await slurm.job(submitted.id)).is_running
+
+        await until(running)
+        await slurm.cancel_jobs([submitted.id])
+
+
+async def test_many_jobs_are_cancelled_in_one_call(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        jobs = [(await slurm.submit_job(JobSpec(script=SLEEP, hold=True, name="many"))).id for _ in range(3)]
+        before = slurm.calls
+        results = await slurm.cancel_jobs([*jobs, 999_999])
+        assert slurm.calls == before + 1
+        (failed,) = [result for result in results if result.error is not None]
+        assert failed.error is not None
+        assert (failed.id, failed.error.number) == ("999999", 2017)
+
+        async def finished() -> bool:
+            return all([(await slurm.job(job_id)).is_finished for job_id in jobs])
+
+        await until(finished)
+        assert await slurm.cancel_jobs() == ()
+
+
+async def test_bad_submissions_are_refused(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        with pytest.raises(errors.NotFound) as unknown:
+            await slurm.submit_job(JobSpec(script=SLEEP, partition="nosuch"))
+        assert unknown.value.name == "ESLURM_INVALID_PARTITION_NAME"
+        with pytest.raises(errors.InvalidRequest):
+            await slurm.submit_job(JobSpec(name="no script"))
+
+
+async def test_a_bad_signal_is_refused_and_a_good_one_sent(target: Target, version: str) -> None:
+    name = await target.add_node()
+    job_id = await target.start_job(name)
+    async with target.client(version) as slurm:
+        with pytest.raises(errors.InvalidRequest):
+            await slurm.cancel_job(job_id, signal="NOSUCH")
+        await slurm.cancel_job(job_id, signal="USR1")
+        await slurm.cancel_job(job_id)
+
+
+async def test_requeue_where_the_parser_has_it(target: Target, version: str) -> None:
+    name = await target.add_node()
+    job_id = await target.start_job(name)
+    async with target.client(version) as slurm:
+        if "get_job_requeue" not in {each.operation for each in wire.endpoints(version)}:
+            with pytest.raises(errors.NotSupported) as refused:
+                await slurm.requeue_job(job_id)
+            assert refused.value.available_in == ("v0.0.45",)
+        else:
+            await slurm.requeue_job(job_id)
+
+            async def restarted() -> bool:
+                return (await slurm.job(job_id)).restarts == 1
+
+            await until(restarted)
+            with pytest.raises(errors.NotFound):
+                await slurm.requeue_job(999_999)
+        await slurm.cancel_job(job_id)
+
+
+async def test_layout_of_a_job_where_the_parser_has_it(target: Target, version: str) -> None:
+    name = await target.add_node()
+    job_id = await target.start_job(name)
+    async with target.client(version) as slurm:
+        if version < "v0.0.44":
+            with pytest.raises(errors.NotSupported):
+                await slurm.job_resources(job_id)
+        else:
+            (layout,) = await slurm.job_resources(job_id)
+            assert layout.node == name
+            assert layout.core_bitmap == "0x1"
+        await slurm.cancel_job(job_id)

@@ -1,0 +1,165 @@
+"""A change is tried before it comes near a running slurmctld, and what is refused is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slinky_operator.cluster.actions import EndPreflight, Hold, Reload, Remove, StartPreflight, Tell, TouchPod
+from slinky_operator.cluster.memory import Memory
+from tests.unit.cluster.rollout import PARTITION, settled, until
+from tests.unit.cluster.world import node_set_object
+
+
+def test_a_change_is_tried_before_the_configmap_changes_and_its_preflight_leaves_nothing() -> None:
+    world = settled()
+    before = world.slurm_conf
+    world.raw["spec"] = PARTITION
+    until(world, StartPreflight)
+    assert world.slurm_conf == before
+    world.settle()
+    assert "PartitionName=night" in world.slurm_conf
+    assert len(world.tried) == 1
+    assert not world.preflights
+    assert [name for kind, name in world.children if kind == "ConfigMap"] == ["slurm-config", "slurm-config-good"]
+
+
+def test_what_a_preflight_refuses_reaches_nothing_and_is_told_in_slurms_words() -> None:
+    world = settled()
+    before = world.slurm_conf
+    world.refuses = lambda text: "Parsing error at unrecognized key: Bogus" if "Bogus" in text else ""
+    world.raw["spec"] = {"extraConf": "Bogus=1"}
+    done = world.settle()
+    assert not any(isinstance(one, Reload | TouchPod) for one in done)
+    assert world.slurm_conf == before
+    condition = world.condition("ConfigApplied")
+    assert condition["reason"] == "ConfigRefused"
+    assert condition["message"] == "slurmctld refuses it: fatal: Parsing error at unrecognized key: Bogus"
+    assert world.condition("Degraded")["reason"] == "ConfigRefused"
+    assert world.condition("Progressing")["status"] == "False"
+    assert not world.preflights
+    assert len(world.tried) == 1, "once for each configuration"
+    world.raw["spec"] = {"extraConf": "KillWait=5"}
+    world.settle()
+    assert world.condition("ConfigApplied")["status"] == "True"
+
+
+def test_an_operator_that_starts_anew_tries_again_what_was_refused() -> None:
+    world = settled()
+    world.refuses = lambda text: "no" if "Bogus" in text else ""
+    world.raw["spec"] = {"extraConf": "Bogus=1"}
+    world.settle()
+    world.memory = Memory("cluster-uid")
+    world.slurm = None
+    world.settle()
+    assert len(world.tried) == 2
+    assert world.condition("ConfigApplied")["reason"] == "ConfigRefused"
+
+
+def test_an_edit_taken_back_needs_no_preflight() -> None:
+    world = settled()
+    world.raw["spec"] = PARTITION
+    until(world, StartPreflight)
+    world.step()
+    world.raw["spec"] = {}
+    done = world.settle()
+    assert not any(isinstance(one, StartPreflight) for one in done)
+    assert any(isinstance(one, Remove) for one in done)
+    assert world.condition("ConfigApplied")["status"] == "True"
+    assert "night" not in world.slurm_conf
+
+
+@pytest.mark.parametrize("status", [{"phase": "Failed", "reason": "Evicted"}, {"phase": "Pending"}])
+def test_a_preflight_that_says_nothing_decides_nothing_and_is_made_again(status: dict[str, Any]) -> None:
+    world = settled()
+    before = world.slurm_conf
+    world.raw["spec"] = PARTITION
+    until(world, StartPreflight)
+    world.step()
+    pod = next(iter(world.preflights.values()))
+    pod["status"] = status
+    if status["phase"] == "Pending":
+        pod["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+    until(world, EndPreflight)
+    for _ in range(5):
+        world.step()
+    assert not world.preflights
+    assert world.slurm_conf == before
+    assert world.condition("ConfigApplied")["reason"] == "ConfigPending"
+    world.now += 60
+    world.settle()
+    assert len(world.tried) == 2
+    assert "night" in world.slurm_conf
+
+
+def test_an_image_without_a_slurmd_holds_up_nobody() -> None:
+    world = settled(None, node_set_object("good"), node_set_object("typo", {"image": "nowhere:1"}))
+    world.raw["spec"] = PARTITION
+    until(world, StartPreflight)
+    world.step()
+    pod = next(iter(world.preflights.values()))
+    place = next(n for n, one in enumerate(pod["spec"]["containers"][1:]) if one["image"] == "nowhere:1")
+    waiting = {"name": f"slurmd-{place}", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    pod["status"] = {"phase": "Pending", "containerStatuses": [waiting]}
+    world.settle()
+    assert "night" in world.slurm_conf
+    assert len(world.tried) == 2
+
+
+def test_a_node_set_that_slurm_refuses_does_not_hold_up_the_others() -> None:
+    world = settled(None, node_set_object("old"))
+    world.refuses = lambda text: "Invalid time limit" if "MaxTime=banana" in text else ""
+    world.add(node_set_object("good"), node_set_object("bad", {"partition": {"config": "MaxTime=banana"}}))
+    world.raw["spec"] = PARTITION
+    world.settle(60)
+    config = world.raw["status"]["config"]
+    assert config["nodeSets"] == ["good", "old"]
+    assert "night" in world.slurm_conf
+    assert config["refused"][0]["name"] == "bad"
+    assert "Invalid time limit" in config["refused"][0]["message"]
+    assert "Invalid time limit" in world.condition("Degraded")["message"]
+    world.node_sets["bad"]["spec"]["partition"] = {"config": "MaxTime=60"}
+    world.settle(60)
+    assert world.raw["status"]["config"]["nodeSets"] == ["bad", "good", "old"]
+    assert not world.raw["status"]["config"]["refused"]
+
+
+def test_a_cluster_that_slurm_refuses_is_not_blamed_on_its_node_sets() -> None:
+    world = settled(None, node_set_object("old"))
+    world.refuses = lambda text: "no such plugin" if "SchedulerType" in text else ""
+    world.add(node_set_object("new"))
+    world.raw["spec"] = {"extraConf": "SchedulerType=sched/bogus"}
+    world.settle()
+    assert world.condition("ConfigApplied")["message"] == "slurmctld refuses it: fatal: no such plugin"
+    world.raw["spec"] = {}
+    world.settle()
+    assert world.raw["status"]["config"]["nodeSets"] == ["new", "old"]
+
+
+def test_a_node_set_that_is_left_out_already_is_not_held_again_and_again() -> None:
+    world = settled(None, node_set_object("compute"))
+    world.refuses = lambda text: "Invalid" if "banana" in text else ""
+    world.raw["spec"] = {"partitions": [{"name": "compute", "nodeSets": ["compute"], "config": "MaxTime=banana"}]}
+    world.settle()
+    assert world.condition("ConfigApplied")["reason"] == "ConfigRefused"
+
+
+def test_what_a_node_set_and_its_cluster_ask_for_together_is_blamed_on_neither_before_it_is_known() -> None:
+    world = settled(None, node_set_object("old"))
+    world.refuses = lambda text: "no such plugin" if "SchedulerType" in text else ""
+    world.add(node_set_object("new"))
+    world.raw["spec"] = {"extraConf": "SchedulerType=sched/bogus"}
+    done = world.settle()
+    told = [one.message for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"]
+    assert all("waits until the others are through" in words for words in told)
+    assert not any(one.proven for one in world.memory.held.values())
+
+
+def test_holding_is_told_by_an_action_that_names_the_reason() -> None:
+    world = settled()
+    world.refuses = lambda text: "banana" if "banana" in text else ""
+    world.add(node_set_object("bad", {"partition": {"config": "MaxTime=banana"}}))
+    hold = until(world, Hold)
+    assert hold.held["bad"].proven
+    assert "banana" in hold.held["bad"].why

@@ -94,7 +94,8 @@ def is_ready(slurm: SlurmInKubernetes, name: str) -> bool:
 
 
 def restarts(pod: dict[str, Any]) -> int:
-    return sum(one["restartCount"] for one in pod["status"]["containerStatuses"])
+    """How often its containers were started anew; none before its kubelet has said anything."""
+    return sum(one["restartCount"] for one in pod["status"].get("containerStatuses") or ())
 
 
 def test_slurmds_that_never_register_are_told_and_made_anew_until_what_is_wrong_is_mended(

@@ -27,7 +27,7 @@ def dead(operator: Installation, kubectl: Kubectl) -> Iterator[None]:
     for pod in pods.values():
         processes.send(pod, PROCESS, signal.SIGKILL)
     killed_at = datetime.now(UTC)
-    kubectl("delete", "pod", "--namespace", NAMESPACE, "--wait=false", *pods)
+    kubectl("delete", "pod", "--namespace", NAMESPACE, "--wait=false", "--ignore-not-found", *pods)
     yield
     lease = kubectl.get("lease", RELEASE, "--namespace", NAMESPACE)["spec"]
     assert lease["holderIdentity"].split("_")[0] in pods

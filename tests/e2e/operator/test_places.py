@@ -207,7 +207,7 @@ def test_the_domain_of_a_node_is_no_part_of_the_slurm_nodes_name(slurm: SlurmInK
     finally:
         slurm.kubectl("delete", "node", name)
     # The Node is none any more, and the next one is taken. There is no kubelet that could end the pod.
-    slurm.kube("delete", "pod", "machine-rack-9", "--force", "--grace-period=0")
+    slurm.kube("delete", "pod", "machine-rack-9", "--force", "--grace-period=0", "--ignore-not-found")
     slurm.wait_idle(["desk-0", "light", "heavy"])
 
 

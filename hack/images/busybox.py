@@ -10,10 +10,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from hack import apt, go
 from hack.images.archive import drop_unused, write_archive
 from hack.images.buildah import Buildah
 from hack.images.cache import fingerprint, fingerprint_files, remove_tree
-from hack.images.errors import HostToolMissing, StepFailed
+from hack.images.errors import HostToolMissing
 from hack.images.names import REGISTRY, ImageSet
 from hack.images.recipe import Built
 from hack.images.run import Runner
@@ -26,6 +27,14 @@ FROM scratch
 COPY rootfs/ /
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 CMD ["/pause"]
+"""
+_DOWNLOAD = """\
+cd "$1"
+shift
+apt-get "$@" download busybox-static && exit
+# There are no package lists, or they are older than the package they point to.
+apt-get "$@" update
+exec apt-get "$@" download busybox-static
 """
 _USERS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
 _GROUPS = "root:x:0:\nnogroup:x:65534:\n"
@@ -79,9 +88,10 @@ class BusyboxRecipe:
 
 
 def _compile_pause(source: Path, target: Path, runner: Runner) -> None:
-    if shutil.which("go") is None:
+    compiler = go.find()
+    if compiler is None:
         raise HostToolMissing("go", "golang", "the pause program is compiled with Go; install it from go.dev")
-    command = ["go", "build", "-C", str(source), "-trimpath", "-ldflags=-s -w -buildid=", "-o", str(target), "."]
+    command = [compiler, "build", "-C", str(source), "-trimpath", "-ldflags=-s -w -buildid=", "-o", str(target), "."]
     runner.run("compile pause", command, {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod"})
 
 
@@ -90,13 +100,7 @@ def _fetch_busybox(folder: Path, tree: Path, runner: Runner) -> None:
     folder.mkdir()
     # apt drops its rights for downloads.
     folder.chmod(0o777)
-    command = ["sh", "-c", 'cd "$1" && apt-get download busybox-static', "sh", str(folder)]
-    try:
-        runner.run("download busybox", command)
-    except StepFailed:
-        # Most often there are no package lists, or they are older than the package they point to.
-        runner.run("apt-get update", ["apt-get", "-o", "DPkg::Lock::Timeout=300", "update"])
-        runner.run("download busybox", command)
+    runner.run("download busybox", ["sh", "-c", _DOWNLOAD, "sh", str(folder), *apt.OPTIONS])
     (package,) = folder.glob("busybox-static_*.deb")
     unpacked = folder / "unpacked"
     runner.run("unpack busybox", ["dpkg-deb", "--extract", str(package), str(unpacked)])

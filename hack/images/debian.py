@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hack import apt
 from hack.images.cache import remove_tree
-from hack.images.errors import HostToolMissing, NotRoot, StepFailed
+from hack.images.errors import HostToolMissing, NotRoot
 from hack.images.run import Runner
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -70,19 +71,10 @@ def require_tools(runner: Runner) -> None:
     if not missing:
         return
     tool, package = next(iter(missing.items()))
-    if shutil.which("apt-get") is None:
-        raise HostToolMissing(tool, package, "this machine has no apt-get; install it by hand")
     runner.progress(f"  ...  installing {', '.join(missing.values())}")
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    lock = ["-o", "DPkg::Lock::Timeout=300"]
     try:
-        runner.run("apt-get update", ["apt-get", *lock, "update"], env)
-        runner.run(
-            "apt-get install",
-            ["apt-get", *lock, "install", "--yes", "--no-install-recommends", *missing.values()],
-            env,
-        )
-    except StepFailed as error:
+        apt.install(list(missing.values()), runner.progress)
+    except apt.AptFailed as error:
         raise HostToolMissing(tool, package, str(error)) from error
     if not NEWEST_KEYS.exists():
         raise HostToolMissing(str(NEWEST_KEYS), "debian-archive-keyring", "the newest here lacks the keys of Debian 13")

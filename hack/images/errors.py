@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hack.downloads import complaint
+
 
 class ImagesError(Exception):
     """Anything this package reports."""
@@ -85,19 +87,6 @@ class KeyringTooOld(StepFailed):
     reason = "the suite is signed with keys that this machine's debian-archive-keyring does not have, upgrade it"
 
 
-_NETWORK_WORDS = (
-    "temporary failure resolving",
-    "could not resolve",
-    "failed getting release file",
-    "connection timed out",
-    "connection refused",
-    "network is unreachable",
-    "unable to fetch some archives",
-    "couldn't download",
-    "failed to fetch",
-    "read timed out",
-    "no matching distribution found",
-)
 _KEY_WORDS = ("signed by unknown key", "no_pubkey", "missing key")
 
 
@@ -119,6 +108,6 @@ def classify(step: str, status: int, output: str, log: Path) -> StepFailed:
     tail = "\n".join(f"    {line}" for line in output.strip().splitlines()[-12:])
     if any(words in lowered for words in _KEY_WORDS):
         return KeyringTooOld(step, status, tail, log)
-    if any(words in lowered for words in _NETWORK_WORDS):
+    if complaint(output) is not None:
         return NetworkFailed(step, status, tail, log)
     return StepFailed(step, status, tail, log)

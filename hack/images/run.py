@@ -1,4 +1,4 @@
-"""Runs the programs of a build: output to a log, a line when it begins to take long, errors in clear words."""
+"""Runs the programs of a build: output to a log, another try after a failed download, errors in clear words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hack.downloads import PAUSES, persist
 from hack.images.errors import classify
 
 _TAIL_BYTES = 20_000
@@ -22,30 +23,36 @@ class Runner:
         All output is appended here.
     progress
         Takes the lines for people.
+    pauses
+        Seconds before each further try where a download failed.
     """
 
     log: Path
     progress: Callable[[str], None]
+    pauses: Sequence[float] = PAUSES
 
     def run(self, title: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-        """Run a program to its end.
+        """Run a program to its end, and again where it ends for want of a download.
 
         Raises
         ------
         StepFailed
             It ended with an error; subclasses tell a missing network and unknown keys apart.
         """
+        status, output = persist(title, lambda: self._attempt(command, env), self.progress, pauses=self.pauses)
+        if status != 0:
+            raise classify(title, status, output, self.log)
+
+    def _attempt(self, command: Sequence[str], env: Mapping[str, str] | None) -> tuple[int, str]:
         with self.log.open("ab") as log:
             begin = log.seek(0, 2)
             status = subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env, check=False
             ).returncode
-        if status != 0:
-            with self.log.open("rb") as log:
-                end = log.seek(0, 2)
-                log.seek(max(begin, end - _TAIL_BYTES))
-                output = log.read().decode(errors="replace")
-            raise classify(title, status, output, self.log)
+        with self.log.open("rb") as log:
+            end = log.seek(0, 2)
+            log.seek(max(begin, end - _TAIL_BYTES))
+            return status, log.read().decode(errors="replace")
 
     def output(self, title: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
         """Run a program to its end and give what it printed to its standard output.

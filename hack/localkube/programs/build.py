@@ -13,14 +13,16 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hack import go
+from hack.downloads import persist
 from hack.localkube.errors import BuildFailed, MissingProgram, NoSpace
 from hack.localkube.paths import cache_root
-from hack.progress import step
+from hack.progress import say, step
 
 KUBERNETES_VERSION = "v1.34.4"
 MULTICALL_NAMES = (
@@ -126,8 +128,8 @@ def _lock(program: Program) -> Iterator[None]:
 
 
 def _build(program: Program) -> None:
-    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
-    if go is None:
+    compiler = go.find()
+    if compiler is None:
         raise MissingProgram("go", "install Go 1.24 or newer (your distribution's package, or the archive from go.dev)")
     free = shutil.disk_usage(cache_root()).free // 2**20
     if free < BUILD_NEEDS_MIB:
@@ -138,23 +140,23 @@ def _build(program: Program) -> None:
     flags = ["-trimpath", "-ldflags", f"-s -w {program.ldflags}".strip()]
     environment = dict(os.environ, CGO_ENABLED="0", GOBIN=str(unfinished), GOFLAGS="-buildvcs=false")
     if isinstance(program.source, str):
-        command, folder = [go, "install", *flags, program.source], unfinished
+        command, folder = [compiler, "install", *flags, program.source], unfinished
     else:
-        command, folder = [go, "build", *flags, "-o", str(unfinished / program.name), "."], program.source
+        command, folder = [compiler, "build", *flags, "-o", str(unfinished / program.name), "."], program.source
     with step(f"build {program.name} from its Go module (once)"):
-        run = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if run.returncode != 0:
-            raise BuildFailed(program.name, run.stdout)
+        status, output = persist(f"build {program.name}", lambda: _go(command, folder, environment), say)
+        if status != 0:
+            raise BuildFailed(program.name, output)
         (unfinished / program.name).replace(target)
-        unfinished.rmdir()
+        # Go may have left a file of its own there when it was killed.
+        shutil.rmtree(unfinished)
+
+
+def _go(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    run = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return run.returncode, run.stdout
 
 
 def _link(programs: tuple[Program, ...]) -> None:
@@ -167,5 +169,7 @@ def _link(programs: tuple[Program, ...]) -> None:
             if link.is_symlink() and link.readlink() == binary(program):
                 continue
             fresh = folder / f".{name}.{os.getpid()}.{threading.get_ident()}"
+            # Left by a process that was killed and had the same number, on a machine that has started anew since.
+            fresh.unlink(missing_ok=True)
             fresh.symlink_to(binary(program))
             fresh.replace(link)

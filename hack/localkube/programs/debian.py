@@ -5,14 +5,13 @@ A program that is on the PATH is used as it is, whoever installed it: a machine 
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from hack import apt
 from hack.localkube.errors import MissingProgram
-from hack.progress import step
+from hack.progress import say, step
 
 NODE_PACKAGES: Mapping[str, str] = {
     "containerd": "containerd",
@@ -49,25 +48,9 @@ def ensure(packages: Mapping[str, str] = NODE_PACKAGES) -> None:
     missing = {program: package for program, package in packages.items() if which(program) is None}
     if not missing:
         return
-    apt = shutil.which("apt-get")
     wanted = sorted(set(missing.values()))
-    if apt is None:
-        raise MissingProgram(next(iter(missing)), f"install {', '.join(wanted)} (this machine has no apt-get)")
-    # Without this file dpkg would start containerd as a service of the machine, which nobody asked for.
-    policy = Path("/usr/sbin/policy-rc.d")
-    ours = not policy.exists()
-    if ours:
-        policy.write_text("#!/bin/sh\nexit 101\n")
-        policy.chmod(0o755)
-    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    try:
-        with step(f"install Debian packages: {' '.join(wanted)}"):
-            for command in ([apt, "update"], [apt, "install", "-y", "--no-install-recommends", *wanted]):
-                run = subprocess.run(
-                    command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-                )
-                if run.returncode != 0:
-                    raise MissingProgram(next(iter(missing)), f"`{' '.join(command)}` failed:\n{run.stdout[-2000:]}")
-    finally:
-        if ours:
-            policy.unlink()
+    with step(f"install Debian packages: {' '.join(wanted)}"):
+        try:
+            apt.install(wanted, say)
+        except apt.AptFailed as error:
+            raise MissingProgram(next(iter(missing)), f"install {', '.join(wanted)}; {error}") from error

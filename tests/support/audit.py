@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -67,3 +68,12 @@ def pod_deletions(log: Path, namespace: str) -> list[Write]:
         for one in writes(log)
         if one.pod and one.verb == "delete" and one.resource == "pods" and one.namespace == namespace and one.code < 300
     ]
+
+
+def made_pods(log: Path, namespace: str) -> Counter[str]:
+    """Return how often a pod of each name was made in a namespace by pods, so by the operator."""
+    return Counter(
+        one.name
+        for one in writes(log)
+        if one.pod and (one.verb, one.resource, one.namespace, one.code) == ("create", "pods", namespace, 201)
+    )

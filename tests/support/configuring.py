@@ -17,18 +17,6 @@ PREFLIGHTS = "--selector=app.kubernetes.io/component=preflight"
 NIGHT = {"name": "night", "nodeSets": ["compute"], "config": "MaxTime=60"}
 
 
-def pods(slurm: SlurmInKubernetes) -> dict[str, tuple[str, int]]:
-    """Uids and restarts of all pods but those of preflights."""
-    return {
-        pod["metadata"]["name"]: (
-            pod["metadata"]["uid"],
-            sum(one["restartCount"] for one in pod["status"].get("containerStatuses", ())),
-        )
-        for pod in slurm.get("pods")["items"]
-        if pod["metadata"]["labels"].get("app.kubernetes.io/component") != "preflight"
-    }
-
-
 def config_applied(slurm: SlurmInKubernetes) -> dict[str, Any]:
     """The condition that says how far the configuration is."""
     return slurm.condition("cluster", slurm.name, "ConfigApplied")

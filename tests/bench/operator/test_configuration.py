@@ -14,7 +14,8 @@ import pytest
 
 from hack.localkube.kubectl import wait_for
 from hack.operator_install import Installation
-from tests.support.configuring import PREFLIGHTS, config_applied, edit, pods
+from tests.support.configuring import PREFLIGHTS, config_applied, edit
+from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = pytest.mark.timeout(900)
@@ -27,7 +28,7 @@ def test_configuration(installed: Installation) -> None:
     slurm.nodeset("compute", 1)
     slurm.wait_ready()
     slurm.wait_idle_nodes("compute-0")
-    before = pods(slurm)
+    before = identities(slurm)
     changes: list[float] = []
     preflights: list[float] = []
     by_hand: list[float] = []
@@ -60,7 +61,7 @@ def test_configuration(installed: Installation) -> None:
         ("spec change -> applied, p50", f"{p50:.2f} s, {p50 / reference:.0f} times that"),
         ("spec change -> applied, p95", f"{p95:.2f} s"),
         ("preflight, pod made -> daemons ended (whole seconds)", f"{statistics.mean(preflights or [0]):.1f} s"),
-        ("daemons restarted", str(sum(pods(slurm)[name] != before[name] for name in before))),
+        ("daemons restarted", str(sum(identities(slurm)[name] != before[name] for name in before))),
     ]
     width = max(len(name) for name, _ in rows)
     print()

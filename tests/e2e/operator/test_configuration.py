@@ -14,12 +14,12 @@ from tests.support.configuring import (
     PREFLIGHTS,
     config_applied,
     edit,
-    pods,
     refused_and_mended,
     rendered,
     shows,
     wait_live,
 )
+from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
@@ -52,9 +52,9 @@ def job(slurm: SlurmInKubernetes) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _nothing_is_restarted(slurm: SlurmInKubernetes) -> Iterator[None]:
     """No pod is replaced, no daemon restarted, and of preflights nothing is left."""
-    before = pods(slurm)
+    before = identities(slurm)
     yield
-    assert pods(slurm) == before
+    assert identities(slurm) == before
     wait_for("no preflight left", lambda: not slurm.get("pods,configmaps", PREFLIGHTS)["items"], 30)
 
 

@@ -19,13 +19,13 @@ from tests.support.configuring import (
     NIGHT,
     PREFLIGHTS,
     edit,
-    pods,
     rendered,
     shows,
     wait_live,
     wait_reason,
 )
 from tests.support.operator_death import dead
+from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import SLURM_CONF, SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
@@ -85,7 +85,7 @@ def partitions(slurm: SlurmInKubernetes) -> list[str]:
 def test_killed_between_any_two_steps_it_comes_to_the_same_end(
     slurm: SlurmInKubernetes, operator: Installation, kubectl: Kubectl
 ) -> None:
-    before = pods(slurm)
+    before = identities(slurm)
     wanted: list[dict[str, Any]] = []
     for step in (is_tried, is_written, is_touched, is_loaded):
         name = step.__name__.replace("_", "-")
@@ -97,7 +97,7 @@ def test_killed_between_any_two_steps_it_comes_to_the_same_end(
         wait_live(slurm, generation, 90)
         assert name in partitions(slurm)
     wait_live(slurm, edit(slurm, partitions=None), 60)
-    assert pods(slurm) == before
+    assert identities(slurm) == before
 
 
 def test_a_kubelet_that_stands_still_right_after_the_write_is_waited_for(
@@ -141,11 +141,11 @@ def test_a_key_that_needs_a_new_slurmctld_gets_one_and_jobs_live_on(slurm: Slurm
     said = "/tmp/step-said"
     step = f"SLURM_CONF={SLURM_CONF} nohup srun -p compute -w compute-1 sh -c 'sleep 20; echo lived' > {said} 2>&1 &"
     slurm.kube("exec", "compute-1", "--container=slurmd", "--", "sh", "-c", step)
-    before = pods(slurm)
+    before = identities(slurm)
     wait_live(slurm, edit(slurm, extraConf="CommunicationParameters=EnableIPv6"), 120)
-    wait_for("another slurmctld", lambda: pods(slurm) != before, 60)
+    wait_for("another slurmctld", lambda: identities(slurm) != before, 60)
     slurm.wait_ready()
-    after = pods(slurm)
+    after = identities(slurm)
     assert [name for name in before if after[name] != before[name]] == [f"{slurm.name}-controller-0"]
     assert slurm.job_state(job) == "RUNNING"
 

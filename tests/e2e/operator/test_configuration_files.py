@@ -15,13 +15,13 @@ from tests.support.configuring import (
     PREFLIGHTS,
     SOON,
     edit,
-    pods,
     refused_and_mended,
     rendered,
     shows,
     wait_live,
     wait_reason,
 )
+from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
@@ -73,9 +73,9 @@ def names(slurm: SlurmInKubernetes, kind: str) -> set[str]:
 @pytest.fixture(autouse=True)
 def _nothing_is_restarted(slurm: SlurmInKubernetes) -> Iterator[None]:
     """No pod is replaced, no daemon restarted, and of preflights nothing is left."""
-    before = pods(slurm)
+    before = identities(slurm)
     yield
-    assert pods(slurm) == before
+    assert identities(slurm) == before
     wait_for("no preflight left", lambda: not slurm.get("pods,configmaps", PREFLIGHTS)["items"], 30)
 
 

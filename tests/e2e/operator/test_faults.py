@@ -17,6 +17,7 @@ from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import NAMESPACE, RELEASE, Installation
 from tests.support import audit, processes
 from tests.support.operator_death import PROCESS, dead
+from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -130,7 +131,7 @@ def test_a_frozen_leader_writes_nothing_once_another_has_taken_over(
     finally:
         processes.send(old, PROCESS, signal.SIGCONT)
     slurm.wait_idle_nodes("frozen-0", "frozen-1")
-    wait_for("the old leader's end", lambda: restarts(operator, name) > 0, 120)
+    wait_for("the old leader's end", lambda: restarts(operator.pods()[name]) > 0, 120)
     said = kubectl("logs", "--namespace", NAMESPACE, name, "--previous")
     assert "leadership lost" in said
 
@@ -141,14 +142,6 @@ def test_a_frozen_leader_writes_nothing_once_another_has_taken_over(
     assert any(one.pod == name and one.at < acquired_at for one in all_writes), "the old leader never wrote"
     assert [one for one in all_writes if one.pod == name and one.at > acquired_at] == []
     assert any(one.pod == new and one.at > acquired_at and one.resource == "pods" for one in all_writes)
-
-
-def restarts(operator: Installation, pod: str) -> int:
-    status = operator.pods()[pod]["status"]
-    return sum(one["restartCount"] for one in status["containerStatuses"])
-
-
-# Slurm out of sight
 
 
 @contextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
+from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -30,14 +30,6 @@ def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installati
         raise
     finally:
         instance.abandon()
-
-
-def identities(pods: dict[str, dict[str, Any]]) -> dict[str, tuple[str, int]]:
-    """Uid and restarts of pods: what changes if one is replaced or restarted."""
-    return {
-        name: (pod["metadata"]["uid"], sum(one["restartCount"] for one in pod["status"]["containerStatuses"]))
-        for name, pod in pods.items()
-    }
 
 
 def test_kubectl_get_shows_that_it_is_ready(slurm: SlurmInKubernetes) -> None:
@@ -64,12 +56,12 @@ def test_a_batch_job_completes(slurm: SlurmInKubernetes) -> None:
 
 
 def test_a_nodeset_added_later_works_and_no_pod_is_restarted(slurm: SlurmInKubernetes) -> None:
-    before = identities({pod["metadata"]["name"]: pod for pod in slurm.get("pods")["items"]})
+    before = identities(slurm)
     job = slurm.submit(seconds=15)
     slurm.nodeset("burst", 1)
     slurm.wait_idle_nodes("burst-0")
     assert slurm.run("srun", "-p", "burst", "hostname", pod="burst-0").strip() == "burst-0"
-    after = identities({pod["metadata"]["name"]: pod for pod in slurm.get("pods")["items"]})
+    after = identities(slurm)
     assert {name: after[name] for name in before} == before
     slurm.wait_job(job, "COMPLETED")
     assert slurm.get("cluster", slurm.name)["status"]["config"]["nodeSets"] == ["burst", "compute"]

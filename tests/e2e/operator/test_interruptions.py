@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +17,7 @@ from hack.localkube.cluster import CONTROL_PLANE, Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import CHART, RELEASE, Installation
 from tests.support import audit, loaded_images
+from tests.support.nodesets import uids
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -45,10 +45,6 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
         raise
     finally:
         instance.abandon()
-
-
-def uids(slurm: SlurmInKubernetes) -> dict[str, str]:
-    return {name: pod["metadata"]["uid"] for name, pod in slurm.slurmd_pods().items()}
 
 
 def deletions(log: Path, slurm: SlurmInKubernetes, pod: str) -> list[datetime]:
@@ -96,7 +92,7 @@ def test_an_api_server_killed_in_mid_scale_makes_nothing_twice_and_costs_no_job(
     for name in SIX:
         assert f"InstanceId={pods[name]}" in slurm.control("scontrol", "show", "node", name)
     # The first pod to have a name kept it: none was made, lost from sight, and made again.
-    made = made_pods(cluster, slurm)
+    made = audit.made_pods(cluster.paths.audit_log, slurm.namespace)
     assert {name: made[name] for name in SIX if made[name] > 1} == {}
 
     busy = {name: slurm.hold(name) for name in ("wide-1", "wide-4")}
@@ -123,15 +119,6 @@ def kill_api_server(cluster: Cluster) -> None:
     machine.send("kube-apiserver", signal.SIGKILL)
     wait_for("its end", lambda: machine.services()["kube-apiserver"]["restarts"] > before, 30)
     wait_for("another one", lambda: cluster.kubectl("get", "--raw", "/readyz") == "ok", 120)
-
-
-def made_pods(cluster: Cluster, slurm: SlurmInKubernetes) -> Counter[str]:
-    """How often a pod of each name was made in the namespace."""
-    return Counter(
-        one.name
-        for one in audit.writes(cluster.paths.audit_log)
-        if (one.verb, one.resource, one.namespace, one.code) == ("create", "pods", slurm.namespace, 201)
-    )
 
 
 def test_another_release_of_the_operator_replaces_no_node(

@@ -16,6 +16,7 @@ import pytest
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.operator_install import Installation
 from tests.support import processes
+from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -76,10 +77,6 @@ def evict(slurm: SlurmInKubernetes, pod: str) -> None:
     slurm.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(body))
 
 
-def restarts(slurm: SlurmInKubernetes, pod: str) -> int:
-    return int(slurm.slurmd_pods()[pod]["status"]["containerStatuses"][0]["restartCount"])
-
-
 def test_an_eviction_is_refused_under_a_job(slurm: SlurmInKubernetes) -> None:
     before = slurm.pod_uid("kept-0")
     job = slurm.hold("kept-0")
@@ -105,7 +102,7 @@ def test_a_slurmd_that_is_killed_comes_back_and_its_job_is_taken_back(slurm: Slu
     before, job = slurm.pod_uid("killed-0"), old.held
     wait_for("a job that Slurm misses", lambda: slurm.job(job)["RunTime"] >= MISSED, 60)
     processes.send(slurm.slurmd_pods()["killed-0"], "slurmd -D", signal.SIGKILL)
-    wait_for("slurmd started anew", lambda: restarts(slurm, "killed-0") == 1, 60)
+    wait_for("slurmd started anew", lambda: restarts(slurm.slurmd_pods()["killed-0"]) == 1, 60)
     wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 90)
     slurm.control("scancel", job)
     slurm.wait_idle_nodes("killed-0")

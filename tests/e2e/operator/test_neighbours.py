@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
@@ -15,6 +14,7 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
 from tests.support import audit
+from tests.support.nodesets import uids
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -97,15 +97,6 @@ def outside(slurm: SlurmInKubernetes) -> list[dict[str, object]]:
     ]
 
 
-def uids(slurm: SlurmInKubernetes, nodeset: str) -> dict[str, str]:
-    """Uids of a NodeSet's pods."""
-    return {
-        name: pod["metadata"]["uid"]
-        for name, pod in slurm.slurmd_pods().items()
-        if pod["metadata"]["labels"]["nodeset.slinky.slurm.net/name"] == nodeset
-    }
-
-
 def test_a_node_of_slurm_conf_is_left_alone_and_said_to_be_in_the_way(slurm: SlurmInKubernetes) -> None:
     job = slurm.hold(OUTSIDE, pod="outside", partition="metal")
     before = record(slurm)
@@ -146,7 +137,7 @@ def test_a_number_that_changes_each_second_costs_no_job_and_no_neighbour(
     slurm: SlurmInKubernetes, cluster: Cluster
 ) -> None:
     neighbours, theirs = uids(slurm, "a-b"), slurm.hold("a-b-1")
-    before = made_pods(cluster, slurm)
+    before = audit.made_pods(cluster.paths.audit_log, slurm.namespace)
     rng = random.Random(7)  # noqa: S311 - nobody is to be surprised
     numbers, jobs, end = [2], [], time.monotonic() + MINUTE
     while time.monotonic() < end:
@@ -162,7 +153,7 @@ def test_a_number_that_changes_each_second_costs_no_job_and_no_neighbour(
     # Put back into the queue would mean that a pod was taken from under it.
     assert [one["JobId"] for one in fields_of_jobs(slurm) if one["Restarts"] != "0"] == []
     # Where every raise were answered by new pods only, it would take as many as the numbers went up; none takes more.
-    made = made_pods(cluster, slurm) - before
+    made = audit.made_pods(cluster.paths.audit_log, slurm.namespace) - before
     raises = sum(max(0, after - number) for number, after in pairwise(numbers))
     assert sum(made.values()) <= raises
     assert {name.rpartition("-")[0] for name in made} <= {"a"}
@@ -201,15 +192,6 @@ def settled(slurm: SlurmInKubernetes, replicas: int) -> bool:
     return bool(
         status["observedGeneration"] == obj["metadata"]["generation"]
         and status["replicas"] == status["readyReplicas"] == replicas == len(uids(slurm, "a"))
-    )
-
-
-def made_pods(cluster: Cluster, slurm: SlurmInKubernetes) -> Counter[str]:
-    """How often a pod of each name was made in the namespace by the operator."""
-    return Counter(
-        one.name
-        for one in audit.writes(cluster.paths.audit_log)
-        if one.pod and (one.verb, one.resource, one.namespace, one.code) == ("create", "pods", slurm.namespace, 201)
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
+from tests.support.nodesets import features, host_of, uids, whole
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -52,10 +53,6 @@ def ready(slurm: SlurmInKubernetes) -> Iterator[SlurmInKubernetes]:
         slurm.kubectl("label", "node", *MACHINES, f"{LABEL}=yes", "--overwrite")
         annotation = "nodeset.slinky.slurm.net/node-cordon-reason"
         slurm.kubectl("annotate", "node", *MACHINES, f"{annotation}-", "features.slinky.slurm.net/spec-")
-
-
-def host_of(slurm: SlurmInKubernetes, pod: str) -> str:
-    return str(slurm.slurmd_pods()[pod]["spec"].get("nodeName", ""))
 
 
 def test_nodesets_of_both_modes_share_nodes(ready: SlurmInKubernetes) -> None:
@@ -147,7 +144,7 @@ def test_an_update_goes_from_node_to_node_and_the_earlier_manifest_takes_it_back
     # Taken back under the job: its node has never had anything else.
     slurm.nodeset("machine", None, **ON_EACH)
     wait_for("the undrain", lambda: "node-1" not in slurm.drained_nodes(), 60)
-    wait_for("the earlier revision", lambda: revision(slurm) == first and whole(slurm, 2), 120)
+    wait_for("the earlier revision", lambda: revision(slurm) == first and whole(slurm, "machine", 2), 120)
     slurm.release(job, "machine-node-1")
     slurm.wait_job(job, "COMPLETED")
     after = uids(slurm)
@@ -170,29 +167,9 @@ def test_a_number_is_a_limit_and_without_it_each_node_has_its_pod_again(ready: S
     slurm.scale("machine", 5)
     slurm.wait_idle_nodes(*MACHINES)
     slurm.kube("patch", "nodeset", "machine", "--type=merge", '--patch={"spec":{"replicas":null}}')
-    wait_for("as many as Nodes", lambda: whole(slurm, 2), 60)
+    wait_for("as many as Nodes", lambda: whole(slurm, "machine", 2), 60)
     assert slurm.get("nodeset", "machine")["status"]["scalingMode"] == "DaemonSet"
-
-
-def uids(slurm: SlurmInKubernetes) -> dict[str, str]:
-    return {name: pod["metadata"]["uid"] for name, pod in slurm.slurmd_pods().items()}
 
 
 def revision(slurm: SlurmInKubernetes) -> str:
     return str(slurm.get("nodeset", "machine")["status"]["updateRevision"])
-
-
-def features(slurm: SlurmInKubernetes, node: str) -> str:
-    lines = slurm.control("sinfo", "--noheader", f"--nodes={node}", "--format=%f").split()
-    return lines[0] if lines else ""
-
-
-def whole(slurm: SlurmInKubernetes, count: int) -> bool:
-    """Whether NodeSet `machine` has that many nodes, all ready and as its spec is now."""
-    obj = slurm.get("nodeset", "machine")
-    status = obj["status"]
-    return bool(
-        status["observedGeneration"] == obj["metadata"]["generation"]
-        and status["currentRevision"] == status["updateRevision"]
-        and status["updatedReplicas"] == status["readyReplicas"] == status["replicas"] == count
-    )

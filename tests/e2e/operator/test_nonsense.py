@@ -9,6 +9,7 @@ import pytest
 
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.operator_install import Installation
+from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
@@ -31,24 +32,13 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
 @pytest.fixture(autouse=True)
 def _others_are_unaffected(slurm: SlurmInKubernetes) -> Iterator[None]:
     """No pod was replaced or restarted, and a job runs."""
-    before = pods(slurm)
+    before = identities(slurm)
     assert len(before) == 3
     yield
-    assert pods(slurm) == before
+    assert identities(slurm) == before
     assert slurm.run("srun", "-p", "compute", "hostname").strip() == "compute-0"
     assert slurm.get("cluster", slurm.name)["status"]["isReady"] is True
     assert slurm.condition("nodeset", "compute", "Ready")["status"] == "True"
-
-
-def pods(slurm: SlurmInKubernetes) -> dict[str, tuple[str, int]]:
-    """Uids and restarts of all pods."""
-    return {
-        pod["metadata"]["name"]: (
-            pod["metadata"]["uid"],
-            sum(one["restartCount"] for one in pod["status"]["containerStatuses"]),
-        )
-        for pod in slurm.get("pods")["items"]
-    }
 
 
 def has_reason(slurm: SlurmInKubernetes, kind: str, name: str, condition: str, reason: str, word: str) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
+from tests.support.nodesets import features, uids
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -39,15 +40,6 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
         raise
     finally:
         instance.delete()
-
-
-def uids(slurm: SlurmInKubernetes) -> dict[str, str]:
-    return {name: pod["metadata"]["uid"] for name, pod in slurm.slurmd_pods().items()}
-
-
-def features(slurm: SlurmInKubernetes, node: str) -> str:
-    lines = slurm.control("sinfo", "--noheader", f"--nodes={node}", "--format=%f").split()
-    return lines[0] if lines else ""
 
 
 def finish(slurm: SlurmInKubernetes, job: str, pod: str) -> None:

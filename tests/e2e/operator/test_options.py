@@ -12,6 +12,7 @@ import pytest
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
 from slinky_api import labels
+from tests.support.nodesets import whole
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -45,17 +46,6 @@ def sized(slurm: SlurmInKubernetes, cpus: str, memory: str, **spec: Any) -> None
     """Create or replace a NodeSet of one node with limits of its own."""
     resources = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": cpus, "memory": memory}}
     slurm.nodeset("sized", 1, resources=resources, weight=7, extraConf="MemSpecLimit=32", **spec)
-
-
-def whole(slurm: SlurmInKubernetes, name: str, count: int) -> bool:
-    """Whether all pods are ready and made from the spec as it is now."""
-    obj = slurm.get("nodeset", name)
-    status = obj.get("status", {})
-    return bool(
-        status.get("observedGeneration") == obj["metadata"]["generation"]
-        and status["currentRevision"] == status["updateRevision"]
-        and status["updatedReplicas"] == status["readyReplicas"] == status["replicas"] == count
-    )
 
 
 def revision_of(slurm: SlurmInKubernetes, pod: str) -> str:

@@ -19,6 +19,7 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
 from tests.support import processes
+from tests.support.nodesets import host_of
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -221,10 +222,6 @@ def register(slurm: SlurmInKubernetes, name: str) -> None:
         "allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"},
     }
     slurm.kubectl("patch", "node", name, "--subresource=status", f"--patch={json.dumps({'status': status})}")
-
-
-def host_of(slurm: SlurmInKubernetes, pod: str) -> str:
-    return str(slurm.slurmd_pods()[pod]["spec"].get("nodeName", ""))
 
 
 def test_pods_lost_with_their_node_are_replaced_and_come_back_with_it(

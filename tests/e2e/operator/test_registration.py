@@ -6,12 +6,13 @@ import base64
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
+from tests.support.nodesets import uids
+from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("impatient")]
@@ -79,11 +80,6 @@ def scale(kubectl: Kubectl, replicas: int) -> None:
     kubectl("scale", f"deployment/{RELEASE}", "--namespace", NAMESPACE, f"--replicas={replicas}")
 
 
-def uids(slurm: SlurmInKubernetes, name: str) -> dict[str, str]:
-    pods = slurm.slurmd_pods()
-    return {pod: obj["metadata"]["uid"] for pod, obj in pods.items() if pod.rpartition("-")[0] == name}
-
-
 def says(slurm: SlurmInKubernetes, name: str, condition: str, reason: str, *words: str) -> bool:
     found = slurm.condition("nodeset", name, condition)
     return found.get("reason") == reason and all(word in found["message"] for word in words)
@@ -91,11 +87,6 @@ def says(slurm: SlurmInKubernetes, name: str, condition: str, reason: str, *word
 
 def is_ready(slurm: SlurmInKubernetes, name: str) -> bool:
     return slurm.condition("nodeset", name, "Ready").get("status") == "True"
-
-
-def restarts(pod: dict[str, Any]) -> int:
-    """How often its containers were started anew; none before its kubelet has said anything."""
-    return sum(one["restartCount"] for one in pod["status"].get("containerStatuses") or ())
 
 
 def test_slurmds_that_never_register_are_told_and_made_anew_until_what_is_wrong_is_mended(

@@ -9,6 +9,7 @@ import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
+from tests.support.nodesets import features, uids, whole
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -36,29 +37,9 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
 def three(slurm: SlurmInKubernetes) -> SlurmInKubernetes:
     """The same with a NodeSet of three nodes, as it was first."""
     slurm.nodeset("compute", 3, partition=DEFAULT)
-    wait_for("three nodes as they were first", lambda: whole(slurm, 3), 180)
+    wait_for("three nodes as they were first", lambda: whole(slurm, "compute", 3), 180)
     slurm.wait_idle_nodes(*THREE)
     return slurm
-
-
-def whole(slurm: SlurmInKubernetes, count: int, name: str = "compute") -> bool:
-    """Whether all pods are ready and made from the spec as it is now."""
-    obj = slurm.get("nodeset", name)
-    status = obj.get("status", {})
-    return bool(
-        status.get("observedGeneration") == obj["metadata"]["generation"]
-        and status["currentRevision"] == status["updateRevision"]
-        and status["updatedReplicas"] == status["readyReplicas"] == status["replicas"] == count
-    )
-
-
-def features(slurm: SlurmInKubernetes, node: str) -> str:
-    lines = slurm.control("sinfo", "--noheader", f"--nodes={node}", "--format=%f").strip().splitlines()
-    return lines[0] if lines else ""
-
-
-def uids(slurm: SlurmInKubernetes) -> dict[str, str]:
-    return {name: pod["metadata"]["uid"] for name, pod in slurm.slurmd_pods().items()}
 
 
 def test_a_job_finds_every_other_node_by_its_name(three: SlurmInKubernetes) -> None:
@@ -77,7 +58,7 @@ def test_an_update_under_a_stream_of_jobs_loses_none(three: SlurmInKubernetes) -
 
     def done() -> bool:
         jobs.append(submit(slurm))
-        return whole(slurm, 3)
+        return whole(slurm, "compute", 3)
 
     wait_for("all updated", done, 300)
     assert not set(uids(slurm).values()) & set(before.values())
@@ -108,7 +89,7 @@ def test_a_bad_image_stops_at_the_budget_and_an_older_spec_takes_it_back(three: 
     assert {states.get(name, "idle") for name in THREE} == {"idle"}
 
     slurm.nodeset("compute", 3, partition=DEFAULT, revisionHistoryLimit=3)
-    wait_for("it is taken back", lambda: whole(slurm, 3), 120)
+    wait_for("it is taken back", lambda: whole(slurm, "compute", 3), 120)
     after = uids(slurm)
     assert {name for name in THREE if after[name] == before[name]} == set(THREE) - {broken}
     assert slurm.get("nodeset", "compute")["status"]["currentRevision"] == first
@@ -166,7 +147,7 @@ def test_a_claim_serves_the_pods_of_its_ordinal_one_after_the_other(slurm: Slurm
     for node in ("disk-0", "disk-1"):
         slurm.run("srun", "-p", "disk", "-w", node, "bash", "-c", f"echo {node} > /data/name", pod="disk-0")
     slurm.nodeset("disk", 2, features=["second"], **given)
-    wait_for("both are updated", lambda: whole(slurm, 2, "disk"), 180)
+    wait_for("both are updated", lambda: whole(slurm, "disk", 2), 180)
     slurm.wait_idle_nodes("disk-0", "disk-1")
     for node in ("disk-0", "disk-1"):
         assert slurm.run("srun", "-p", "disk", "-w", node, "cat", "/data/name", pod="disk-0").strip() == node

@@ -44,7 +44,9 @@ class Write:
 
 def writes(log: Path) -> Iterator[Write]:
     """Read all writes in the log, in the order in which they were answered."""
-    for line in log.read_text().splitlines():
+    for line in log.read_text().splitlines(keepends=True):
+        if not line.endswith("\n"):
+            break  # the API server is about to write the rest
         event = json.loads(line)
         if event["stage"] != "ResponseComplete":
             continue

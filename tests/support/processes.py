@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,6 @@ def of_pod(pod: Mapping[str, Any], command: str) -> list[int]:
 
     They are known by the pod's uid in the name of their cgroup: a name may be borne by a pod of another cluster on
     the same machine, too.
-
-    Raises
-    ------
-    AssertionError
-        There is none: a test that kills nothing shows nothing.
     """
     mark = f"pod{pod['metadata']['uid']}"
     found = []
@@ -32,11 +28,20 @@ def of_pod(pod: Mapping[str, Any], command: str) -> list[int]:
             continue  # it ended while we looked, or is none of ours
         if mark in groups and command in argv:
             found.append(int(entry.name))
-    assert found, f"no process {command!r} in pod {pod['metadata']['name']}"
     return found
 
 
 def send(pod: Mapping[str, Any], command: str, number: signal.Signals) -> None:
-    """Send a signal to these processes."""
-    for pid in of_pod(pod, command):
-        os.kill(pid, number)
+    """Send a signal to these processes.
+
+    Raises
+    ------
+    AssertionError
+        There is none: a test that kills nothing shows nothing.
+    """
+    found = of_pod(pod, command)
+    assert found, f"no process {command!r} in pod {pod['metadata']['name']}"
+    for pid in found:
+        # One that has gone since, with the first process of its container for example, needs no signal.
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)

@@ -73,7 +73,7 @@ class SlurmInKubernetes:
 
     def delete(self) -> None:
         """Delete the namespace and wait until it is gone."""
-        self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait", timeout=240)
+        self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait", timeout=480)
 
     def abandon(self) -> None:
         """Begin to delete the namespace: for the end of tests, which need not see it gone."""
@@ -118,7 +118,7 @@ class SlurmInKubernetes:
         """Run a Slurm command beside slurmctld."""
         return self.kube("exec", f"{self.name}-controller-0", "--container=slurmctld", "--", *argv)
 
-    def run(self, *argv: str, pod: str = "compute-0", timeout: float = 60.0) -> str:
+    def run(self, *argv: str, pod: str = "compute-0", timeout: float = 120.0) -> str:
         """Run a Slurm command in a node's pod, from where jobs can be started."""
         command = ("env", f"SLURM_CONF={SLURM_CONF}", *argv)
         return self.kube("exec", pod, "--container=slurmd", "--", *command, timeout=timeout)
@@ -141,8 +141,9 @@ class SlurmInKubernetes:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def reason(self, node: str) -> str:
-        """Return the reason of a drain."""
-        return self.control("sinfo", "--noheader", f"--nodes={node}", "--format=%E").strip().splitlines()[0]
+        """Return the reason of a drain; empty if there is no such node."""
+        lines = self.control("sinfo", "--noheader", f"--nodes={node}", "--format=%E").strip().splitlines()
+        return lines[0] if lines else ""
 
     def submit(self, *options: str, seconds: float = 2.0, pod: str = "compute-0") -> str:
         """Submit a batch job that sleeps and return its id."""
@@ -177,7 +178,7 @@ class SlurmInKubernetes:
 
     # Waiting
 
-    def wait_ready(self, timeout: float = 120.0) -> None:
+    def wait_ready(self, timeout: float = 240.0) -> None:
         """Wait until the Cluster says that it is ready."""
         wait_for(
             f"Cluster {self.name} ready",
@@ -185,15 +186,15 @@ class SlurmInKubernetes:
             timeout,
         )
 
-    def wait_states(self, wanted: Mapping[str, str], timeout: float = 120.0) -> None:
+    def wait_states(self, wanted: Mapping[str, str], timeout: float = 240.0) -> None:
         """Wait until Slurm shows exactly these nodes in these states."""
         wait_for(f"nodes {json.dumps(wanted)}", lambda: self.states() == wanted, timeout)
 
-    def wait_idle(self, names: Iterable[str], timeout: float = 120.0) -> None:
+    def wait_idle(self, names: Iterable[str], timeout: float = 240.0) -> None:
         """Wait until Slurm shows exactly these nodes, all idle."""
         self.wait_states(dict.fromkeys(names, "idle"), timeout)
 
-    def wait_idle_nodes(self, *names: str, timeout: float = 120.0) -> None:
+    def wait_idle_nodes(self, *names: str, timeout: float = 240.0) -> None:
         """Wait until these nodes are idle, whatever others are."""
 
         def idle() -> bool:
@@ -202,9 +203,42 @@ class SlurmInKubernetes:
 
         wait_for(f"{', '.join(names)} idle", idle, timeout)
 
-    def wait_job(self, job: str, state: str, timeout: float = 90.0) -> None:
+    def wait_job(self, job: str, state: str, timeout: float = 180.0) -> None:
         """Wait for a state of a job."""
         wait_for(f"job {job} {state}", lambda: self.job_state(job) == state, timeout)
+
+    def wait_gone(self, node: str, pod: str = "", timeout: float = 180.0) -> None:
+        """Wait until neither a Slurm node nor its pod, called like it where none is named, is there.
+
+        A record may go first: that its pod has ended is enough for that.
+        """
+        pod = pod or node
+        wait_for(
+            f"the end of {pod} and its record",
+            lambda: node not in self.states() and pod not in self.slurmd_pods(),
+            timeout,
+        )
+
+    def wait_event(self, name: str, reason: str, *words: str, timeout: float = 120.0) -> None:
+        """Wait for an Event of an object that has this reason and these words: they are written in the background."""
+
+        def told() -> bool:
+            lines = self.events(name)
+            return any(line.startswith(f"{reason}: ") and all(word in line for word in words) for line in lines)
+
+        wait_for(f"Event {reason} of {name}", told, timeout)
+
+    def wait_seen(self, nodeset: str, timeout: float = 120.0, **counts: int) -> None:
+        """Wait until the status of a NodeSet has these counts.
+
+        What Slurm shows at once the operator sees when it next asks: before that its choices are made without.
+        """
+
+        def seen() -> bool:
+            status = self.get("nodeset", nodeset).get("status", {})
+            return all(status.get(name) == count for name, count in counts.items())
+
+        wait_for(f"NodeSet {nodeset} with {json.dumps(counts)}", seen, timeout)
 
 
 def fresh_namespace(prefix: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hack.images import build as images
-from hack.localkube import addons, cgroups, control_plane, machine, network, pki
+from hack.localkube import addons, cgroups, control_plane, machine, network, pki, sysctls
 from hack.localkube.control_plane import CLUSTER_DOMAIN, Endpoints
 from hack.localkube.control_plane_only import wait_until_ready
 from hack.localkube.errors import LocalKubeError, NoSpace, NotRoot, NotRunning
@@ -29,8 +29,6 @@ from hack.progress import say, step
 
 CONTROL_PLANE = "control-plane"
 NEEDS_MIB = 2000
-KUBELET_SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
-"""What a kubelet sets for the whole machine; `down` puts the old values back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +92,15 @@ class Cluster:
         paths.root.mkdir(parents=True)
         names = [f"node-{index}" for index in range(1, nodes + 1)]
         master = self.machine(CONTROL_PLANE)
-        with _alone_on_the_network():
+        with _one_at_a_time():
             fabric = network.choose(paths.mark)
             # Written before anything of the host changes, so that `down` can put it back whatever happens next.
-            sysctls = {name: (Path("/proc/sys") / name).read_text().strip() for name in KUBELET_SYSCTLS}
-            record = {"nodes": names, "domain": domain, "fabric": str(fabric.subnet), "sysctls": sysctls}
-            paths.record.write_text(json.dumps(record))
+            originals = sysctls.originals(sorted(state_root().glob(f"*/{paths.record.name}")))
+            record = {"nodes": names, "domain": domain, "fabric": str(fabric.subnet), "sysctls": originals}
+            # Whole or not at all: `down` reads it also after a crash, and after the disk was full.
+            fresh = paths.record.with_suffix(".fresh")
+            fresh.write_text(json.dumps(record))
+            fresh.replace(paths.record)
             master.start(Look(CONTROL_PLANE, isolated=True))
             network.wire_control_plane(fabric, master)
         endpoints = Endpoints(fabric.control_plane, domain=domain)
@@ -114,7 +115,8 @@ class Cluster:
             for index, name in enumerate(names, start=1)
         ]
         for member in members:
-            cgroups.create(member.cgroup)
+            with _one_at_a_time():
+                cgroups.create(member.cgroup)
             host = Machine(member.folder)
             host.start(member.look())
             network.wire_node(fabric, master, host, member.index, nodes)
@@ -156,11 +158,18 @@ class Cluster:
             return
         with step(f"end the cluster {self.name!r}"):
             machine.end_all(paths.root)
-            cgroups.remove(paths.cgroup)
-            if paths.record.exists():
-                for name, value in self._record()["sysctls"].items():
-                    (Path("/proc/sys") / name).write_text(value)
+            with _one_at_a_time():
+                cgroups.remove(paths.cgroup)
+                if paths.record.exists() and not self._is_beside_another():
+                    sysctls.put_back(self._record()["sysctls"])
+                # The record has gone before another cluster looks for one.
+                paths.record.unlink(missing_ok=True)
             shutil.rmtree(paths.root, ignore_errors=False)
+
+    def _is_beside_another(self) -> bool:
+        """Whether another cluster with Nodes runs, whose kubelets go on counting on their settings."""
+        others = {ClusterPaths(folder.relative_to(state_root()).parts[0]) for folder in machine.find(state_root())}
+        return any(other.record.exists() for other in others - {self.paths})
 
     def load_images(self, archives: Sequence[Path]) -> None:
         """Load image archives into every Node.
@@ -256,9 +265,14 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def _alone_on_the_network() -> Iterator[None]:
-    """Until a cluster has its route on the host, another one that is brought up would choose the same addresses."""
+def _one_at_a_time() -> Iterator[None]:
+    """Keep other clusters from looking at the host while it is changed.
+
+    Until a cluster has its route there, another one would choose the same addresses; and one that ends removes the
+    group above its own if it is empty, while one that begins is about to make its own in it.
+    """
     # The folder itself is locked: a file for that would be left behind.
+    state_root().mkdir(parents=True, exist_ok=True)
     folder = os.open(state_root(), os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hack.localkube import cgroups
-from hack.localkube.cluster import KUBELET_SYSCTLS, Cluster
+from hack.localkube import cgroups, sysctls
+from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import wait_for
 from hack.localkube.paths import PROJECT, state_root
@@ -44,7 +44,7 @@ def traces() -> dict[str, set[str]]:
         # Counters and comments differ from call to call.
         "rules": {line for line in rules.splitlines() if line.startswith("-A")},
         "cgroups": {str(path) for path in groups},
-        "sysctls": {f"{name}={(Path('/proc/sys') / name).read_text().strip()}" for name in KUBELET_SYSCTLS},
+        "sysctls": {f"{name}={value}" for name, value in sysctls.originals([]).items()},
         "files": {str(path) for path in state_root().glob(f"{NAME}*")},
     }
 

@@ -47,7 +47,7 @@ class Installation:
             # A new image under the same tag is a new Deployment revision.
             f"--set-string=podAnnotations.image={archives[0].parent.name}",
             "--wait",
-            "--timeout=120s",
+            "--timeout=300s",
         )
 
     def helm(self, *arguments: str) -> str:

@@ -62,7 +62,7 @@ def create(path: str, root: Path = ROOT) -> None:
                         (group / file).write_text((group.parent / file).read_text())
 
 
-def remove(path: str, root: Path = ROOT, timeout: float = 10.0) -> None:
+def remove(path: str, root: Path = ROOT, timeout: float = 60.0) -> None:
     """Remove the group `path` and all below it, and its parents if they are empty then.
 
     Raises

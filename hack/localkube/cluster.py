@@ -19,7 +19,7 @@ from hack.images import build as images
 from hack.localkube import addons, cgroups, control_plane, machine, network, pki, sysctls
 from hack.localkube.control_plane import CLUSTER_DOMAIN, Endpoints
 from hack.localkube.control_plane_only import wait_until_ready
-from hack.localkube.errors import LocalKubeError, NoSpace, NotRoot, NotRunning
+from hack.localkube.errors import LocalKubeError, NoSpace, NotRoot, NotRunning, last_lines
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.machine import Look, Machine
 from hack.localkube.node import CONTAINERD_SOCKET, Node
@@ -29,6 +29,9 @@ from hack.progress import say, step
 
 CONTROL_PLANE = "control-plane"
 NEEDS_MIB = 2000
+PATIENCE = 240.0
+"""Seconds for a part of a cluster to come up. It takes a few; but others may use the machine, and two clusters start at
+a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +142,17 @@ class Cluster:
         kubectl = self.kubectl
         kubectl.apply(addons.objects(paths.volumes))
         master.run(addons.volume_provisioner(master.folder, paths.volumes, kubeconfig))
-        wait_for("all Nodes Ready", lambda: len(self._ready_nodes()) == nodes, timeout=90)
+        try:
+            wait_for("all Nodes Ready", lambda: len(self._ready_nodes()) == nodes, timeout=PATIENCE)
+        except LocalKubeError as error:
+            # What is below the cluster's folder goes with it, and with that what a kubelet has to say.
+            logs = [member.folder / "kubelet.log" for member in members]
+            told = "\n".join(f"last lines of {log}:\n{last_lines(log)}" for log in logs)
+            raise LocalKubeError(f"{error}\n{told}") from error
         wait_for(
             "the default service account",
             lambda: bool(kubectl("get", "serviceaccount", "default", "--output=name")),
-            timeout=30,
+            timeout=PATIENCE,
         )
 
     def down(self, *, quiet: bool = False) -> None:
@@ -185,12 +194,12 @@ class Cluster:
 
     def _load(self, host: Machine, archives: Sequence[Path]) -> None:
         socket = Path(f"/proc/{host.pid}/root") / CONTAINERD_SOCKET.removeprefix("/")
-        wait_for(f"containerd of {host.name}", socket.exists, timeout=30, poll=0.05)
+        wait_for(f"containerd of {host.name}", socket.exists, timeout=PATIENCE, poll=0.05)
         for archive in archives:
             command = host.inside(
                 debian.which("ctr") or "ctr", "--namespace=k8s.io", "images", "import", "--no-unpack", str(archive)
             )
-            deadline = time.monotonic() + 15
+            deadline = time.monotonic() + PATIENCE
             while True:
                 run = subprocess.run(command, capture_output=True, text=True, check=False)
                 if run.returncode == 0:

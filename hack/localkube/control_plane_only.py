@@ -53,7 +53,7 @@ def down(name: str) -> None:
         shutil.rmtree(paths.root)
 
 
-def wait_until_ready(host: Machine, endpoints: Endpoints, authority: Path, timeout: float = 60.0) -> None:
+def wait_until_ready(host: Machine, endpoints: Endpoints, authority: Path, timeout: float = 100.0) -> None:
     """Wait until the API server says that it is ready.
 
     Raises

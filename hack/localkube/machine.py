@@ -68,7 +68,7 @@ class Machine:
         """The machine's name, which is that of its folder."""
         return self.folder.name
 
-    def start(self, look: Look, timeout: float = 20.0) -> None:
+    def start(self, look: Look, timeout: float = 120.0) -> None:
         """Start the machine and wait until it takes requests.
 
         Raises
@@ -153,7 +153,7 @@ class Machine:
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(20)
+            connection.settimeout(120)
             connection.connect(str(self.folder / "control.sock"))
             with connection.makefile("rw") as stream:
                 stream.write(json.dumps(request) + "\n")
@@ -179,7 +179,7 @@ def find(below: Path) -> dict[Path, list[int]]:
     return found
 
 
-def end_all(below: Path, timeout: float = 20.0) -> None:
+def end_all(below: Path, timeout: float = 60.0) -> None:
     """End every machine below a folder and wait until none is left.
 
     The supervisors get SIGTERM, so that they kill and collect their services, then SIGKILL; the kernel kills what is

@@ -48,10 +48,11 @@ class PlainSlurm:
             self.kubectl.apply([secret])
         self.kubectl("apply", "--namespace", self.namespace, "--kustomize", str(MANIFESTS / f"slurm-{self.slurm}"))
 
-    def wait(self, timeout: float = 120.0) -> None:
+    def wait(self, timeout: float = 240.0) -> None:
         """Wait until all three nodes are idle and slurmrestd is ready."""
         wait_for("three idle Slurm nodes", lambda: self.states() == dict.fromkeys(NODES, "idle"), timeout)
-        self.kubectl("-n", self.namespace, "rollout", "status", "deployment/slurmrestd", f"--timeout={timeout:.0f}s")
+        waiting = ("rollout", "status", "deployment/slurmrestd", f"--timeout={timeout:.0f}s")
+        self.kubectl("-n", self.namespace, *waiting, timeout=timeout + 10)
 
     def states(self) -> dict[str, str]:
         """Return the state of each Slurm node, as ``sinfo`` calls it."""

@@ -35,10 +35,13 @@ bench: venv ## Print the tables of tests/bench
 	$(RUN) pytest tests/bench --capture=no --override-ini=testpaths=tests/bench
 
 $(VENV)/.complete: requirements/dev.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV) || { \
 	  echo "python3-venv is missing, installing it"; apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv --clear $(VENV); }
 	@echo "  ...  install pinned Python packages (once)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.txt
+	@for pause in 5 30 ""; do \
+	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.txt && break; \
+	  test -n "$$pause" || exit 1; \
+	  echo "  ...  trying again in $$pause s"; sleep "$$pause"; done
 	@touch $@
 
 ##@ Local Kubernetes

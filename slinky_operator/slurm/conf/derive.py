@@ -82,7 +82,7 @@ def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
     lines = [_derived_line(line) for _, line in logical_lines(files[SLURM_CONF])]
     derived[SLURM_CONF] = "\n".join((*filter(None, lines), f"SlurmdUser={slurmd_user}", ""))
     if GRES_CONF in derived:
-        derived[GRES_CONF] = "\n".join(_without_devices(derived[GRES_CONF].split("\n")))
+        derived[GRES_CONF] = "\n".join(_without_devices(line for _, line in logical_lines(derived[GRES_CONF])))
     return derived
 
 
@@ -113,14 +113,14 @@ def _without_devices(lines: Iterable[str]) -> Iterator[str]:
     """
     seen: set[frozenset[str]] = set()
     for line in lines:
-        bare = line.split("#", 1)[0]
-        rest = _GRES_DEVICES.sub("", bare).strip()
+        rest = _GRES_DEVICES.sub("", line).strip()
         if "=" not in rest:
             continue
         words = {word.partition("=")[0].lower(): word.lower() for word in rest.split()}
         kind = frozenset(words[key] for key in _GRES_KIND if key in words)
-        if rest != bare.strip() and kind in seen and words.keys() <= _GRES_KIND | _GRES_REST:
+        told_apart = rest != line.strip()
+        if told_apart and kind in seen and words.keys() <= _GRES_KIND | _GRES_REST:
             continue
-        if rest != bare.strip():
+        if told_apart:
             seen.add(kind)
         yield rest

@@ -60,5 +60,11 @@ def test_lines_that_only_their_devices_tell_apart_become_one() -> None:
     ]
 
 
+def test_a_line_that_goes_on_in_the_next_is_one_line() -> None:
+    gres = "Name=gpu Type=a100 \\\n  File=/dev/nvidia0\nName=gpu \\\n  Type=l4 File=/dev/nvidia1 # \\\nBogus=1\n"
+    lines = derive({"slurm.conf": "", "gres.conf": gres}, "slurm")["gres.conf"].split("\n")
+    assert [" ".join(line.split()) for line in lines] == ["Name=gpu Type=a100", "Name=gpu Type=l4", "Bogus=1"]
+
+
 def test_other_files_stay_as_they_are() -> None:
     assert derive({"slurm.conf": "", "cgroup.conf": "Bogus=1"}, "slurm")["cgroup.conf"] == "Bogus=1"

@@ -10,6 +10,7 @@ import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
+from slinky_api.conditions import PodCondition
 from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -44,7 +45,7 @@ def test_scaling_out_by_kubectl_gives_idle_nodes(slurm: SlurmInKubernetes) -> No
     slurm.wait_idle(FOUR[:2])
     slurm.scale("compute", 4)
     slurm.wait_idle(FOUR)
-    wait_for("the status", lambda: slurm.get("nodeset", "compute")["status"].get("readyReplicas") == 4, 60)
+    slurm.wait_seen("compute", readyReplicas=4)
     path = f"/apis/slinky.slurm.net/v1alpha1/namespaces/{slurm.namespace}/nodesets/compute/scale"
     scale = json.loads(slurm.kubectl("get", "--raw", path))
     assert scale["status"]["replicas"] == 4
@@ -52,27 +53,27 @@ def test_scaling_out_by_kubectl_gives_idle_nodes(slurm: SlurmInKubernetes) -> No
 
 def test_busy_nodes_keep_a_running_and_a_suspended_job_until_they_end(four_nodes: SlurmInKubernetes) -> None:
     slurm = four_nodes
-    running = slurm.submit("-w", "compute-3", seconds=25)
-    suspended = slurm.submit("-w", "compute-2", seconds=5)
-    slurm.wait_job(running, "RUNNING")
-    slurm.wait_job(suspended, "RUNNING")
+    running, suspended = slurm.hold("compute-3"), slurm.hold("compute-2")
     slurm.control("scontrol", "suspend", suspended)
     slurm.wait_job(suspended, "SUSPENDED")
     slurm.scale("compute", 0)
-    wait_for("the idle nodes' end", lambda: set(slurm.states()) == {"compute-2", "compute-3"}, 90)
-    wait_for("the drains", lambda: {"compute-2", "compute-3"} <= slurm.drained_nodes(), 60)
-    assert set(slurm.slurmd_pods()) == {"compute-2", "compute-3"}
+    wait_for("the drains", lambda: {"compute-2", "compute-3"} <= slurm.drained_nodes(), 120)
+    for idle in ("compute-0", "compute-1"):
+        slurm.wait_gone(idle)
+    assert set(slurm.slurmd_pods()) == set(slurm.states()) == {"compute-2", "compute-3"}
     assert slurm.reason("compute-3").startswith("slurm-operator: ")
     assert slurm.job_state(running) == "RUNNING"
-    wait_for("a condition that says why it waits", lambda: says_why(slurm, running), 30)
+    wait_for("a condition that says why it waits", lambda: says_why(slurm, running), 120)
+    slurm.release(running, "compute-3")
     slurm.wait_job(running, "COMPLETED")
-    wait_for("compute-3 gone", lambda: set(slurm.states()) == {"compute-2"}, 60)
+    slurm.wait_gone("compute-3")
     # A suspended job leaves its node IDLE, and is a job all the same.
     assert slurm.job_state(suspended) == "SUSPENDED"
     assert "compute-2" in slurm.slurmd_pods()
+    slurm.release(suspended, "compute-2")
     slurm.control("scontrol", "resume", suspended)
     slurm.wait_job(suspended, "COMPLETED")
-    wait_for("nothing left", lambda: slurm.states() == {} and slurm.slurmd_pods() == {}, 60)
+    wait_for("nothing left", lambda: slurm.states() == {} and slurm.slurmd_pods() == {}, 180)
 
 
 def says_why(slurm: SlurmInKubernetes, job: str) -> bool:
@@ -82,15 +83,14 @@ def says_why(slurm: SlurmInKubernetes, job: str) -> bool:
 
 def test_raising_replicas_in_the_middle_of_a_drain_undrains(four_nodes: SlurmInKubernetes) -> None:
     slurm = four_nodes
-    before = slurm.slurmd_pods()["compute-3"]["metadata"]["uid"]
-    job = slurm.submit("-w", "compute-3", seconds=20)
-    slurm.wait_job(job, "RUNNING")
+    before, job = slurm.pod_uid("compute-3"), slurm.hold("compute-3")
     slurm.scale("compute", 0)
-    wait_for("the drain", lambda: "compute-3" in slurm.drained_nodes(), 60)
+    wait_for("the drain", lambda: "compute-3" in slurm.drained_nodes(), 120)
     slurm.scale("compute", 4)
-    wait_for("the undrain", lambda: "compute-3" not in slurm.drained_nodes(), 30)
+    wait_for("the undrain", lambda: "compute-3" not in slurm.drained_nodes(), 120)
     assert slurm.job_state(job) == "RUNNING"
-    assert slurm.slurmd_pods()["compute-3"]["metadata"]["uid"] == before
+    assert slurm.pod_uid("compute-3") == before
+    slurm.release(job, "compute-3")
     slurm.wait_job(job, "COMPLETED")
     slurm.wait_idle(FOUR)
 
@@ -102,46 +102,51 @@ def test_an_administrators_drain_stays_with_its_reason(four_nodes: SlurmInKubern
         return "compute-1" in slurm.drained_nodes() and slurm.reason("compute-1") == "mine"
 
     slurm.control("scontrol", "update", "nodename=compute-1", "state=drain", "reason=mine")
-    wait_for("the drain", mine, 30)
+    wait_for("the drain", mine, 120)
     slurm.scale("compute", 5)
     slurm.wait_idle_nodes("compute-4")
     assert mine()
+    # Of what the operator has not seen yet it knows no better: a node that it does not know is the first to go.
+    slurm.wait_seen("compute", slurmIdle=5, slurmDrain=1)
     # A node that somebody has taken out of service is the first to lose its pod, and keeps its record.
     slurm.scale("compute", 4)
-    wait_for(
-        "the drained node's pod gone", lambda: set(slurm.slurmd_pods()) == {*FOUR, "compute-4"} - {"compute-1"}, 60
-    )
+    left = {*FOUR, "compute-4"} - {"compute-1"}
+    wait_for("the drained node's pod gone", lambda: set(slurm.slurmd_pods()) == left, 120)
     assert mine()
     slurm.scale("compute", 5)
-    wait_registered(slurm, "compute-1", None)
+    wait_registered(slurm, "compute-1", "")
     assert mine()
-    before = slurm.slurmd_pods()["compute-1"]["metadata"]["uid"]
+    before = slurm.pod_uid("compute-1")
     slurm.kube("delete", "pod", "compute-1", "--wait")
     wait_registered(slurm, "compute-1", before)
     assert mine()
     slurm.control("scontrol", "update", "nodename=compute-1", "state=undrain")
     slurm.wait_idle([*FOUR, "compute-4"])
+    # Whoever scales in next finds equals, of which the highest goes.
+    slurm.wait_seen("compute", slurmIdle=5, slurmDrain=0)
 
 
-def wait_registered(slurm: SlurmInKubernetes, node: str, predecessor: str | None) -> None:
-    """Wait until a pod other than its predecessor is Ready, which is when its slurmd has registered."""
+def wait_registered(slurm: SlurmInKubernetes, node: str, predecessor: str) -> None:
+    """Wait until the operator has seen the slurmd of a pod other than its predecessor register."""
 
     def registered() -> bool:
         pod = slurm.slurmd_pods().get(node)
         if pod is None or pod["metadata"]["uid"] == predecessor:
             return False
-        return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+        conditions = {one["type"]: one["status"] for one in pod["status"].get("conditions", ())}
+        return conditions.get(PodCondition.REGISTERED) == "True"
 
-    wait_for(f"{node} registered", registered, 120)
+    wait_for(f"{node} registered", registered, 180)
 
 
 def test_idle_nodes_go_before_busy_ones_whatever_their_ordinals(four_nodes: SlurmInKubernetes) -> None:
     slurm = four_nodes
-    job = slurm.submit("-w", "compute-3", seconds=8)
-    slurm.wait_job(job, "RUNNING")
+    job = slurm.hold("compute-3")
+    slurm.wait_seen("compute", slurmAllocated=1, slurmIdle=3)
     slurm.scale("compute", 1)
-    wait_for("the idle nodes' end", lambda: set(slurm.states()) == {"compute-3"}, 90)
+    wait_for("the idle nodes' end", lambda: set(slurm.states()) == {"compute-3"}, 180)
     assert "compute-3" not in slurm.drained_nodes()
+    slurm.release(job, "compute-3")
     slurm.wait_job(job, "COMPLETED")
 
 

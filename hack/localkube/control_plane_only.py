@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import shutil
-import socket
 import ssl
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack
 from pathlib import Path
 
+from hack import ports
 from hack.localkube import control_plane, machine, pki
 from hack.localkube.control_plane import Endpoints
 from hack.localkube.errors import ServiceFailed
@@ -34,7 +33,7 @@ def up(name: str) -> ClusterPaths:
     authority = pki.Authority(paths.pki, datetime.datetime.now(datetime.UTC))
     control_plane.issue_certificates(authority, paths.pki, [])
     admin = authority.issue("admin", "admin", groups=["system:masters"])
-    api_port, etcd_port, peer_port = free_ports(3)
+    api_port, etcd_port, peer_port = ports.hold(3)
     endpoints = Endpoints("127.0.0.1", api_port, etcd_port, peer_port)
     host = Machine(paths.machine("control-plane"))
     host.start(Look("control-plane", isolated=False))
@@ -77,14 +76,3 @@ def wait_until_ready(host: Machine, endpoints: Endpoints, authority: Path, timeo
                 raise ServiceFailed(service, "keeps ending", Path(report["log"]))
         time.sleep(0.05)
     raise ServiceFailed("kube-apiserver", f"not ready in {timeout:.0f} s: {reason}", host.folder / "kube-apiserver.log")
-
-
-def free_ports(count: int) -> list[int]:
-    """Return loopback ports that are free now; they are all held until the last is found, so that they differ."""
-    with ExitStack() as held:
-        ports = []
-        for _ in range(count):
-            probe = held.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            ports.append(probe.getsockname()[1])
-    return ports

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import socket
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
@@ -159,6 +162,8 @@ class FakeSlurmrestd(Operations):
 
     async def start(self) -> None:
         """Listen; on the same port as before if it was stopped."""
+        if self._port == 0:
+            self._port = self._hold_free_port()
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_route("*", "/{tail:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
@@ -167,9 +172,16 @@ class FakeSlurmrestd(Operations):
         await site.start()
         if self._unix_socket is not None:
             await web.UnixSite(runner, str(self._unix_socket)).start()
-        if self._port == 0:
-            self._port = int(runner.addresses[0][1])
         self._runner = runner
+
+    def _hold_free_port(self) -> int:
+        """Find a free port, and keep it from others while this is stopped by a socket that never listens."""
+        holder = socket.socket()
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        port = int(holder.getsockname()[1])
+        weakref.finalize(self, os.close, holder.detach())
+        return port
 
     async def stop(self) -> None:
         """Stop listening and break all connections; what is known stays known."""

@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Self
 
 import jwt
 
+from hack import ports
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
@@ -47,6 +49,10 @@ mount --bind "$ETC" "$ROOT/etc"
 mount --bind "$SPOOL" "$ROOT/var/spool"
 exec chroot --userspec="$USERSPEC" "$ROOT" "$@"
 """
+
+
+_GRACE = {"slurmctld": 60}
+"""Seconds for a daemon to end by itself: slurmctld saves its state meanwhile, others have nothing to lose."""
 
 
 class SlurmHostError(RuntimeError):
@@ -95,7 +101,7 @@ class SlurmHost:
         self._remove_state = self.state is None
         self.folder = self.state or Path(tempfile.mkdtemp(prefix="slurm-host-"))
         self.folder.chmod(0o755)
-        self.slurmctld_port, free = free_ports(2)
+        self.slurmctld_port, free = ports.hold(2)
         self.rest_port = self.rest_port or free
         # The tree's own /etc, with our configuration and a hosts file in which this machine is on loopback.
         shutil.copytree(self.root / "etc", self.folder / "etc", symlinks=True, dirs_exist_ok=True)
@@ -238,7 +244,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         wait
             Return only when slurmctld shows the node without NOT_RESPONDING.
         """
-        (port,) = free_ports(1)
+        (port,) = ports.hold(1)
         conf = f"Port={port} CPUs={cpus} RealMemory={memory} Features={','.join(features)}"
         source = (
             ["--conf-server", f"127.0.0.1:{self.slurmctld_port}"] if configless else ["-f", "/etc/slurm/slurm.conf"]
@@ -264,7 +270,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         if not kill:
             _signal(first, signal.SIGTERM)
             try:
-                daemon.process.wait(10)
+                daemon.process.wait(_GRACE.get(name, 10))
             except subprocess.TimeoutExpired:
                 kill = True
         if kill:
@@ -277,7 +283,9 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
     def freeze(self, name: str) -> None:
         """Stop a daemon's first process without ending it, so that it accepts and never answers."""
-        _signal(_children(self.daemons[name].process.pid), signal.SIGSTOP)
+        frozen = _children(self.daemons[name].process.pid)
+        _signal(frozen, signal.SIGSTOP)
+        self.wait_for(lambda: all(_is_stopped(one) for one in frozen), f"{name} is frozen")
 
     def thaw(self, name: str) -> None:
         """Let a frozen daemon go on."""
@@ -400,20 +408,6 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         }
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ``count`` different TCP ports on which nothing listens on 127.0.0.1."""
-    held = []
-    try:
-        for _ in range(count):
-            listener = socket.socket()
-            listener.bind(("127.0.0.1", 0))
-            held.append(listener)
-        return [int(listener.getsockname()[1]) for listener in held]
-    finally:
-        for listener in held:
-            listener.close()
-
-
 def accepts(port: int) -> bool:
     """Whether something accepts connections on that port of 127.0.0.1."""
     with socket.socket() as probe:
@@ -429,6 +423,12 @@ def _signal(processes: Sequence[int], number: signal.Signals) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, number)
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether all threads of a process have heard of its SIGSTOP."""
+    stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def _children(pid: int) -> list[int]:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hack.localkube.control_plane_only import free_ports
+from hack import ports
 from hack.localkube.kubectl import wait_for
 from hack.packaging.render import ROOT, render
 from tests.support.control_plane import ControlPlane
@@ -63,7 +63,7 @@ def service_account_kubeconfig(control_plane: ControlPlane, namespace: str, file
 @contextmanager
 def operator(arguments: list[str], kubeconfig: Path, namespace: str, log: Path) -> Iterator[str]:
     """Run the operator as the Deployment would, and give the address of its health server."""
-    (port,) = free_ports(1)
+    (port,) = ports.hold(1)
     own = [*(flag for flag in arguments if not flag.startswith("--health-port")), f"--health-port={port}"]
     environment = {
         **os.environ,
@@ -81,7 +81,7 @@ def operator(arguments: list[str], kubeconfig: Path, namespace: str, log: Path) 
     assert status == 0, log.read_text()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("scope", ["all namespaces", "one namespace"])
 def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: str) -> None:
     kubectl = control_plane.kubectl

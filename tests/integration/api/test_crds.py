@@ -207,7 +207,7 @@ def test_the_models_refuse_it_too_should_it_ever_get_in(obj: dict[str, Any]) -> 
         (Cluster if obj["kind"] == "Cluster" else NodeSet).parse(obj)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     text=st.text(st.characters(codec="utf-8"), max_size=12)
     | st.text("Nodes=aA1 -_.\"'#\\\t\n\r\v\f\x00\x1c\x85\u2028\u2029\u00a0\u017f", max_size=12)

@@ -38,7 +38,6 @@ def host(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
         yield cluster
 
 
-@pytest.mark.timeout(120)
 async def test_slurmctld_away_and_back(host: SlurmHost) -> None:
     async with (
         FakeSlurmrestd() as other,
@@ -121,7 +120,7 @@ async def test_an_expired_token_is_renewed(host: SlurmHost) -> None:
         assert len(await slurm.nodes()) == 1
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 async def test_a_thousand_flips_of_a_real_node_are_all_told(host: SlurmHost) -> None:
     async with client(host) as slurm, slurm.watch_nodes() as events:
         last = (await anext(events)).new
@@ -139,7 +138,6 @@ async def test_a_thousand_flips_of_a_real_node_are_all_told(host: SlurmHost) -> 
             assert event.old.comment == (str(number - 1) if number else "")
 
 
-@pytest.mark.timeout(120)
 async def test_slurm_upgraded_under_a_watch() -> None:
     with SlurmHost(ensure("24.11")) as old:
         old.add_node("w-0")

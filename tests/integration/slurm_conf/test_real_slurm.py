@@ -66,7 +66,6 @@ def said_by_a_job(host: SlurmHost, *last: str) -> list[str]:
     return words()
 
 
-@pytest.mark.timeout(120)
 def test_scripts_run_in_order_and_change_with_a_reconfigure(slurm: SlurmHost) -> None:
     slurm.add_node("w-0", configless=True)
     give(
@@ -83,7 +82,6 @@ def test_scripts_run_in_order_and_change_with_a_reconfigure(slurm: SlurmHost) ->
     assert said_by_a_job(slurm, "end") == ["changed", "end"]
 
 
-@pytest.mark.timeout(120)
 def test_a_job_under_way_ends_with_the_new_epilog(slurm: SlurmHost) -> None:
     slurm.add_node("w-0", configless=True)
     give(slurm, {"epilogScripts": {"a": script("old")}})
@@ -108,7 +106,6 @@ TAKEN_OVER = {
 }
 
 
-@pytest.mark.timeout(120)
 def test_all_but_listening_is_taken_over_and_a_restart_harms_no_job(slurm: SlurmHost) -> None:
     slurm.add_node("w-0")
     job = slurm.sbatch("until [ -e /var/spool/go ]; do sleep 0.1; done")
@@ -141,7 +138,6 @@ def listening(port: int) -> set[str]:
     return {line.split()[3].rpartition(":")[0] for line in lines.splitlines()}
 
 
-@pytest.mark.timeout(120)
 def test_less_room_than_nodes_ends_jobs_and_is_why_it_waits(slurm: SlurmHost) -> None:
     for name in ("w-0", "w-1"):
         slurm.add_node(name)

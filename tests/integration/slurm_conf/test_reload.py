@@ -18,7 +18,7 @@ from tests.support.slurm_host import SlurmHost
 STARTED = "Running as primary controller"
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("series", ["24.11", "26.05"])
 async def test_a_slurmctld_that_looks_for_names_of_nodes_is_told_once_and_waited_for(series: str) -> None:
     with SlurmHost(rootfs.ensure(series)) as host:

@@ -49,7 +49,7 @@ def worlds() -> Iterator[Worlds]:
             logging.disable(logging.NOTSET)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, HISTORIES, PART))
 def test_random_histories_never_do_harm_and_settle(worlds: Worlds, first: int) -> None:
     runner, *begins = worlds
@@ -67,7 +67,7 @@ def test_random_histories_never_do_harm_and_settle(worlds: Worlds, first: int) -
     assert not wrong, "\n".join(wrong[:5])
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @settings(
     max_examples=SEARCHED,
     deadline=None,

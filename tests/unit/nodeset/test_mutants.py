@@ -29,7 +29,7 @@ def live_through(name: str, count: int) -> None:
         logging.disable(logging.NOTSET)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_model_notices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant, _ = MUTANTS[name]
@@ -39,7 +39,7 @@ def test_the_model_notices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         live_through(name, HISTORIES)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_rules_as_they_are_live_through_the_same(name: str) -> None:
     live_through(name, 60)

@@ -47,9 +47,9 @@ def test_it_serves_one_after_the_other(tmp_path: Path) -> None:
     threading.Thread(
         target=serve, args=(tmp_path, 0), kwargs={"host": "127.0.0.1", "ready": ports.put}, daemon=True
     ).start()
-    port = ports.get(timeout=10)
+    port = ports.get(timeout=120)
     for _ in range(2):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         connection.request("GET", "/files")
         response = connection.getresponse()
         assert (response.status, json.loads(response.read())) == (200, {"files": expected({"slurm.conf": "x"})})

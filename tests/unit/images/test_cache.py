@@ -122,11 +122,11 @@ def test_a_second_process_waits_for_the_lock_and_says_so(tmp_path: Path) -> None
 
         thread = threading.Thread(target=take)
         thread.start()
-        assert waiting.wait(30)
+        assert waiting.wait(120)
         assert "taken" not in lines
         # The holder dies without releasing anything.
         holder.kill()
-        thread.join(30)
+        thread.join(120)
         assert lines[-1] == "taken"
         assert "waiting" in lines[0]
 

@@ -189,7 +189,7 @@ async def running() -> AsyncIterator[FakeApi]:
 @asynccontextmanager
 async def client_of(fake: FakeApi, fence: Fence | None = None) -> AsyncIterator[KubeClient]:
     async with Connection(Configuration(host=fake.url)) as connection:
-        yield KubeClient(connection, fence=fence or OpenFence(), field_manager="test", timeout=10)
+        yield KubeClient(connection, fence=fence or OpenFence(), field_manager="test", timeout=120)
 
 
 async def eventually(condition: Callable[[], object]) -> None:

@@ -25,7 +25,7 @@ class Noted:
 
     def held(self, name: str) -> Build:
         def build() -> None:
-            assert self.may_end.wait(60)
+            assert self.may_end.wait(120)
             self.built.append(name)
 
         return build
@@ -66,11 +66,11 @@ def test_nothing_is_begun_after_the_end() -> None:
     def first() -> None:
         begun.set()
         # What has begun is waited for; by then the second can no longer begin.
-        assert cancelled.wait(60)
+        assert cancelled.wait(120)
         noted.built.append("first")
 
     with Preparation([[("unit", first), ("e2e", noted.one("second"))]], ORDER) as preparation:
-        assert begun.wait(60)
+        assert begun.wait(120)
         (_, second) = preparation._builds[1]
         second.add_done_callback(lambda future: cancelled.set())
     assert noted.built == ["first"]

@@ -38,7 +38,7 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.due - self.taken)
     @rule()
     def take(self) -> None:
-        key = self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 5))
+        key = self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 60))
         assert key in self.due
         assert key not in self.taken
         self.due.discard(key)
@@ -72,7 +72,7 @@ class QueueMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for key in sorted(self.taken):
             self.queue.done(key)
-        left = {self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 5)) for _ in range(len(self.due))}
+        left = {self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 60)) for _ in range(len(self.due))}
         assert left == self.due
         self.loop.close()
 

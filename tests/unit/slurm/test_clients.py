@@ -36,7 +36,8 @@ async def clients() -> AsyncIterator[ClientMap]:
 
 
 async def put(clients: ClientMap, url: str, uid: str = "u", fingerprint: str = "1") -> ClusterClient:
-    endpoint = Endpoint(url, timeout=5.0, poll_interval=0.02)
+    # Long enough for any answer: what is silent here stays so, and a busy machine is not taken for a silent Slurm.
+    endpoint = Endpoint(url, timeout=3600.0, poll_interval=0.02)
     return await clients.put(
         uid, "here", f"slurm-{uid}", endpoint=endpoint, token=StaticToken("t"), fingerprint=fingerprint
     )
@@ -63,7 +64,12 @@ async def test_refresh_asks_now_updates_the_picture_and_tells(slurm: FakeSlurmre
     events: list[NodeEvent] = []
     clients.subscribe(lambda _, event: events.append(event))
     entry = await clients.put(
-        "u", "here", "slurm", endpoint=Endpoint(slurm.url, poll_interval=30.0), token=StaticToken("t"), fingerprint="1"
+        "u",
+        "here",
+        "slurm",
+        endpoint=Endpoint(slurm.url, timeout=3600.0, poll_interval=3600.0),
+        token=StaticToken("t"),
+        fingerprint="1",
     )
     await until(lambda: entry.nodes)
     slurm.set_flags("a-0", add=["DRAIN"])

@@ -216,8 +216,10 @@ async def test_a_refused_connection_is_not_sent_and_is_tried_again(fake: FakeSlu
     async with client(fake, retry=RetryPolicy(attempts=50, first_pause=0.01, longest_pause=0.05)) as slurm:
         await slurm.connect()
         await fake.stop()
+        before = slurm.calls
         write = asyncio.create_task(slurm.drain_nodes(["w-0"], "reason"))
-        await asyncio.sleep(0.02)
+        while slurm.calls < before + 2:  # noqa: ASYNC110 - that a call was refused is seen by the next one
+            await asyncio.sleep(0.001)
         await fake.start()
         await write
         assert fake.nodes["w-0"].is_drain
@@ -241,13 +243,11 @@ async def test_a_slow_502_is_not_asked_for_again(fake: FakeSlurmrestd) -> None:
 
 
 async def test_a_server_that_never_answers_is_given_up_in_time(fake: FakeSlurmrestd) -> None:
-    async with client(fake) as slurm:
+    async with client(fake, timeout=3600) as slurm:
         await slurm.connect()
         fake.faults.hang()
-        started = time.monotonic()
         with pytest.raises(errors.Timeout):
             await slurm.nodes(timeout=0.2)
-        assert time.monotonic() - started < 10
 
 
 async def test_a_server_that_drips_is_given_up_in_time() -> None:
@@ -270,7 +270,7 @@ async def test_a_server_that_drips_is_given_up_in_time() -> None:
     async with SlurmClient(f"http://127.0.0.1:{port}", "token", timeout=0.3) as slurm:
         with pytest.raises(errors.Timeout):
             await slurm.connect()
-    await asyncio.wait_for(ended.wait(), 20)
+    await ended.wait()
     server.close()
     await server.wait_closed()
 
@@ -280,14 +280,15 @@ async def test_one_hanging_server_delays_no_other(fake: FakeSlurmrestd) -> None:
         await stuck.connect()
         fake.faults.hang()
         waiting = [asyncio.create_task(stuck.nodes()) for _ in range(20)]
-        await asyncio.wait_for(free.nodes(), 10)
+        await free.nodes()
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
 async def test_the_circuit_opens_and_closes_again(fake: FakeSlurmrestd) -> None:
-    circuit = Circuit(threshold=2, first_pause=0.05, longest_pause=0.05)
+    now = 0.0
+    circuit = Circuit(threshold=2, first_pause=10.0, longest_pause=10.0, clock=lambda: now)
     async with client(fake, circuit=circuit, retry=RetryPolicy(attempts=1)) as slurm:
         await slurm.connect()
         fake.faults.controller_down()
@@ -301,10 +302,8 @@ async def test_the_circuit_opens_and_closes_again(fake: FakeSlurmrestd) -> None:
             await slurm.nodes()
         assert len(fake.requests) == sent
         fake.faults.clear()
-        for _ in range(1000):
-            if circuit_of(slurm) == "half-open":
-                break
-            await asyncio.sleep(0.01)
+        now = 10.0
+        assert circuit_of(slurm) == "half-open"
         await slurm.nodes()
         assert circuit_of(slurm) == "closed"
 
@@ -420,8 +419,9 @@ async def test_nodes_changed_while_partitions_are_not_is_a_500_that_means_change
     async with FakeSlurmrestd(release="24.11.5") as fake, client(fake) as slurm:
         fake.add_node("w-0")
         fake.world.partitions_changed = 0
+        before = int(time.time()) - 1
         fake.update_node("w-0", comment="new")
-        listing = await slurm.nodes(int(time.time()) - 1)
+        listing = await slurm.nodes(before)
         assert listing is not None
         assert listing[0].comment == "new"
 
@@ -442,7 +442,7 @@ async def test_nothing_is_sent_for_no_names(fake: FakeSlurmrestd) -> None:
         assert not fake.requests
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     body=st.one_of(
         st.binary(max_size=60),
@@ -497,7 +497,7 @@ async def test_whatever_is_answered_only_our_errors_come_out(body: bytes, status
             slurm.reconfigure(),
         ):
             try:
-                await asyncio.wait_for(call, 20)
+                await call
             except errors.SlurmError as error:
                 assert not type(error).__name__.startswith("_")  # noqa: PT017 - an answer may be good, too
                 str(error)

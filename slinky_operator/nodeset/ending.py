@@ -6,7 +6,7 @@ Which jobs those are is `deadline`'s to say, from an answer that has just come; 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
@@ -67,10 +67,13 @@ async def _down(slurm: SlurmCalls, acting: Sequence[Overdue]) -> list[str]:
     ]
 
 
-async def _each(jobs: Iterable[int], what: str, call: Callable[[int], Awaitable[None]]) -> list[str]:
-    """Make the call for each job, side by side; gives what Slurm refused."""
+async def _each(jobs: Mapping[int, Job], what: str, call: Callable[[Job], Awaitable[None]]) -> list[str]:
+    """Make the call for each job, side by side; gives what Slurm refused.
+
+    The job is handed over, not its id: of an array, that may be the id of all tasks, on other nodes too.
+    """
     numbers = sorted(jobs)
-    results = await asyncio.gather(*(call(number) for number in numbers), return_exceptions=True)
+    results = await asyncio.gather(*(call(jobs[number]) for number in numbers), return_exceptions=True)
     refused: list[str] = []
     failures: list[BaseException] = []
     for number, result in zip(numbers, results, strict=True):

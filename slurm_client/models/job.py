@@ -177,6 +177,18 @@ class Job:
         """Whether its ``nodes`` are still in its hands; see :attr:`JobState.holds_nodes`."""
         return self.state.holds_nodes
 
+    @property
+    def alone(self) -> str:
+        """
+        What Slurm takes for this job and no other: its id, or ``<array>_<task>`` for a task of an array.
+
+        The task that an array started last has the id of the array itself, and that id means all of its tasks when
+        something is to be cancelled or requeued (measured with 24.11 and 26.05).
+        """
+        if self.array_job_id is None or self.array_task_id is None:
+            return str(self.id)
+        return f"{self.array_job_id}_{self.array_task_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class JobStateEntry:

@@ -71,19 +71,21 @@ class JobOperations(Operations):
             job for job in await self.jobs(timeout=timeout) if job.holds_nodes and not wanted.isdisjoint(job.nodes)
         )
 
-    async def cancel_job(self, job_id: int, *, signal: str | None = None, timeout: float | None = None) -> None:
+    async def cancel_job(self, job: Job | int, *, signal: str | None = None, timeout: float | None = None) -> None:
         """
         End a job, or send it a signal; no error if it has ended already, NotFound if it is unknown.
 
         Parameters
         ----------
+        job
+            The job, which of an array means that task and no other; or an id, which of an array may mean all tasks.
         signal
             Name or number, e.g. ``TERM``; without one the job is cancelled.
         """
         if await self._session.negotiate() in _SILENT_ABOUT_UNKNOWN_JOBS:
-            await self.job(job_id, timeout=timeout)
+            await self.job(job if isinstance(job, int) else job.id, timeout=timeout)
         answer = await self._session.call(
-            "delete_job", path={"job_id": int(job_id)}, query={"signal": signal}, timeout=timeout
+            "delete_job", path={"job_id": _alone(job)}, query={"signal": signal}, timeout=timeout
         )
         for entry in items(answer.fields.get("status")):
             found = _result(mapping(entry)).error
@@ -159,11 +161,18 @@ class JobOperations(Operations):
         """Let a held job start."""
         await self.update_job(job_id, JobSpec(hold=False), timeout=timeout)
 
-    async def requeue_job(self, job_id: int, *, hold: bool = False, timeout: float | None = None) -> None:
-        """Put a running job back into the queue (v0.0.45 and newer). Never repeated by itself."""
+    async def requeue_job(self, job: Job | int, *, hold: bool = False, timeout: float | None = None) -> None:
+        """
+        Put a running job back into the queue (v0.0.45 and newer). Never repeated by itself.
+
+        Parameters
+        ----------
+        job
+            As for :meth:`cancel_job`: of an array, an id may mean all tasks.
+        """
         answer = await self._session.call(
             "get_job_requeue",
-            path={"job_id": int(job_id)},
+            path={"job_id": _alone(job)},
             query={"Hold": "true"} if hold else None,
             timeout=timeout,
         )
@@ -179,6 +188,11 @@ _ALREADY_DONE = 2021
 
 _SILENT_ABOUT_UNKNOWN_JOBS = frozenset({"v0.0.40", "v0.0.41"})
 """Parsers whose answer to the end of a job is the same whether there is such a job or not."""
+
+
+def _alone(job: Job | int) -> str:
+    """How a job is named in an address."""
+    return str(job) if isinstance(job, int) else job.alone
 
 
 def _error_of(report: errors.Report, answer: Answer, operation: str) -> errors.SlurmError:

@@ -119,16 +119,27 @@ class Operations(Answers):
         job = self.world.jobs[self._job_of(call, "query")]
         return Reply(raw=self._dump_list(call, "jobs", [job], encode.job))
 
+    def _meant_by(self, text: str) -> list[int]:
+        """Ids of the jobs that are cancelled or requeued under a name: that of an array means all of its tasks."""
+        array, _, task = text.partition("_")
+        if not task:
+            own = int(text)
+            return [job.id for job in self.world.jobs.values() if job.array_job_id == own] or [own]
+        wanted = int(array), int(task)
+        found = [job.id for job in self.world.jobs.values() if (job.array_job_id, job.array_task_id) == wanted]
+        # A number that no job has.
+        return found or [0]
+
     async def _delete_job(self, call: Call) -> Reply:
         text, signal = call.parameters["job_id"], call.query.get("signal")
-        if not text.isdecimal():
+        if not text.replace("_", "", 1).isdecimal():
             return Reply(status=422, errors=[error(9000, "Rejecting request. Failure parsing parameters")])
         if signal is not None and signal.upper().removeprefix("SIG") not in _SIGNALS and not signal.isdecimal():
             sentence, source = "Unknown signal (null)", "#/signal/"
             if call.version < "v0.0.42":
                 return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
             return Reply({"status": []}, errors=[error(0, sentence, "No error", source)])
-        status = self._kill(int(text), signal)
+        status = [entry for job_id in self._meant_by(text) for entry in self._kill(job_id, signal)]
         return Reply({"status": status}) if call.version >= "v0.0.42" else Reply()
 
     def _kill(self, job_id: int, signal: str | None) -> list[dict[str, Any]]:
@@ -175,7 +186,8 @@ class Operations(Answers):
         return Reply({"results": []})
 
     async def _get_job_requeue(self, call: Call) -> Reply:
-        self.world.requeue_job(self._job_of(call, "requeue"))
+        for job_id in self._meant_by(call.parameters["job_id"]):
+            self.world.requeue_job(job_id)
         return Reply({"status": []})
 
     async def _get_resources(self, call: Call) -> Reply:

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -49,6 +50,10 @@ class Target(ABC):
         """Start a job that fills a node and return its id when it is running."""
 
     @abstractmethod
+    async def start_array(self, node: str) -> int:
+        """Start an array of two tasks on a node with two CPUs and return its id when both are running."""
+
+    @abstractmethod
     async def suspend_job(self, job_id: int) -> None:
         """Suspend a running job."""
 
@@ -83,6 +88,17 @@ class RealTarget(Target):
         return job_id
 
     @override
+    async def start_array(self, node: str) -> int:
+        array = await asyncio.to_thread(self.host.sbatch, "sleep 600", "-w", node, "--array=0-1")
+
+        async def running() -> bool:
+            async with self.client(None) as slurm:
+                return sum(job.is_running for job in await slurm.jobs() if job.array_job_id == array) == 2
+
+        await until(running)
+        return array
+
+    @override
     async def suspend_job(self, job_id: int) -> None:
         await asyncio.to_thread(self.host.run, "scontrol", "suspend", str(job_id))
 
@@ -114,6 +130,13 @@ class FakeTarget(Target):
     @override
     async def start_job(self, node: str) -> int:
         return int(self.fake.add_job(nodes=[node]).id)
+
+    @override
+    async def start_array(self, node: str) -> int:
+        first, last = (self.fake.add_job(nodes=[node], cpus=1) for _ in range(2))
+        for task, job in enumerate((first, last)):
+            self.fake.world.jobs[job.id] = replace(job, array_job_id=first.id, array_task_id=1 - task)
+        return int(first.id)
 
     @override
     async def suspend_job(self, job_id: int) -> None:

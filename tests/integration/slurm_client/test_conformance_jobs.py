@@ -12,6 +12,7 @@ from slurm_client.models import INFINITE, JobSpec
 from tests.integration.slurm_client.targets import until
 
 if TYPE_CHECKING:
+    from slurm_client.models import Job
     from tests.integration.slurm_client.targets import Target
 
 SLEEP = "#!/bin/sh\nexec sleep 600\n"
@@ -127,6 +128,40 @@ async def test_a_bad_signal_is_refused_and_a_good_one_sent(target: Target, versi
             await slurm.cancel_job(job_id, signal="NOSUCH")
         await slurm.cancel_job(job_id, signal="USR1")
         await slurm.cancel_job(job_id)
+
+
+async def test_a_task_of_an_array_is_ended_without_the_others(target: Target, version: str) -> None:
+    array = await target.start_array("w-1")
+    async with target.client(version) as slurm:
+
+        async def tasks() -> dict[bool, Job]:
+            """The task that has the id of the array, and the other one."""
+            return {job.id == array: job for job in await slurm.jobs() if job.array_job_id == array}
+
+        async def ended() -> bool:
+            return (await tasks())[True].is_finished
+
+        own = (await tasks())[True]
+        assert own.alone == f"{array}_{own.array_task_id}"
+        if "get_job_requeue" in {each.operation for each in wire.endpoints(version)}:
+            await slurm.requeue_job(own)
+
+            async def restarted() -> bool:
+                return (await tasks())[True].restarts == 1
+
+            await until(restarted)
+            assert (await tasks())[False].restarts == 0
+        await slurm.cancel_job((await tasks())[True])
+        await until(ended)
+        assert (await tasks())[False].is_running
+
+        # The id alone is that of the array.
+        await slurm.cancel_job(array)
+
+        async def all_ended() -> bool:
+            return all(job.is_finished for job in (await tasks()).values())
+
+        await until(all_ended)
 
 
 async def test_requeue_where_the_parser_has_it(target: Target, version: str) -> None:

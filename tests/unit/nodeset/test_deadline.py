@@ -129,11 +129,11 @@ class OldSlurm:
         self.told: list[object] = []
         self.error = error or errors.NotSupported("no such call", available_in=["v0.0.45"])
 
-    async def requeue_job(self, job_id: int) -> None:
+    async def requeue_job(self, job: Job) -> None:
         raise self.error
 
-    async def cancel_job(self, job_id: int) -> None:
-        self.told.append(job_id)
+    async def cancel_job(self, job: Job) -> None:
+        self.told.append(job.alone)
 
     async def update_nodes(self, names: Any, *, state: str, reason: str | None = None) -> None:
         self.told.append((tuple(names), state, reason))
@@ -179,7 +179,17 @@ async def test_a_job_over_several_nodes_is_cancelled_once() -> None:
 
     await ending.end_jobs(slurm, OnTimeout.CANCEL, found)
 
-    assert slurm.told == [1]
+    assert slurm.told == ["1"]
+
+
+async def test_of_an_array_only_the_task_is_ended_that_is_in_the_way() -> None:
+    slurm: Any = OldSlurm()
+    # Slurm gives the task that it starts last the id of the array.
+    found = late(node(), job(7, array_job_id=7, array_task_id=3), given=spec(OnTimeout.CANCEL))
+
+    await ending.end_jobs(slurm, OnTimeout.CANCEL, found)
+
+    assert slurm.told == ["7_3"]
 
 
 async def test_a_job_that_is_gone_when_it_is_to_be_ended_is_none() -> None:

@@ -280,14 +280,14 @@ class SlurmDoor:
         assert state == "DOWN"
         self.world.order_down(list(names), reason)
 
-    async def cancel_job(self, job_id: int) -> None:
-        self.world.order_end_job(job_id, "Cancel")
+    async def cancel_job(self, job: Job | int) -> None:
+        self.world.order_end_jobs(job, "Cancel")
 
-    async def requeue_job(self, job_id: int) -> None:
+    async def requeue_job(self, job: Job | int) -> None:
         if not self.world.keeps_instance:
             # Slurm 24.11, which takes new instance ids, has no data parser with that call.
             raise slurm_errors.NotSupported("no such call", available_in=["v0.0.45"])
-        self.world.order_end_job(job_id, "Requeue")
+        self.world.order_end_jobs(job, "Requeue")
 
     async def delete_nodes(self, names: Iterable[str]) -> None:
         self.world.order_delete_records(list(names))

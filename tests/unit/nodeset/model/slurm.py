@@ -27,6 +27,8 @@ class Slurm(State):
         if name is not None:
             job = WorldJob(self.next(), name, "RUNNING", self.records[name].slurmd, start=self.slurm_now)
             job.requeue, job.batch = bool(index % 2), index % 4 != 3
+            if job.batch:
+                job.array = next((one.array for one in self.jobs if one.array is not None), job.id)
             self.jobs.append(job)
 
     def do_job_suspends(self, index: int) -> None:
@@ -176,4 +178,6 @@ class Slurm(State):
             start_time=job.start,
             requeue=job.requeue,
             batch=job.batch,
+            array_job_id=job.array,
+            array_task_id=job.id if job.array is not None else None,
         )

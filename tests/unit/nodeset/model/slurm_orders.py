@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slurm_client import errors as slurm_errors
+from slurm_client.models import Job
 from tests.unit.nodeset.model.objects import BAD, OURS, TAG
 from tests.unit.nodeset.model.slurm import Slurm
 
@@ -115,15 +116,19 @@ class SlurmOrders(Slurm):
             record.topology = topology if topology is not None else record.topology
         self.lost()
 
-    def order_end_job(self, number: int, on_timeout: str) -> None:
-        """Cancel or requeue a job: its processes get TERM, and end when they do."""
+    def order_end_jobs(self, named: Job | int, on_timeout: str) -> None:
+        """Cancel or requeue a job: its processes get TERM, and end when they do. An array's id means all its tasks."""
         self.check_slurm()
-        job = next((one for one in self.jobs if one.id == number), None)
-        if job is None:
+        alone = not isinstance(named, int) and named.array_job_id is not None
+        number = named if isinstance(named, int) else named.id
+        found = [one for one in self.jobs if one.id == number or (one.array == number and not alone)]
+        if not found:
             raise slurm_errors.NotFound(f"job {number}")
-        if job.state in {"RUNNING", "SUSPENDED"}:
+        for job in found:
+            if job.state not in {"RUNNING", "SUSPENDED"}:
+                continue
             if not self.may_end_jobs(job.node, on_timeout):
-                self.violations.append(f"job {number} on {job.node} was ended ({on_timeout}) before its time")
+                self.violations.append(f"job {job.id} on {job.node} was ended ({on_timeout}) before its time")
             if on_timeout == "Requeue" and not (job.batch and job.requeue):
                 raise slurm_errors.InvalidRequest("Requested operation is presently disabled")
             job.state = "COMPLETING"

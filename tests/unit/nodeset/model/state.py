@@ -52,6 +52,8 @@ class WorldJob:
     start: datetime | None = None
     requeue: bool = True
     batch: bool = True
+    array: int | None = None
+    """Of which array it is a task: one of them has the id of the array for its own, as in Slurm."""
 
     @property
     def holds(self) -> bool:

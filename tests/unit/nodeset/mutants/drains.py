@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,12 +14,13 @@ from slinky_operator.nodeset import (
     causing,
     deadline,
     drain,
+    ending,
     protection,
     records,
     telling,
 )
 from slinky_operator.nodeset.means import Means
-from slurm_client.models import Node
+from slurm_client.models import Job, Node
 
 
 def resume_instead_of_undrain(patch: pytest.MonkeyPatch) -> None:
@@ -103,6 +104,16 @@ def force_instead_of_wait(patch: pytest.MonkeyPatch) -> None:
     """After the deadline the pod goes, whatever the spec says."""
     real = deadline.overdue
     patch.setattr(deadline, "overdue", lambda *given: [dataclasses.replace(one, force=True) for one in real(*given)])
+
+
+def arrays_ended_whole(patch: pytest.MonkeyPatch) -> None:
+    """A job is named by its id, which of an array may be that of all tasks."""
+    real = ending._each
+
+    async def each(jobs: Mapping[int, Job], what: str, call: Callable[[Any], Awaitable[None]]) -> list[str]:
+        return await real(jobs, what, lambda job: call(job.id))
+
+    patch.setattr(ending, "_each", each)
 
 
 def force_without_deadline(patch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,7 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         belongings.finalizer_after_the_pods,
         (("finalizer_taken", 0), ("scale", 0), ("scale", 3), ("see_all", 0), ("pass", 0), ("kubelet_ends", 0)),
     ),
+    "arrays ended whole": (drains.arrays_ended_whole, (*_SHRINK, *_LATE, ("policy", 2), ("job_starts", 1))),
     "force without a deadline": (drains.force_without_deadline, (*_SHRINK, ("policy", 6), ("job_starts", 1))),
     "guard of the NodeSet": (belongings.guard_of_the_nodeset, (("delete", 1), ("collect", 0), ("job_starts", 0))),
     "OnDelete ignored": (updates.on_delete_ignored, (("hold_back", 7), ("edit", 0), ("see_all", 0), ("pass", 0))),
@@ -165,6 +166,10 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         # A job that can be put back into the queue and one that cannot, both on a-1.
         "policy:1 job_starts:5 job_starts:7 job_starts:7 job_starts:4",
         "scale:0 see_all poll pass pass time:3 time:2 poll pass pass",
+    ),
+    "arrays ended whole": _steps(
+        # Of three tasks the one that has the id of the array is in the way.
+        "policy:2 job_starts:1 job_starts:2 job_starts:4 scale:2 see_all poll pass pass time:3 time:3 poll pass pass",
     ),
     "cordons count": _steps(
         "policy:2 job_starts cordon see_all poll pass poll",

@@ -77,6 +77,15 @@ def is_ours(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
     return bool(own.get(labels.LABEL_NODESET_UID) == nodeset.uid)
 
 
+def has_its_life_from(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
+    """Whether a pod would be deleted with the NodeSet and its guard: by its owners, whatever labels it still has."""
+    owners_ = obj["metadata"].get("ownerReferences") or ()
+    return any(
+        one.get("uid") == nodeset.uid or (one.get("kind"), one.get("name")) == (CONFIGMAPS.kind, name(nodeset))
+        for one in owners_
+    )
+
+
 def held_by(metadata: Mapping[str, Any]) -> str:
     """Uid of the guard that a pod's metadata names; empty if it names none."""
     owners_ = metadata.get("ownerReferences") or ()

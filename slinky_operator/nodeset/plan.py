@@ -123,7 +123,9 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
     if created.pods:
         actions += [*([] if snapshot.guard or unguarded else [EnsureGuard()]), *created.pods]
     actions += [*forget, *pod_steps.claims_to_delete(snapshot, layout)]
-    if nodeset.deleting and not snapshot.pods and not settling.down:
+    # Afterwards others may hold it for hours: there is nothing left to do then.
+    held = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers or bool(snapshot.guard)
+    if nodeset.deleting and held and not snapshot.pods and not settling.down:
         actions.append(LetGo())
     assessment = Assessment(
         desired,

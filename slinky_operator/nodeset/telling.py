@@ -5,7 +5,7 @@ Slurm is asked again before each write, and the answer put to the rules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from slinky_api.conditions import Reason
 from slinky_operator.nodeset import asking, deadline, drain, ending, records, removal, takeover, traits
@@ -81,6 +81,7 @@ async def mark_down(means: Means, names: Sequence[str]) -> None:
     slurm = means.reach()
     standing = await removal.standing(means, names)
     plain, foreign = records.to_down(names, await asking.nodes(slurm, names), standing, means.owner)
+    means.outcome.kept += _standing(names, standing)
     means.unseen = True
     if plain:
         reason = f"{drain.PREFIX}pod has ended ({means.owner})"
@@ -121,6 +122,7 @@ async def delete_records(means: Means, names: Sequence[str]) -> None:
     standing = await removal.standing(means, names)
     answer = await asking.about_records(slurm, names)
     wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, means.owner)
+    means.outcome.kept += _standing(names, standing)
     means.unseen = True
     means.outcome.acted = True
     try:
@@ -131,6 +133,15 @@ async def delete_records(means: Means, names: Sequence[str]) -> None:
         busy = [name for name in wanted if left.get(name) is not None]
         means.outcome.refusals += [f"record of node {name}: {error.message}" for name in busy]
     await _read_back(means, slurm, names)
+
+
+def _standing(names: Sequence[str], standing: Collection[str]) -> list[str]:
+    """Why records stay as they are: a cache does not show their pods, or not as ours, and the API server does."""
+    return [
+        f"the record of node {name} is not touched: there is a pod for it which is not known as this NodeSet's"
+        for name in names
+        if name in standing
+    ]
 
 
 async def mark_records(means: Means, wanted: Sequence[Pod]) -> None:

@@ -77,12 +77,23 @@ async def ensure_guard(means: Means) -> None:
 
 
 async def let_go(means: Means) -> None:
-    """The end, after a look past the cache: a pod whose creation was never answered may not be in it yet."""
-    selector = f"{labels.LABEL_NODESET_UID}={means.nodeset.uid}"
-    left = (await means.kube.list(PODS, means.nodeset.namespace, label_selector=selector)).items
-    if left:
-        means.outcome.kept.append(f"pod {left[0]['metadata']['name']} is still there")
-        return
+    """The end, after a look past the cache: a pod whose creation was never answered may not be in it yet.
+
+    Nor is one from which somebody has taken our labels; but without guard and NodeSet the garbage collector would
+    delete it, whatever runs there.
+    """
+    nodeset = means.nodeset
+    for obj in (await means.kube.list(PODS, nodeset.namespace)).items:
+        metadata = obj["metadata"]
+        if (metadata.get("labels") or {}).get(labels.LABEL_NODESET_UID) == nodeset.uid:
+            means.outcome.kept.append(f"pod {metadata['name']} is still there")
+            return
+        if guard.has_its_life_from(nodeset, obj):
+            means.outcome.kept.append(
+                f"pod {metadata['name']} has lost its label {labels.LABEL_NODESET_UID}, so its node is not drained, "
+                f"and it would go with the NodeSet: give it back its label ({nodeset.uid}), or delete the pod"
+            )
+            return
     await bookkeeping.delete_all_claims(means.kube, means.nodeset)
     await _delete_guard(means)
     await _set_finalizers(means, add=False)

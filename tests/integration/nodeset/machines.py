@@ -41,6 +41,8 @@ class Machines:
         self.hosts = ["machine"]
         self.ending = True
         self.silent: set[str] = set()
+        self._started: set[str] = set()
+        """Uids of pods whose containers were started: once each, however late the cache shows it."""
         self._changed = asyncio.Event()
         pods.add_handler(lambda old, new: self._changed.set())
 
@@ -51,8 +53,8 @@ class Machines:
             for pod in self.pods.store.items(self.namespace):
                 try:
                     await self._one(pod)
-                except (errors.NotFound, errors.Conflict):
-                    continue  # the pod has changed or gone meanwhile: the next round sees it as it is
+                except (errors.NotFound, errors.Conflict, errors.Unavailable):
+                    continue  # changed or gone meanwhile, or not answered in time: the next round sees it as it is
             try:
                 async with asyncio.timeout(0.2):
                     await self._changed.wait()
@@ -87,9 +89,12 @@ class Machines:
         return self.hosts[ordinal % len(self.hosts)]
 
     async def _start(self, pod: Object) -> None:
+        if pod["metadata"]["uid"] in self._started:
+            return
         now = datetime.now(UTC)
         running = {"running": {"startedAt": now.strftime("%Y-%m-%dT%H:%M:%SZ")}}
         await self.report(pod, "Running", running, ready=True)
+        self._started.add(pod["metadata"]["uid"])
         if pod["metadata"]["name"] not in self.silent:
             self.register(pod, now)
 

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from slinky_api import labels
+from slinky_api.conditions import PodCondition
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
@@ -79,7 +80,8 @@ class Site:
     async def start(self) -> None:
         """Start the operator, as after a crash: with nothing in memory."""
         own = [self.namespace]
-        nodesets = Informer(self.kube, NODESETS, namespaces=own, indexers=indexes.INDEXES_OF_NODESETS)
+        # What tests may have to wait for is not only what the API server has, but what the operator has seen of it.
+        self.nodesets = Informer(self.kube, NODESETS, namespaces=own, indexers=indexes.INDEXES_OF_NODESETS)
         clusters = Informer(self.kube, CLUSTERS, namespaces=own)
         self.pods = Informer(
             self.kube,
@@ -89,14 +91,14 @@ class Site:
             indexers=indexes.INDEXES_OF_PODS,
         )
         hosts = Informer(self.kube, NODES, prune=prune_host)
-        revisions = Informer(
+        self.revisions = Informer(
             self.kube,
             CONTROLLERREVISIONS,
             namespaces=own,
             label_selector=indexes.SELECTOR,
             indexers=indexes.INDEXES_OF_REVISIONS,
         )
-        claims = Informer(
+        self.claims = Informer(
             self.kube,
             PERSISTENTVOLUMECLAIMS,
             namespaces=own,
@@ -107,21 +109,20 @@ class Site:
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
         reconciler = nodeset.NodeSetController(
             self.kube,
-            nodesets=nodesets.store,
+            nodesets=self.nodesets.store,
             clusters=clusters.store,
             pods=self.pods.store,
             watch_hosts=True,
-            revisions=revisions.store,
-            claims=claims.store,
+            revisions=self.revisions.store,
+            claims=self.claims.store,
             slurm=self._clients,
             recorder=recorder,
             defaults=Defaults("slurmd"),
             now=lambda: datetime.now(UTC) + self.ahead,
         )
+        informers = (self.nodesets, clusters, self.pods, self.revisions, self.claims, hosts)
         controller: Controller[Key] = Controller(
-            nodeset.NAME,
-            reconciler.reconcile,
-            gates=[one.synced for one in (nodesets, clusters, self.pods, revisions, claims, hosts)],
+            nodeset.NAME, reconciler.reconcile, gates=[one.synced for one in informers]
         )
         self.pods.add_handler(reconciler.expectations.observe)
 
@@ -129,22 +130,22 @@ class Site:
             for key in keys:
                 controller.queue.add(key)
 
-        nodesets.add_handler(lambda old, new: wake(reconciler.waking.nodeset(old, new)))
+        self.nodesets.add_handler(lambda old, new: wake(reconciler.waking.nodeset(old, new)))
         clusters.add_handler(lambda old, new: wake(reconciler.waking.cluster(old, new)))
         self.pods.add_handler(lambda old, new: wake(reconciler.waking.pod(old, new)))
-        claims.add_handler(lambda old, new: wake(reconciler.waking.claim(old, new)))
+        self.claims.add_handler(lambda old, new: wake(reconciler.waking.claim(old, new)))
         hosts.add_handler(lambda old, new: wake(reconciler.waking.host(old, new)))
         self._clients.subscribe(lambda uid, event: wake(reconciler.waking.node(uid, event.old, event.new)))
         self._clients.subscribe_contact(lambda uid, _: wake(reconciler.waking.contact(uid)))
-        caches = (nodesets.run(), clusters.run(), self.pods.run(), revisions.run(), claims.run(), hosts.run())
-        runs = (*caches, recorder.run(), controller.run())
+        runs = (*(one.run() for one in informers), recorder.run(), controller.run())
         self._tasks = [asyncio.create_task(one) for one in runs]
         metadata = self.cluster["metadata"]
         await self._clients.put(
             metadata["uid"],
             self.namespace,
             metadata["name"],
-            endpoint=Endpoint(self.slurm.url, timeout=2.0, poll_interval=self.poll_interval),
+            # A machine that stands still for seconds is no Slurm out of reach: tests say when it is.
+            endpoint=Endpoint(self.slurm.url, timeout=30.0, poll_interval=self.poll_interval),
             token=StaticToken("token"),
             fingerprint="1",
         )
@@ -217,8 +218,22 @@ class Site:
         return client is not None and node in client.nodes
 
     async def ready(self, count: int, name: str = "a") -> bool:
-        status = (await self.nodeset(name)).get("status") or {}
-        return status.get("readyReplicas") == count == status.get("replicas")
+        """Whether so many pods are all there are, and ready, by a pass that has seen the spec as it is now."""
+        obj = await self.nodeset(name)
+        status = obj.get("status") or {}
+        seen = status.get("observedGeneration") == obj["metadata"]["generation"]
+        return bool(seen and status.get("readyReplicas") == count == status.get("replicas"))
+
+    async def replaced(self, before: Object) -> bool:
+        """Whether another pod of the same name has registered.
+
+        The status of the NodeSet does not tell: it may still be that of the pass before the old pod went.
+        """
+        for pod in (await self.kube.list(PODS, self.namespace)).items:
+            if pod["metadata"]["name"] == before["metadata"]["name"]:
+                kinds = {one["type"] for one in (pod.get("status") or {}).get("conditions") or ()}
+                return pod["metadata"]["uid"] != before["metadata"]["uid"] and PodCondition.REGISTERED in kinds
+        return False
 
     async def until(self, condition: Callable[[], Any], what: str, seconds: float = 60.0) -> None:
         """Wait until a condition holds; plain or asynchronous."""

@@ -208,14 +208,8 @@ async def test_a_lost_pod_is_replaced_after_its_ghost_job_was_cleared(site: Site
     before = await site.kube.get(PODS, "a-0", site.namespace)
 
     await site.kube.delete(PODS, "a-0", site.namespace, uid=before["metadata"]["uid"])
-    await site.until(lambda: _replaced(site, before["metadata"]["uid"]), "another pod is ready under the name")
+    await site.until(lambda: site.replaced(before), "another pod has registered under the name")
     assert not [job for job in site.slurm.jobs.values() if job.is_running and "a-0" in job.nodes]
-
-
-async def _replaced(site: Site, uid: str) -> bool:
-    if not await site.ready(1):
-        return False
-    return bool((await site.kube.get(PODS, "a-0", site.namespace))["metadata"]["uid"] != uid)
 
 
 async def test_an_update_replaces_one_after_the_other_and_waits_for_jobs(site: Site, machines: Machines) -> None:
@@ -249,6 +243,7 @@ async def test_a_neighbour_whose_name_begins_the_same_is_left_alone(site: Site, 
 
 async def test_a_node_of_that_name_is_a_conflict(site: Site, machines: Machines) -> None:
     site.slurm.add_node("a-0", dynamic=False)
+    await site.until(lambda: site.sees("a-0"), "the operator has seen it")
     await site.apply(2)
     await site.until(lambda: _conflict(site), "the condition says so")
     assert await site.names() in ([], ["a-1"])

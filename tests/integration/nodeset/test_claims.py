@@ -70,6 +70,7 @@ async def test_an_update_brings_each_pod_back_to_its_claim(site: Site, machines:
     await apply(site, 1, whenScaled="Delete")
     await site.until(lambda: _are(site, ["a-2"]), "the busy one is left, whose ordinal is the highest")
     await site.until(lambda: has(site, "data-a-2"), "the claims of the others go")
+    await site.until(lambda: _has_seen(site, "data-a-2"), "and the operator has seen it")
     site.slurm.finish_job(job.id)
     kept = await claims(site)
 
@@ -82,6 +83,12 @@ async def test_an_update_brings_each_pod_back_to_its_claim(site: Site, machines:
     await site.until(lambda: _updated(site), "it is updated")
     assert await site.names() == ["a-2"]
     assert await claims(site) == kept
+
+
+def _has_seen(site: Site, *names: str) -> bool:
+    """Whether these are all the claims that are not going, by what the operator has seen."""
+    staying = [one for one in site.claims.store if "deletionTimestamp" not in one["metadata"]]
+    return {one["metadata"]["name"] for one in staying} == set(names)
 
 
 async def _updated(site: Site) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
+from slinky_operator.kube import errors
 from slinky_operator.kube.resources import CONFIGMAPS, EVENTS, PODS
 from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site
@@ -12,15 +14,33 @@ from tests.integration.nodeset.test_nodeset import up
 
 
 async def delete_guard(site: Site) -> str:
-    """Delete the guard, as `kubectl delete configmap` and the garbage collector do; gives its uid."""
+    """Delete the guard, as `kubectl delete configmap` does; gives its uid."""
     (name,) = await site.guards()
     uid = str((await site.kube.get(CONFIGMAPS, name, site.namespace))["metadata"]["uid"])
     await site.kube.delete(CONFIGMAPS, name, site.namespace, uid=uid)
-    for pod in await site.names():
-        owners = (await site.kube.get(PODS, pod, site.namespace))["metadata"]["ownerReferences"]
-        left = [one for one in owners if one["uid"] != uid]
-        await site.kube.merge_patch(PODS, pod, {"metadata": {"ownerReferences": left}}, site.namespace)
     return uid
+
+
+async def collect(site: Site) -> None:
+    """Take from the pods the owners that are no more, as the garbage collector does, and as often as it takes.
+
+    The operator may be giving a pod the guard that has just been deleted, or another one, at this very moment.
+    """
+    pods = (await site.kube.list(PODS, site.namespace)).items
+    # Listed after the pods: what is not there now is not yet to come.
+    there = {one["metadata"]["uid"] for one in (await site.kube.list(CONFIGMAPS, site.namespace)).items}
+    for pod in pods:
+        owners = pod["metadata"]["ownerReferences"]
+        left = [one for one in owners if one["kind"] != "ConfigMap" or one["uid"] in there]
+        if left != owners:
+            with suppress(errors.Conflict):  # changed meanwhile: the next round sees it as it is
+                await site.kube.merge_patch(
+                    PODS,
+                    pod["metadata"]["name"],
+                    {"metadata": {"ownerReferences": left}},
+                    site.namespace,
+                    resource_version=pod["metadata"]["resourceVersion"],
+                )
 
 
 async def held_by(site: Site) -> set[str]:
@@ -34,6 +54,7 @@ async def held_by(site: Site) -> set[str]:
 
 
 async def are_guarded(site: Site, *, but_not_by: str) -> bool:
+    await collect(site)
     pods = (await site.kube.list(PODS, site.namespace)).items
     kinds = {tuple(sorted(one["kind"] for one in pod["metadata"]["ownerReferences"])) for pod in pods}
     there = [await site.kube.get(CONFIGMAPS, name, site.namespace) for name in await site.guards()]
@@ -64,6 +85,7 @@ async def test_a_configmap_of_its_name_that_is_not_ours_is_told_and_left_alone(s
     (name,) = await site.guards()
     await site.crash()
     await delete_guard(site)
+    await collect(site)
     await site.kube.create(CONFIGMAPS, {"metadata": {"name": name, "namespace": site.namespace}, "data": {"a": "b"}})
     await site.start()
 

@@ -26,6 +26,10 @@ async def repaired(site: Site) -> list[str]:
     return [event["message"] for event in events if event["reason"] == "PodsRepaired"]
 
 
+async def ends(site: Site, name: str) -> bool:
+    return "deletionTimestamp" in (await site.kube.get(PODS, name, site.namespace))["metadata"]
+
+
 async def two_and_a_silent_one(site: Site, machines: Machines) -> None:
     machines.silent = {"a-1"}
     await site.apply(3)
@@ -37,12 +41,18 @@ async def test_a_slurmd_that_never_registers_is_told_and_made_anew(site: Site, m
     await two_and_a_silent_one(site, machines)
     before = await uids(site)
 
-    machines.silent = set()
+    machines.ending = False
     site.ahead = LATER
+    await site.until(lambda: ends(site, "a-1"), "it is deleted")
+    # The one in its place has just begun, by this clock too, and is not late before it has had its chance.
+    site.ahead = timedelta(0)
+    machines.silent = set()
+    machines.ending = True
 
     await site.until(lambda: site.ready(3), "the one in its place has registered")
     now = await uids(site)
     assert {name for name in now if now[name] != before[name]} == {"a-1"}
+    await site.until(lambda: repaired(site), "an Event says so")
     (told,) = await repaired(site)
     assert "a-1 (runs since " in told
     assert "it cannot reach slurmctld" in told
@@ -70,7 +80,7 @@ async def test_while_slurm_does_not_answer_it_stays_and_has_all_its_time_again_a
     await two_and_a_silent_one(site, machines)
     before = await uids(site)
     site.slurm.faults.controller_down()
-    await site.until(lambda: unreachable(site), "the NodeSet says so")
+    await site.until(lambda: unreachable(site), "the operator knows that it has said so")
     site.ahead = LATER
     site.slurm.faults.clear()
 
@@ -80,8 +90,11 @@ async def test_while_slurm_does_not_answer_it_stays_and_has_all_its_time_again_a
     assert await repaired(site) == []
 
 
-async def unreachable(site: Site) -> bool:
-    return (await site.condition("SlurmReachable")).get("status") == "False"
+def unreachable(site: Site) -> bool:
+    """Whether the NodeSet is said to be without Slurm where the operator looks that up: in its cache."""
+    obj = site.nodesets.store.get(site.namespace, "a") or {}
+    conditions = obj.get("status", {}).get("conditions", [])
+    return any((one["type"], one["status"]) == ("SlurmReachable", "False") for one in conditions)
 
 
 async def test_a_record_that_we_drained_goes_when_its_pod_has(site: Site, machines: Machines) -> None:

@@ -18,6 +18,8 @@ HELD = "/tmp/held"
 
 WAITS_WHEN_DELETED = {
     "spec": {
+        # Long enough for all that is looked at while the file is there.
+        "terminationGracePeriodSeconds": 600,
         "containers": [
             {
                 "name": "slurmd",
@@ -25,7 +27,7 @@ WAITS_WHEN_DELETED = {
                     "preStop": {"exec": {"command": ["sh", "-c", f"while [ -e {HELD} ]; do sleep 0.1; done"]}}
                 },
             }
-        ]
+        ],
     }
 }
 
@@ -50,8 +52,8 @@ def wait_draining(slurm: SlurmInKubernetes, node: str, why: str) -> None:
     """Wait until Slurm drains a node for a reason of ours that has these words."""
     wait_for(
         f"{node} draining",
-        lambda: slurm.states()[node].startswith("drain") and why in slurm.reason(node),
-        60,
+        lambda: node in slurm.drained_nodes() and why in slurm.reason(node),
+        120,
     )
     assert slurm.reason(node).startswith("slurm-operator: ")
 
@@ -75,7 +77,7 @@ def delete_guard(slurm: SlurmInKubernetes, nodeset: str) -> None:
         held_by = {one["uid"] for one in owners if one["kind"] == "ConfigMap"}
         return bool(held_by - {before}) and names(slurm, "configmaps") >= {guard}
 
-    wait_for(f"a new guard of {nodeset}", has_another, 60)
+    wait_for(f"a new guard of {nodeset}", has_another, 120)
 
 
 @pytest.mark.parametrize("cascade", CASCADES)
@@ -87,15 +89,14 @@ def test_a_deleted_nodeset_goes_after_its_job(slurm: SlurmInKubernetes, cascade:
     wait_draining(slurm, node, "deletion")
     wait_for(
         "the job's name in the condition",
-        lambda: job in slurm.condition("nodeset", cascade, "Draining")["message"],
-        60,
+        lambda: job in slurm.condition("nodeset", cascade, "Draining").get("message", ""),
+        120,
     )
     assert slurm.job_state(job) == "RUNNING"
     assert is_untouched(slurm, node)
     slurm.release(job, node)
     slurm.wait_job(job, "COMPLETED")
-    wait_for("the pod's end", lambda: node not in slurm.slurmd_pods(), 120)
-    wait_for("the record's end", lambda: node not in slurm.states(), 120)
+    slurm.wait_gone(node)
     wait_for("the NodeSet's end", lambda: cascade not in names(slurm, "nodesets"), 120)
     guards = names(slurm, "configmaps", f"--selector=nodeset.slinky.slurm.net/name={cascade}")
     assert guards == set()
@@ -118,23 +119,27 @@ def test_a_deleted_cluster_goes_after_its_nodesets_jobs(slurm: SlurmInKubernetes
     slurm.release(job, node)
     slurm.wait_job(job, "COMPLETED")
     # The pod is held here: whoever takes the daemons away too early has all the time to do so.
-    wait_for("the pod's end to begin", lambda: not is_untouched(slurm, node), 60)
-    waits = slurm.condition("cluster", slurm.name, "Deleting")
-    assert waits["status"] == "True"
-    assert node in waits["message"]
+    wait_for("the pod's end to begin", lambda: not is_untouched(slurm, node), 120)
+    wait_for("what the Cluster waits for", lambda: waits_for(slurm, node), 120)
     for name, uid in daemons.items():
         pod = slurm.get("pod", name)["metadata"]
         assert pod["uid"] == uid
         assert "deletionTimestamp" not in pod
     slurm.kube("exec", node, "--container=slurmd", "--", "rm", HELD)
-    wait_for("the Cluster's end", lambda: names(slurm, "clusters.slinky.slurm.net") == set(), 120)
-    wait_for("the end of all pods", lambda: names(slurm, "pods") == set(), 120)
+    wait_for("the Cluster's end", lambda: names(slurm, "clusters.slinky.slurm.net") == set(), 240)
+    wait_for("the end of all pods", lambda: names(slurm, "pods") == set(), 240)
     # What the user wrote and did not delete is there, and says what it lacks.
     wait_for(
         "the condition of the NodeSet",
         lambda: slurm.condition("nodeset", "last", "Degraded").get("reason") in {"ClusterNotFound", "ClusterGone"},
-        60,
+        120,
     )
+
+
+def waits_for(slurm: SlurmInKubernetes, pod: str) -> bool:
+    """Whether the Cluster says that its deletion waits for a pod."""
+    found = slurm.condition("cluster", slurm.name, "Deleting")
+    return found.get("status") == "True" and pod in found["message"]
 
 
 def test_a_namespace_deleted_and_made_again_works_at_once(slurm: SlurmInKubernetes) -> None:

@@ -54,7 +54,7 @@ CRDS = Path(__file__).parents[3] / "config" / "crd"
 @pytest.fixture(scope="session")
 def crds(control_plane: ControlPlane) -> None:
     control_plane.kubectl("apply", f"--kustomize={CRDS}")
-    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=120s", "crd", "--all")
 
 
 @dataclass
@@ -235,7 +235,7 @@ class Site:
                 return pod["metadata"]["uid"] != before["metadata"]["uid"] and PodCondition.REGISTERED in kinds
         return False
 
-    async def until(self, condition: Callable[[], Any], what: str, seconds: float = 60.0) -> None:
+    async def until(self, condition: Callable[[], Any], what: str, seconds: float = 120.0) -> None:
         """Wait until a condition holds; plain or asynchronous."""
         try:
             async with asyncio.timeout(seconds):

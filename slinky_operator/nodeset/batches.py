@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable
-from itertools import islice
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -14,22 +13,21 @@ UNDER_WAY: Final = 50
 
 
 async def side_by_side(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]:
-    """Make calls at once and give each its result or error, in their order."""
+    """Make calls at once and give each its result or error, in their order.
+
+    Each is taken from `calls` only when it is awaited, so that none is left over where this is cancelled.
+    """
     waiting = enumerate(calls)
     found: dict[int, T | BaseException] = {}
 
-    async def work(place: int, call: Awaitable[T]) -> None:
-        while True:
+    async def work() -> None:
+        for place, call in waiting:
             try:
                 found[place] = await call
             except Exception as error:  # noqa: BLE001 - whoever asked for the call gets it
                 found[place] = error
-            following = next(waiting, None)
-            if following is None:
-                return
-            place, call = following
 
-    await asyncio.gather(*(work(place, call) for place, call in islice(waiting, UNDER_WAY)))
+    await asyncio.gather(*(work() for _ in range(UNDER_WAY)))
     return [found[place] for place in range(len(found))]
 
 
@@ -39,26 +37,28 @@ async def growing(calls: Iterable[Awaitable[bool]], first: int) -> None:
     Parameters
     ----------
     calls
-        Each tells whether it has gone well; after one that has not, no further one is begun.
+        Each tells whether it has gone well; after one that has not, no further one is begun. Each is taken only when
+        it is awaited, as with `side_by_side`.
     first
         How many are under way at first, and so how many may fail alike before anybody knows.
     """
     waiting = iter(calls)
-    under_way, room, failed = 0, first, False
+    under_way, room, over = 0, first, False
     async with asyncio.TaskGroup() as group:
 
-        async def run(call: Awaitable[bool]) -> None:
-            nonlocal under_way, room, failed
-            if not await call:
-                failed = True
+        async def run() -> None:
+            nonlocal under_way, room, over
+            call = None if over else next(waiting, None)
+            if call is None or not await call:
+                over = True
             under_way -= 1
             room = min(room + 1, UNDER_WAY)
             begin()
 
         def begin() -> None:
             nonlocal under_way
-            while under_way < room and not failed and (call := next(waiting, None)) is not None:
+            while under_way < room and not over:
                 under_way += 1
-                _ = group.create_task(run(call))
+                _ = group.create_task(run())
 
         begin()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from slinky_api import labels
@@ -77,17 +78,17 @@ class Marks:
 
     async def show(self, showings: Sequence[Showing]) -> list[Exception]:
         """Write what nodes show on their pods; gives what failed."""
-        conditions = [
+        conditions = (
             self._condition(one.pod, PodCondition.SLURM_DRAINED, one.told, DRAIN_MANAGER)
             for one in showings
             if one.told is not None
-        ]
-        deadlines = [
+        )
+        deadlines = (
             self._metadata(one.pod, {"annotations": {labels.ANNOTATION_POD_DEADLINE: one.deadline or None}})
             for one in showings
             if one.deadline is not None
-        ]
-        return await self._all([*conditions, *deadlines])
+        )
+        return await self._all(chain(conditions, deadlines))
 
     async def _all(self, calls: Iterable[Awaitable[None]]) -> list[Exception]:
         failures: list[Exception] = []

@@ -108,3 +108,28 @@ async def test_after_a_failure_no_further_call_is_begun_and_those_under_way_are_
     await server.answer_all(task)
     assert server.begun == begun
     assert server.under_way == 0
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_cancelled_at_any_turn_no_call_is_left_that_nobody_awaits(turns: int) -> None:
+    begun: list[str] = []
+
+    async def call(name: str) -> bool:
+        begun.append(name)
+        await asyncio.sleep(0)
+        return True
+
+    def taken(name: str, count: int) -> Iterator[Awaitable[bool]]:
+        for _ in range(count):
+            made.append(name)
+            yield call(name)
+
+    made: list[str] = []
+    both = side_by_side(taken("side by side", 200)), growing(taken("growing", 200), 8)
+    tasks = [asyncio.create_task(one) for one in both]
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert begun == made

@@ -59,11 +59,11 @@ class PlainSlurm:
         lines = self.exec("slurmctld-0", "sinfo", "--noheader", "--Node", "--format=%N %T").splitlines()
         return dict(line.split() for line in lines)
 
-    def exec(self, pod: str, *argv: str, timeout: float = 60.0) -> str:
+    def exec(self, pod: str, *argv: str, timeout: float = 120.0) -> str:
         """Run a program in a pod and return what it printed."""
         return self.kubectl("exec", "-n", self.namespace, pod, "--", *argv, timeout=timeout)
 
-    def run(self, *argv: str, timeout: float = 60.0) -> str:
+    def run(self, *argv: str, timeout: float = 120.0) -> str:
         """Run a Slurm command in the pod of a node, where users' commands find key and configuration."""
         return self.exec("slurmd-0", "env", "SLURM_CONF=/run/slurm/conf/slurm.conf", *argv, timeout=timeout)
 
@@ -74,4 +74,4 @@ class PlainSlurm:
 
     def delete(self) -> None:
         """Delete the namespace and wait until it is gone."""
-        self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait", timeout=180)
+        self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait", timeout=480)

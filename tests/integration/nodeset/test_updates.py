@@ -117,6 +117,7 @@ async def test_a_bad_image_stops_at_the_budget_and_mending_goes_on(site: Site, m
     for job in jobs:
         site.slurm.finish_job(job.id)
     await site.until(lambda: _stuck(site), "the condition says why it does not come up")
+    await site.until(lambda: _idle(site, 2), "a pass has seen that the others are free to go")
     assert await images(site) == {"a-0": "one", "a-1": "one", "a-2": "bad"}
     assert not any(node.is_drain for node in site.slurm.nodes.values())
 
@@ -138,6 +139,10 @@ async def _stuck(site: Site) -> bool:
     return any("ImagePullBackOff" in one.get("message", "") for one in status["conditions"]) or any(
         "1 of 3" in one.get("message", "") for one in status["conditions"]
     )
+
+
+async def _idle(site: Site, count: int) -> bool:
+    return bool((await site.nodeset())["status"]["slurmIdle"] == count)
 
 
 async def test_on_delete_waits_for_a_hand(site: Site, machines: Machines) -> None:

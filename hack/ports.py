@@ -9,16 +9,16 @@ Slurm's daemons do), gives the port to nobody who asks for any, and refuses conn
 from __future__ import annotations
 
 import socket
-from typing import Final
-
-_HELD: Final[list[socket.socket]] = []
 
 
 def hold(count: int) -> list[int]:
     """Return different ports of 127.0.0.1 on which nothing listens; they are held for as long as this process lives."""
     found = [holder() for _ in range(count)]
-    _HELD.extend(found)
-    return [int(one.getsockname()[1]) for one in found]
+    numbers = [int(one.getsockname()[1]) for one in found]
+    for one in found:
+        # Nobody closes it but the end of the process, which would complain of a socket object that is still open.
+        _ = one.detach()
+    return numbers
 
 
 def holder() -> socket.socket:

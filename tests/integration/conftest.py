@@ -1,4 +1,4 @@
-"""What integration tests share: one real API server per run; each test makes itself a namespace."""
+"""What integration tests share: one real API server per process; each test makes itself a namespace."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import control_plane as support
+from tests.support import served
 from tests.support.control_plane import ControlPlane
 
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
-    """A real etcd and kube-apiserver, without Nodes."""
+    """A real etcd and kube-apiserver, without Nodes, that serve our kinds."""
     with support.running("integration") as instance:
+        served.apply_crds(instance.kubectl)
         yield instance

@@ -52,9 +52,7 @@ class Api:
 
 @pytest.fixture(scope="session")
 def crds(control_plane: ControlPlane) -> dict[str, dict[str, Any]]:
-    """Both CRDs, applied as they are committed, by kind."""
-    control_plane.kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
-    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+    """Both CRDs, as they are committed and served, by kind."""
     loaded = [yaml.safe_load(path.read_text()) for path in (ROOT / "config/crd").glob("slinky*.yaml")]
     return {crd["spec"]["names"]["kind"]: crd for crd in loaded}
 
@@ -69,7 +67,7 @@ def client(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
     )
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
     context.load_cert_chain(pair)
-    with httpx.Client(base_url=cluster["server"], verify=context, timeout=30) as client:
+    with httpx.Client(base_url=cluster["server"], verify=context, timeout=120) as client:
         yield client
 
 

@@ -34,15 +34,11 @@ from slurm_client.testing import FakeSlurmrestd
 from tests.integration.cluster.harness import Running, running
 from tests.support.control_plane import ControlPlane
 
-CRDS = Path(__file__).parents[3] / "config" / "crd"
 FIRST_JWT_KEY = b"k" * 32
 
 
 @pytest.fixture
 async def kube(control_plane: ControlPlane) -> AsyncIterator[KubeClient]:
-    for name in ("clusters", "nodesets"):
-        control_plane.kubectl("apply", "--server-side", "-f", str(CRDS / f"slinky.slurm.net_{name}.yaml"))
-    control_plane.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
     async with await Connection.connect(control_plane.kubeconfig) as connection:
         yield KubeClient(connection, fence=OpenFence(), field_manager="test")
 
@@ -77,7 +73,7 @@ class Kubelet:
         ports: Queue[int] = Queue()
         arguments = {"host": "127.0.0.1", "ready": ports.put}
         threading.Thread(target=serve, args=(self.folder, 0), kwargs=arguments, daemon=True).start()
-        self.agent_port = ports.get(timeout=10)
+        self.agent_port = ports.get(timeout=60)
 
     async def run(self) -> None:
         while True:
@@ -167,7 +163,7 @@ async def kubelet(kube: KubeClient, namespace: str, tmp_path: Path, slurm: FakeS
 
 async def wait_until(holds: Callable[[], Any]) -> None:
     """Wait for a condition in this process."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not holds():  # noqa: ASYNC110 - what is waited for belongs to others, who set no event
             await asyncio.sleep(0.01)
 

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from hack.localkube.kubectl import KubectlFailed
+from hack.localkube.kubectl import KubectlFailed, wait_for
 from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART, helm, render
 from tests.support.control_plane import ControlPlane
-
-CRDS = ("clusters.slinky.slurm.net", "nodesets.slinky.slurm.net")
+from tests.support.served import CRDS, apply_crds, wait_until_allowed, wait_until_kinds_are_served
 
 Install = Callable[..., str]
 Question = tuple[str, str, str | None]
@@ -83,7 +82,7 @@ def test_install_upgrade_uninstall(control_plane: ControlPlane, namespace: str, 
     for words in ("rollout status", "kind: Cluster", "kind: NodeSet", "kubectl describe", "delete NodeSets"):
         assert words in notes
     kubectl = control_plane.kubectl
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *CRDS)
+    wait_until_kinds_are_served(kubectl)
     # What the guide says about CRDs, after helm itself has written them.
     kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(OPERATOR_CHART / "crds"))
     upgraded = run_helm(
@@ -136,6 +135,8 @@ def test_with_all_namespaces_it_may_do_its_work_anywhere(
         ("create", "leases.coordination.k8s.io", "default"),
         ("create", "clusterroles.rbac.authorization.k8s.io", None),
     ]
+    # Roles and bindings count a moment after they were made.
+    wait_for("it may do its work", lambda: allowed(control_plane, user, its_work) == set(its_work), 60)
     assert allowed(control_plane, user, its_work + not_its_work) == set(its_work)
 
 
@@ -154,6 +155,8 @@ def test_with_named_namespaces_it_may_do_nothing_elsewhere(
         *(("list", "pods", place) for place in elsewhere),
         *(("get", "secrets", place) for place in elsewhere),
     ]
+    # Roles and bindings count a moment after they were made.
+    wait_for("it may do its work", lambda: allowed(control_plane, user, its_work) == set(its_work), 60)
     assert allowed(control_plane, user, its_work + not_its_work) == set(its_work)
 
 
@@ -161,10 +164,11 @@ def test_who_has_rights_in_two_namespaces_only_can_install(control_plane: Contro
     kubectl = control_plane.kubectl
     served, user = f"{namespace}-served", f"owner-of-{namespace}"
     kubectl("create", "namespace", served)
-    kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
+    apply_crds(kubectl)
     for place in (namespace, served):
         kubectl("create", "role", "owner", "--verb=*", "--resource=*.*", f"--namespace={place}")
         kubectl("create", "rolebinding", "owner", "--role=owner", f"--user={user}", f"--namespace={place}")
+        wait_until_allowed(kubectl, user, "create", "roles.rbac.authorization.k8s.io", place)
     chart = ("slurm-operator", str(OPERATOR_CHART), f"--namespace={namespace}", f"--kube-as-user={user}")
     run_helm(control_plane, "install", *chart, "--skip-crds", f"--set=watchNamespaces={{{served}}}")
     run_helm(control_plane, "upgrade", *chart, "--skip-crds", "--reset-then-reuse-values", "--set=replicas=2")
@@ -178,7 +182,7 @@ def test_it_may_make_dependents_that_block_their_owners_deletion(
 ) -> None:
     install()
     kubectl = control_plane.kubectl
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *CRDS)
+    wait_until_kinds_are_served(kubectl)
     api_version = "slinky.slurm.net/v1alpha1"
     for kind, spec in {"Cluster": {}, "NodeSet": {"clusterName": "slurm"}}.items():
         owner = {
@@ -188,7 +192,8 @@ def test_it_may_make_dependents_that_block_their_owners_deletion(
             "spec": spec,
         }
         kubectl.apply([owner])
-    user = f"--as=system:serviceaccount:{namespace}:slurm-operator"
+    user = f"system:serviceaccount:{namespace}:slurm-operator"
+    wait_until_allowed(kubectl, user, "create", "configmaps", namespace)
     owners = [("Cluster", api_version, "cluster"), ("NodeSet", api_version, "nodeset"), ("ConfigMap", "v1", "guard")]
     references: list[dict[str, Any]] = []
     for kind, version, child in owners:
@@ -213,7 +218,7 @@ def test_it_may_make_dependents_that_block_their_owners_deletion(
             "kind": "ConfigMap",
             "metadata": {"name": child, "namespace": namespace, "ownerReferences": references},
         }
-        kubectl("apply", "--server-side", user, "--filename=-", stdin=json.dumps(body))
+        kubectl("apply", "--server-side", f"--as={user}", "--filename=-", stdin=json.dumps(body))
 
 
 def test_the_kustomize_base_is_taken(control_plane: ControlPlane) -> None:
@@ -243,7 +248,7 @@ def test_everything_optional_is_taken(control_plane: ControlPlane, namespace: st
 
 def test_what_the_notes_show_can_be_applied(control_plane: ControlPlane, namespace: str, install: Install) -> None:
     notes = install()
-    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *CRDS)
+    wait_until_kinds_are_served(control_plane.kubectl)
     shown = notes.partition("<<EOF\n")[2].partition("EOF\n")[0]
     manifests = "\n".join(line.removeprefix("  ") for line in shown.splitlines())
     assert "kind: NodeSet" in manifests
@@ -255,8 +260,7 @@ def test_what_the_notes_show_can_be_applied(control_plane: ControlPlane, namespa
 
 def test_a_slurm_cluster_can_be_installed_by_helm(control_plane: ControlPlane, namespace: str) -> None:
     kubectl = control_plane.kubectl
-    kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *CRDS)
+    apply_crds(kubectl)
     release = ("slurm", str(SLURM_CHART), f"--namespace={namespace}")
     run_helm(control_plane, "install", *release)
     kubectl("scale", "nodesets.slinky.slurm.net", "compute", "--replicas=5", f"--namespace={namespace}")

@@ -21,6 +21,7 @@ from hack import ports
 from hack.localkube.kubectl import wait_for
 from hack.packaging.render import ROOT, render
 from tests.support.control_plane import ControlPlane
+from tests.support.served import apply_crds, wait_until_allowed
 
 FILES = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "files"}, "data": {"gres.conf": ""}}
 CLUSTER = {
@@ -43,7 +44,7 @@ CLASHING = {**NODESET, "metadata": {"name": "compute-0"}}
 def fetch(url: str) -> str:
     """The body, whatever the status; empty while nobody listens."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 our own URL
+        with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 our own URL
             return str(answer.read().decode())
     except urllib.error.HTTPError as error:
         return error.read().decode()
@@ -77,7 +78,7 @@ def operator(arguments: list[str], kubeconfig: Path, namespace: str, log: Path) 
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
-            status = process.wait(40)
+            status = process.wait(120)
     assert status == 0, log.read_text()
 
 
@@ -89,14 +90,17 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
     served = f"{name}-served"
     for namespace in (name, served):
         kubectl("create", "namespace", namespace)
-    kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+    apply_crds(kubectl)
     objects = render(values={"watchNamespaces": [served]} if scope == "one namespace" else {}, namespace=name)
     kubectl.apply(objects)
     (deployment,) = [obj for obj in objects if obj["kind"] == "Deployment"]
     arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
     kubeconfig = service_account_kubeconfig(control_plane, name, tmp_path / "kubeconfig")
     log = tmp_path / "operator.log"
+    # A role that does not count yet is no right that is missing.
+    user = f"system:serviceaccount:{name}:slurm-operator"
+    wait_until_allowed(kubectl, user, "create", "pods", served)
+    wait_until_allowed(kubectl, user, "create", "leases.coordination.k8s.io", name)
 
     with operator(arguments, kubeconfig, name, log) as url:
         wait_for("the operator ready", lambda: fetch(f"{url}/readyz").rstrip().endswith("\nok"), timeout=60)
@@ -133,7 +137,7 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
             lambda: (
                 not kubectl("get", "clusters.slinky.slurm.net,nodesets.slinky.slurm.net", "-n", served, "-o", "name")
             ),
-            timeout=30,
+            timeout=60,
         )
         # Watches that began late, those of ConfigMaps among them, end in good order with the process.
         kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump(CLUSTER))

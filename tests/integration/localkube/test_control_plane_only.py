@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from hack.localkube import control_plane_only, machine
-from hack.localkube.kubectl import Kubectl, KubectlFailed
+from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.localkube.paths import ClusterPaths
 from tests.support import control_plane as support
 from tests.support.control_plane import ControlPlane
+from tests.support.served import wait_until_allowed
 
 
 def test_two_run_side_by_side_and_share_nothing(control_plane: ControlPlane) -> None:
@@ -19,7 +22,7 @@ def test_two_run_side_by_side_and_share_nothing(control_plane: ControlPlane) -> 
 
 
 def test_a_start_replaces_what_a_crashed_one_left() -> None:
-    name = "replaced"
+    name = f"replaced-{os.getpid()}"
     first = control_plane_only.up(name)
     try:
         Kubectl(first.kubeconfig)("create", "namespace", "of-the-first")
@@ -34,9 +37,15 @@ def test_a_start_replaces_what_a_crashed_one_left() -> None:
 
 def test_the_audit_log_says_who_wrote_what(control_plane: ControlPlane) -> None:
     control_plane.kubectl("create", "configmap", "seen-by-audit", "--from-literal=a=b")
-    lines = [line for line in control_plane.audit_log.read_text().splitlines() if "seen-by-audit" in line]
-    assert lines
-    assert '"username":"admin"' in lines[0]
+    # It is written when the answer has gone.
+    wait_for("the line", lambda: bool(seen(control_plane, "seen-by-audit")), 60)
+    assert '"username":"admin"' in seen(control_plane, "seen-by-audit")[0]
+
+
+def seen(control_plane: ControlPlane, name: str) -> list[str]:
+    """Whole lines of the audit log about an object."""
+    whole, _, _ = control_plane.audit_log.read_text().rpartition("\n")
+    return [line for line in whole.split("\n") if name in line]
 
 
 def test_owner_references_that_block_deletion_need_permission_on_finalizers(control_plane: ControlPlane) -> None:
@@ -45,6 +54,7 @@ def test_owner_references_that_block_deletion_need_permission_on_finalizers(cont
     uid = kubectl.get("configmap", "owner")["metadata"]["uid"]
     kubectl("create", "clusterrole", "writer", "--verb=create,get", "--resource=configmaps")
     kubectl("create", "clusterrolebinding", "writer", "--clusterrole=writer", "--user=mallory")
+    wait_until_allowed(kubectl, "mallory", "create", "configmaps", "default")
     child = f"""
 apiVersion: v1
 kind: ConfigMap

@@ -42,12 +42,15 @@ class Write:
     body: dict[str, Any]
 
 
+def events(log: Path) -> Iterator[dict[str, Any]]:
+    """Read all that is in the log; what has no end of line yet the API server is about to write."""
+    *whole, _ = log.read_bytes().split(b"\n")
+    yield from map(json.loads, whole)
+
+
 def writes(log: Path) -> Iterator[Write]:
     """Read all writes in the log, in the order in which they were answered."""
-    for line in log.read_text().splitlines(keepends=True):
-        if not line.endswith("\n"):
-            break  # the API server is about to write the rest
-        event = json.loads(line)
+    for event in events(log):
         if event["stage"] != "ResponseComplete":
             continue
         about = event.get("objectRef", {})

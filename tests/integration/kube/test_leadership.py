@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import sys
 import time
@@ -14,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from slinky_operator.kube import errors
+from slinky_operator.kube import errors, lease
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.fence import DeadlineFence, OpenFence
 from slinky_operator.kube.lease import Elector, LeadershipLost
 from slinky_operator.kube.resources import CONFIGMAPS, LEASES, NAMESPACES
 from tests.integration.kube.writer import LOST
+from tests.support import audit
 from tests.support.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
@@ -49,8 +49,8 @@ class Replica:
             name="lease",
             identity=identity,
             fence=self.fence,
-            duration=6.0,
-            renew_deadline=4.5,
+            duration=12.0,
+            renew_deadline=9.0,
             retry_period=0.5,
             clock=self.clock,
         )
@@ -96,9 +96,9 @@ async def test_a_frozen_leader_writes_nothing_after_its_successor_began(connecti
             await write
     state = await second.client.get(CONFIGMAPS, "state", namespace)
     assert state["data"] == {"writer": "second"}
-    lease = await second.client.get(LEASES, "lease", namespace)
-    assert lease["spec"]["holderIdentity"] == "second"
-    assert lease["spec"]["leaseTransitions"] == 1
+    taken = await second.client.get(LEASES, "lease", namespace)
+    assert taken["spec"]["holderIdentity"] == "second"
+    assert taken["spec"]["leaseTransitions"] == 1
     await second.end()
 
 
@@ -117,14 +117,17 @@ async def test_a_leader_whose_clock_jumped_ends_and_its_writes_are_held_back_at_
     await second.end()
 
 
-async def test_a_lease_given_back_is_taken_at_once(connection: Connection, namespace: str) -> None:
+async def test_a_lease_given_back_is_taken_at_once(
+    connection: Connection, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RELEASE_TIMEOUT", 60.0)
     first = Replica(connection, namespace, "first")
     await first.elector.leading.wait()
     second = Replica(connection, namespace, "second")
     await first.end()
     await first.elector.release()
-    lease = await second.client.get(LEASES, "lease", namespace)
-    assert lease["spec"]["holderIdentity"] in {"", "second"}
+    given = await second.client.get(LEASES, "lease", namespace)
+    assert given["spec"]["holderIdentity"] in {"", "second"}
     await second.elector.leading.wait()
     with pytest.raises(errors.Fenced, match="given up"):
         await first.client.create(CONFIGMAPS, {"metadata": {"name": "x", "namespace": namespace}})
@@ -134,8 +137,7 @@ async def test_a_lease_given_back_is_taken_at_once(connection: Connection, names
 def written(log: Path, namespace: str, identity: str) -> list[datetime]:
     """When the API server received writes of this process, by its audit log."""
     times: list[datetime] = []
-    for line in log.read_text().splitlines():
-        entry = json.loads(line)
+    for entry in audit.events(log):
         ref = entry.get("objectRef") or {}
         if ref.get("namespace") == namespace and ref.get("name") == f"written-by-{identity}":
             times.append(datetime.fromisoformat(entry["requestReceivedTimestamp"]))
@@ -165,7 +167,8 @@ async def test_a_process_stopped_among_its_writes_sends_none_of_them_when_it_goe
 ) -> None:
     first = await start_writer(control_plane, namespace, "first")
     await writing(first)
-    while len(written(control_plane.audit_log, namespace, "first")) < 50:  # noqa: ASYNC110 - a log
+    while len(written(control_plane.audit_log, namespace, "first")) < 50:
+        assert first.returncode is None
         await asyncio.sleep(0.1)
     first.send_signal(signal.SIGSTOP)
     second = await start_writer(control_plane, namespace, "second")
@@ -175,9 +178,9 @@ async def test_a_process_stopped_among_its_writes_sends_none_of_them_when_it_goe
     second.kill()
     await second.wait()
     client = KubeClient(connection, fence=OpenFence(), field_manager="test")
-    lease = await client.get(LEASES, "lease", namespace)
-    acquired = datetime.fromisoformat(lease["spec"]["acquireTime"])
-    assert lease["spec"]["holderIdentity"] == "second"
+    taken = await client.get(LEASES, "lease", namespace)
+    acquired = datetime.fromisoformat(taken["spec"]["acquireTime"])
+    assert taken["spec"]["holderIdentity"] == "second"
     of_first = written(control_plane.audit_log, namespace, "first")
     of_second = written(control_plane.audit_log, namespace, "second")
     assert max(of_first) < acquired < min(of_second)

@@ -46,8 +46,8 @@ async def main(kubeconfig: str, namespace: str, identity: str) -> int:
             name="lease",
             identity=identity,
             fence=fence,
-            duration=10.0,
-            renew_deadline=7.5,
+            duration=15.0,
+            renew_deadline=12.0,
             retry_period=0.5,
         )
         supervisor.start("elector", elector.run())

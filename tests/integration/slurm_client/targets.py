@@ -143,7 +143,7 @@ class FakeTarget(Target):
         self.fake.set_job_state(job_id, "SUSPENDED")
 
 
-async def until(condition: Callable[[], Awaitable[bool]], timeout: float = 60) -> None:  # noqa: ASYNC109
+async def until(condition: Callable[[], Awaitable[bool]], timeout: float = 120) -> None:  # noqa: ASYNC109
     """Ask again and again until the condition holds."""
     deadline = time.monotonic() + timeout
     while not await condition():

@@ -85,13 +85,19 @@ def test_scripts_run_in_order_and_change_with_a_reconfigure(slurm: SlurmHost) ->
 def test_a_job_under_way_ends_with_the_new_epilog(slurm: SlurmHost) -> None:
     slurm.add_node("w-0", configless=True)
     give(slurm, {"epilogScripts": {"a": script("old")}})
-    job = slurm.sbatch("until [ -e /var/spool/go ]; do sleep 0.1; done")
-    slurm.wait_for(lambda: slurm.job_state(job) == "RUNNING", "the job runs")
+    job = job_that_waits(slurm)
     give(slurm, {"epilogScripts": {"a": script("new")}})
     (slurm.shared / "go").touch()
     slurm.wait_for(lambda: (slurm.shared / "said").read_text() != "", "the epilog has run")
     assert (slurm.shared / "said").read_text() == f"new {job}\n"
-    assert slurm.job_state(job) == "COMPLETED"
+    slurm.wait_for(lambda: slurm.job_state(job) == "COMPLETED", "the job has ended well")
+
+
+def job_that_waits(host: SlurmHost) -> int:
+    """Start a job that ends when there is a file `go`; slurmd has begun it, and nothing of its start is under way."""
+    job = host.sbatch("touch /var/spool/begun; until [ -e /var/spool/go ]; do sleep 0.1; done")
+    host.wait_for((host.shared / "begun").exists, "the job has begun")
+    return job
 
 
 TAKEN_OVER = {
@@ -108,8 +114,7 @@ TAKEN_OVER = {
 
 def test_all_but_listening_is_taken_over_and_a_restart_harms_no_job(slurm: SlurmHost) -> None:
     slurm.add_node("w-0")
-    job = slurm.sbatch("until [ -e /var/spool/go ]; do sleep 0.1; done")
-    slurm.wait_for(lambda: slurm.job_state(job) == "RUNNING", "the job runs")
+    job = job_that_waits(slurm)
     before = listening(slurm.slurmctld_port)
     slurm.write_conf("\n".join(f"{key}={value.removesuffix(' sec')}" for key, value in TAKEN_OVER.items()))
     slurm.run("scontrol", "reconfigure")

@@ -276,7 +276,7 @@ async def test_a_server_that_drips_is_given_up_in_time() -> None:
 
 
 async def test_one_hanging_server_delays_no_other(fake: FakeSlurmrestd) -> None:
-    async with FakeSlurmrestd(key=KEY) as other, client(fake) as stuck, client(other) as free:
+    async with FakeSlurmrestd(key=KEY) as other, client(fake, timeout=3600) as stuck, client(other) as free:
         await stuck.connect()
         fake.faults.hang()
         waiting = [asyncio.create_task(stuck.nodes()) for _ in range(20)]

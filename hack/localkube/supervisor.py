@@ -69,12 +69,7 @@ class Supervisor:
         signal.set_wakeup_fd(wake_write.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._end)
-        path = self.folder / "control.sock"
-        path.unlink(missing_ok=True)
-        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        server.bind(str(path))
-        path.chmod(0o600)
-        server.listen()
+        server = listen(self.folder / "control.sock")
         selector.register(server, selectors.EVENT_READ, "request")
         selector.register(wake_read, selectors.EVENT_READ, "signal")
         while not self.ending:
@@ -161,6 +156,18 @@ class Supervisor:
             process.kill()
         for process in running:
             process.wait()
+
+
+def listen(path: Path) -> socket.socket:
+    """Return a socket that takes connections from the moment its name is there, which is what `Machine` waits for."""
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server.bind(str(fresh))
+    fresh.chmod(0o600)
+    server.listen()
+    fresh.replace(path)
+    return server
 
 
 def enter_namespaces(look: Mapping[str, Any]) -> None:

@@ -93,7 +93,7 @@ def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
         return 0
     try:
         preparation.wait_for(name)
-    except (LocalKubeError, ImagesError) as error:
+    except (LocalKubeError, ImagesError, OSError) as error:
         say(f"check: {error}")
         return 1
     return run_suite(name, tally)

@@ -72,8 +72,11 @@ class Preparation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # While one lane is waited for, another begins nothing new.
         for pool in self._pools:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in self._pools:
+            pool.shutdown()
 
     def wait_for(self, suite: str) -> None:
         """Wait until all is there that a suite needs.

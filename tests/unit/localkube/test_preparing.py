@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 
 import pytest
 
+from hack.check import Tally, run_check
 from hack.localkube.errors import BuildFailed
 from hack.preparing import NICENESS, Build, Preparation, image_sets, programs
 
@@ -59,6 +61,15 @@ def test_what_cannot_be_built_is_told_to_the_suite_that_needs_it() -> None:
             preparation.wait_for("e2e")
 
 
+def test_a_suite_for_which_there_is_no_room_fails_with_words(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "cache")
+
+    with Preparation([[("unit", fails)]], ORDER) as preparation:
+        assert run_check("unit", Tally(), preparation) == 1
+    assert "No space left on device: 'cache'" in capsys.readouterr().err
+
+
 def test_nothing_is_begun_after_the_end() -> None:
     noted = Noted()
     begun, cancelled = threading.Event(), threading.Event()
@@ -74,6 +85,23 @@ def test_nothing_is_begun_after_the_end() -> None:
         (_, second) = preparation._builds[1]
         second.add_done_callback(lambda future: cancelled.set())
     assert noted.built == ["first"]
+
+
+def test_at_the_end_no_lane_begins_anything_while_another_is_waited_for() -> None:
+    noted = Noted()
+    begun, cancelled = threading.Event(), threading.Event()
+
+    def first() -> None:
+        begun.set()
+        assert cancelled.wait(120)
+        noted.may_end.set()
+
+    lanes = [[("unit", noted.held("long"))], [("unit", first), ("e2e", noted.one("second"))]]
+    with Preparation(lanes, ORDER) as preparation:
+        assert begun.wait(120)
+        (_, _, (_, second)) = preparation._builds
+        second.add_done_callback(lambda future: cancelled.set())
+    assert noted.built == ["long"]
 
 
 def test_builds_give_way_to_tests() -> None:

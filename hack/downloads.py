@@ -49,6 +49,8 @@ _WORDS: Final = (
     "file has unexpected size",
     "unable to locate package",
     "has no installation candidate",
+    "invalid release file",
+    "couldn't find these debs",
     # apt waits for dpkg's lock, and not for that of the package lists, which a machine's daily update may hold
     "could not get lock",
     # pip

@@ -46,7 +46,7 @@ def elsewhere(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKuber
     plain = PlainSlurm(kubectl, "24.11")
     plain.apply()
     try:
-        plain.wait()
+        plain.wait(300)
         kubectl.apply(surroundings(plain))
         yield SlurmInKubernetes(kubectl, plain.namespace, plain.slurm, CLUSTER)
     except BaseException:
@@ -95,24 +95,25 @@ def test_a_nodeset_of_0_1_has_a_node_on_each_node_and_never_a_job_killed(elsewhe
     slurm, plain = elsewhere, PlainSlurm(elsewhere.kubectl, elsewhere.slurm)
     slurm.kubectl.apply([manifest("slinky-0.1/nodeset-on-every-node.yaml", slurm.namespace, slurm.slurm)])
     everything = dict.fromkeys([*NODES, *MACHINES], "idle")
-    wait_for("both nodes", lambda: plain.states() == everything, 180)
-    wait_for("both columns", lambda: counts(slurm) == (2, 2), 120)
+    wait_for("both nodes", lambda: plain.states() == everything, 240)
+    wait_for("both columns", lambda: counts(slurm) == (2, 2), 300)
     found = slurm.run("srun", "-C", "fast", "-N2", "hostname", pod="a-node-1")
     assert sorted(found.split()) == MACHINES
 
     job = hold(slurm, plain, "node-2")
+    slurm.wait_seen("a", slurmAllocated=1)
     slurm.scale("a", 1)
-    wait_for("the idle one's end", lambda: "node-1" not in plain.states(), 120)
+    wait_for("the idle one's end", lambda: "node-1" not in plain.states(), 180)
     slurm.scale("a", 0)
-    wait_for("the drain", lambda: plain.states()["node-2"].startswith("drain"), 60)
+    wait_for("the drain", lambda: plain.states().get("node-2", "").startswith("drain"), 120)
     assert state(plain, job) == "RUNNING"
     slurm.release(job, "a-node-2")
-    wait_for("the job's end", lambda: state(plain, job) == "COMPLETED", 60)
-    wait_for("its node's end", lambda: "node-2" not in plain.states(), 120)
+    wait_for("the job's end", lambda: state(plain, job) == "COMPLETED", 180)
+    wait_for("its node's end", lambda: "node-2" not in plain.states(), 180)
 
     # Their hook marks the node as its pod ends; the next pod of that name starts afresh all the same.
     slurm.scale("a", 2)
-    wait_for("both nodes again", lambda: plain.states() == everything, 180)
+    wait_for("both nodes again", lambda: plain.states() == everything, 240)
     found = slurm.run("srun", "-w", "node-1,node-2", "hostname", pod="a-node-1")
     assert sorted(found.split()) == MACHINES
     assert set(NODES) <= set(plain.pods())
@@ -121,14 +122,14 @@ def test_a_nodeset_of_0_1_has_a_node_on_each_node_and_never_a_job_killed(elsewhe
 def counts(slurm: SlurmInKubernetes) -> tuple[int, int]:
     """What the columns of 0.1 show."""
     status = slurm.get("nodeset", "a")["status"]
-    return status["currentNumberScheduled"], status["numberAvailable"]
+    return status.get("currentNumberScheduled", 0), status.get("numberAvailable", 0)
 
 
 def hold(slurm: SlurmInKubernetes, plain: PlainSlurm, node: str) -> str:
     """Start a job on a node that runs until it is released."""
     script = "--wrap=until [ -e /tmp/released-$SLURM_JOB_ID ]; do sleep 0.1; done"
     job = slurm.run("sbatch", "--parsable", "--output=/dev/null", "-w", node, script, pod=f"a-{node}").strip()
-    wait_for(f"job {job} RUNNING", lambda: state(plain, job) == "RUNNING", 60)
+    wait_for(f"job {job} RUNNING", lambda: state(plain, job) == "RUNNING", 180)
     return job
 
 
@@ -165,7 +166,7 @@ def test_a_nodeset_of_0_3_has_ordinals_and_is_deleted_after_its_job(managed: Slu
     assert sorted(found.split()) == ["a-0", "a-1"]
     job = slurm.hold("a-1")
     slurm.kube("delete", "nodeset", "a", "--cascade=foreground", "--wait=false")
-    wait_for("the drain", lambda: "a-1" in slurm.drained_nodes(), 60)
+    wait_for("the drain", lambda: "a-1" in slurm.drained_nodes(), 120)
     assert slurm.job_state(job) == "RUNNING"
     slurm.release(job, "a-1")
     slurm.wait_job(job, "COMPLETED")

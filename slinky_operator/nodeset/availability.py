@@ -27,6 +27,14 @@ def has_come_up(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
     return (now - pod.ready_since).total_seconds() >= snapshot.nodeset.spec.min_ready_seconds
 
 
+def may_come_up(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
+    """Whether a pod has not come up, and is not too old to be on its way."""
+    if pod.created_at is None or has_come_up(pod, snapshot, now):
+        return False
+    time = snapshot.patience.total_seconds() + snapshot.nodeset.spec.min_ready_seconds
+    return (now - pod.created_at).total_seconds() < time
+
+
 def serves(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
     """Whether a pod is available: it has come up, and we do not drain it."""
     node = snapshot.slurm.nodes.get(pod.node_name)

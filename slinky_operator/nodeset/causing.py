@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from slinky_operator.nodeset import drain, podstate, repairs, rollout, victims
-from slinky_operator.nodeset.availability import is_ready, serves
+from slinky_operator.nodeset.availability import is_ready, may_come_up, serves
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.layout import Layout
@@ -67,7 +67,7 @@ def assign(
         for name in repaired:
             causes[name].add(Cause.REPAIR)
         staying = [pod for pod in staying if pod.name not in repaired]
-        for name in _updates(snapshot, staying, layout.desired, len(repaired), now):
+        for name in _updates(snapshot, staying, layout.desired, len(repaired), awaited, now):
             causes[name].add(Cause.UPDATE)
     return {name: frozenset(found) for name, found in causes.items() if found}
 
@@ -79,7 +79,9 @@ def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
     return frozenset(found | {Cause.NODE_CORDON} if host is not None and host.cordoned else found)
 
 
-def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, repaired: int, now: datetime) -> frozenset[str]:
+def _updates(
+    snapshot: Snapshot, staying: Sequence[Pod], desired: int, repaired: int, awaited: int, now: datetime
+) -> frozenset[str]:
     known = podstate.known(staying, snapshot.slurm, snapshot.owner)
     outdated = rollout.outdated(staying, snapshot.nodeset, snapshot.revision, known)
     if not outdated:
@@ -89,10 +91,14 @@ def _updates(snapshot: Snapshot, staying: Sequence[Pod], desired: int, repaired:
         pod.name for pod in outdated if pod.node_name in nodes and Cause.UPDATE in drain.causes_in(nodes[pod.node_name])
     }
     serving = sum(1 for pod in staying if pod.name not in begun and serves(pod, snapshot, now))
+    going = repairs.going(snapshot, now)
+    old = {pod.name for pod in outdated}
+    coming = sum(1 for pod in staying if pod.name not in old and may_come_up(pod, snapshot, now))
     return rollout.choose(
         outdated,
         allowed=max(0, rollout.budget(snapshot.nodeset, desired) - repaired),
         unavailable=max(0, desired - repaired - serving),
+        under_way=going + awaited + coming,
         begun=begun,
         known=known,
         # Not `serves`: what only a drain of ours keeps from it comes back with an undrain, and is not broken.

@@ -109,16 +109,20 @@ def choose(
     begun = {
         pod.name for pod in live if pod.node_name in nodes and Cause.REPAIR in drain.causes_in(nodes[pod.node_name])
     }
-    going = sum(1 for pod in snapshot.pods if pod.deleting and (pod.gone_by is None or pod.gone_by > now))
     coming = sum(1 for pod in live if pod.name not in names and _is_young(pod, snapshot, now))
     updating = sum(
         1
         for pod in live
         if pod.registered and pod.node_name in nodes and Cause.UPDATE in drain.causes_in(nodes[pod.node_name])
     )
-    room = max(0, rollout.budget(snapshot.nodeset, desired) - going - coming - updating - awaited)
+    room = max(0, rollout.budget(snapshot.nodeset, desired) - going(snapshot, now) - coming - updating - awaited)
     over.sort(key=lambda one: (one.pod.name not in begun, one.since, one.pod.name))
     return frozenset(one.pod.name for one in over[:room])
+
+
+def going(snapshot: Snapshot, now: datetime) -> int:
+    """How many pods are on their way out, and not for longer than that may take."""
+    return sum(1 for pod in snapshot.pods if pod.deleting and (pod.gone_by is None or pod.gone_by > now))
 
 
 def _is_young(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:

@@ -83,6 +83,7 @@ def choose(
     *,
     allowed: int,
     unavailable: int,
+    under_way: int,
     begun: Collection[str],
     known: Collection[str],
     healthy: Callable[[Pod], bool],
@@ -98,6 +99,8 @@ def choose(
         The budget.
     unavailable
         How many nodes are missing now, those in `begun` included.
+    under_way
+        How many pods are going, or are to come up in place of others, `outdated` left out.
     begun
         Names of the pods that are drained for an update already: they stay chosen.
     known
@@ -118,9 +121,10 @@ def choose(
     # A budget that has become smaller gives back what was begun beyond it.
     going_on = sorted((pod for pod in waiting if pod.name in begun), key=rank)[:allowed]
     chosen.update(pod.name for pod in going_on)
-    # Those that run and do not serve go one for one, like the others; but they may come back, and those that never ran
-    # do not: both together are not to be more than the budget.
-    within = max(0, allowed - len(chosen))
+    # Those that run and do not serve are missing already. But they may come back, all at once if it was slurmctld that
+    # was away; those that never ran do not, and neither does what is under way. All together are not to be more than
+    # the budget.
+    within = max(0, allowed - len(chosen) - under_way)
     waiting = [pod for pod in waiting if pod.name not in begun]
     room = max(0, allowed - unavailable)
     waiting.sort(key=rank)

@@ -51,13 +51,20 @@ def names(pods: list[Pod]) -> list[str]:
 
 
 def chosen(
-    pods: list[Pod], *, allowed: int, unavailable: int, begun: tuple[str, ...] = (), known: tuple[str, ...] = ()
+    pods: list[Pod],
+    *,
+    allowed: int,
+    unavailable: int,
+    under_way: int = 0,
+    begun: tuple[str, ...] = (),
+    known: tuple[str, ...] = (),
 ) -> list[str]:
     return sorted(
         rollout.choose(
             pods,
             allowed=allowed,
             unavailable=unavailable,
+            under_way=under_way,
             begun=begun,
             known=known,
             healthy=lambda pod: pod.ready_since is not None,
@@ -113,6 +120,14 @@ def test_those_that_are_broken_anyway_go_before_those_that_serve() -> None:
     pods = [a_pod(0), a_pod(1, ready_since=None), a_pod(2)]
 
     assert chosen(pods, allowed=1, unavailable=1) == ["a-1"]
+
+
+def test_those_that_may_come_back_do_not_go_beside_what_is_to_come_up() -> None:
+    pods = [a_pod(0), a_pod(1, ready_since=None), a_pod(2, ready_since=None)]
+
+    assert chosen(pods, allowed=1, unavailable=3, under_way=1) == []
+    assert chosen(pods, allowed=2, unavailable=3, under_way=1) == ["a-2"]
+    assert chosen(pods, allowed=1, unavailable=3) == ["a-2"]
 
 
 def test_what_was_begun_goes_on_as_far_as_the_budget_allows() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job
-from tests.unit.nodeset.model.objects import BAD, OURS, TAG
+from tests.unit.nodeset.model.objects import BAD, OURS, PATIENCE, TAG
 from tests.unit.nodeset.model.slurm import Slurm
 
 
@@ -53,7 +54,7 @@ class SlurmOrders(Slurm):
         if taken and len(taken | broken) > self.update_budget + excess:
             self.violations.append(f"more is updated at once than the budget allows: {begun}, with {broken} broken")
         # A pod that is not Ready for long enough is missing; one that serves may not go beside it. One that does not
-        # answer is missing itself.
+        # answer is missing itself, but may come back: it does not go beside one that was just made.
         unripe = {
             node
             for node, since in self.seen_ready.items()
@@ -61,6 +62,14 @@ class SlurmOrders(Slurm):
         }
         if (taken & new) - unripe - self.seen_silent and len(taken | broken | unripe) > self.update_budget + excess:
             self.violations.append(f"{new} was drained for an update although {unripe} had not been Ready for long")
+        fresh = {node for node in unripe if self.is_fresh(pods[node])}
+        if taken & new and len(taken | fresh) > self.update_budget + excess:
+            self.violations.append(f"{new} was drained for an update although {fresh} had yet to come up")
+
+    def is_fresh(self, name: str) -> bool:
+        """Whether a pod is what the spec asks for, and made a short while ago."""
+        age = self.now - datetime.fromisoformat(self.pods[name]["metadata"]["creationTimestamp"])
+        return self.image_of(name) == self.seen_image and age.total_seconds() < PATIENCE
 
     def order_undrain(self, names: list[str]) -> None:
         self.check_slurm()

@@ -73,6 +73,7 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         updates.broken_pods_not_counted,
         (("edit", 2), ("come_up", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
     ),
+    "what is under way overlooked": (updates.under_way_overlooked, (("slurmctld_restarts", 0), ("edit", 0))),
     "partition ignored": (updates.partition_ignored, (("hold_back", 2), ("edit", 0), ("see_all", 0), ("pass", 0))),
     "carried revisions dropped": (
         updates.carried_revisions_dropped,
@@ -200,6 +201,11 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         # Of three pods the one without a job is taken; then another one is free, and would be taken as well.
         "job_starts:1 job_starts:1 job_suspends:0 job_suspends:1 poll edit:0 see_all lose_slurm pass",
         "job_ends:3 time pass",
+    ),
+    "what is under way overlooked": _steps(
+        # a-2 is made anew from the new spec; before it comes up slurmctld has not heard of the others.
+        "edit see_all pass poll pass see_all kubelet_ends kubelet_ends see_all poll pass poll pass see_all",
+        "slurmctld_restarts poll pass",
     ),
     "impatient": (
         *_steps("patience:2"),

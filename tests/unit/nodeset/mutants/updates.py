@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -17,23 +17,13 @@ from slinky_operator.nodeset import (
     rollout,
 )
 from slinky_operator.nodeset.facts import Pod
-from slinky_operator.nodeset.victims import Rank
 from slurm_client.models import Node
 
 
 def budget_ignored(patch: pytest.MonkeyPatch) -> None:
     """An update takes all pods at once."""
 
-    def choose(
-        outdated: Any,
-        *,
-        allowed: int,
-        unavailable: int,
-        begun: Any,
-        known: Any,
-        healthy: Any,
-        rank: Callable[[Pod], Rank],
-    ) -> frozenset[str]:
+    def choose(outdated: Any, **rest: Any) -> frozenset[str]:
         return frozenset(pod.name for pod in outdated)
 
     patch.setattr(rollout, "choose", choose)
@@ -53,6 +43,12 @@ def broken_pods_not_counted(patch: pytest.MonkeyPatch) -> None:
         return real(outdated, unavailable=len(begun), begun=begun, **rest)
 
     patch.setattr(rollout, "choose", choose)
+
+
+def under_way_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """A pod that does not answer for a moment is replaced beside one that has yet to come up."""
+    real = rollout.choose
+    patch.setattr(rollout, "choose", lambda outdated, **rest: real(outdated, **{**rest, "under_way": 0}))
 
 
 def impatient(patch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ Slurm is asked again before each, and the answer put to `podstate.why_kept`, `re
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,6 +21,10 @@ from slinky_operator.nodeset.means import Means, listed
 DELETE_BATCH: Final = 250
 """Pods deleted on one answer of Slurm's."""
 
+PROOF_HOLDS: Final = 20.0
+"""Seconds for which an answer of Slurm's is a reason to delete a pod. A slow API server is asked again and again; by
+then somebody may have given the node back to Slurm."""
+
 SINGLY: Final = 8
 """Pods looked up one by one; for more, they are listed."""
 
@@ -28,6 +34,7 @@ async def delete_checked(means: Means, wanted: Sequence[Pod]) -> None:
     slurm = means.reach()
     for start in range(0, len(wanted), DELETE_BATCH):
         batch = wanted[start : start + DELETE_BATCH]
+        asked = means.clock()
         answer = await asking.everything(slurm, [pod.node_name for pod in batch])
         going: list[tuple[Pod, str | None]] = []
         for pod in batch:
@@ -39,7 +46,7 @@ async def delete_checked(means: Means, wanted: Sequence[Pod]) -> None:
             else:
                 # Without a record the proof is what the pod's own status shows; it must still show it.
                 going.append((pod, pod.resource_version if node is None else None))
-        await delete(means, going)
+        await delete(means, going, until=asked + PROOF_HOLDS)
 
 
 async def repair(means: Means, wanted: Sequence[Pod]) -> None:
@@ -54,16 +61,17 @@ async def repair(means: Means, wanted: Sequence[Pod]) -> None:
         means.warn("PodsRepaired", f"made anew, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
 
 
-async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]]) -> list[Pod]:
+async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]], *, until: float = math.inf) -> list[Pod]:
     """Delete pods of exactly these uids, and of these versions where the version is part of the proof.
 
-    Gives those that were deleted.
+    Gives those that were deleted. Where the proof holds for some time only, nothing is sent after `until`, by the clock
+    that is never set back.
     """
     if not wanted:
         return []
     means.outcome.acted = True
     means.expectations.expect_deletions(means.nodeset.uid, [pod.uid for pod, _ in wanted])
-    results = await side_by_side(_delete_one(means, pod, version) for pod, version in wanted)
+    results = await side_by_side(_delete_one(means, pod, version, until) for pod, version in wanted)
     done: list[Pod] = []
     for (pod, _), result in zip(wanted, results, strict=True):
         if not isinstance(result, BaseException):
@@ -71,6 +79,9 @@ async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]]) -> list
             continue
         means.expectations.deletion_failed(pod.uid)
         if isinstance(result, kube_errors.NotFound):
+            continue
+        if isinstance(result, TimeoutError):
+            means.outcome.kept.append(f"the API server has not deleted pod {pod.name} in time: Slurm is asked again")
             continue
         if not isinstance(result, Exception):
             raise result
@@ -80,8 +91,12 @@ async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]]) -> list
     return done
 
 
-async def _delete_one(means: Means, pod: Pod, version: str | None) -> None:
-    await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=pod.uid, resource_version=version)
+async def _delete_one(means: Means, pod: Pod, version: str | None, until: float) -> None:
+    left = until - means.clock()
+    if left <= 0:
+        raise TimeoutError
+    async with asyncio.timeout(left if left < math.inf else None):
+        await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=pod.uid, resource_version=version)
 
 
 async def evictable(means: Means, wanted: Sequence[Pod]) -> Sequence[Pod]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
 from slinky_operator.nodeset import bookkeeping, guard, takeover
 from slinky_operator.nodeset.bookkeeping import NameTaken
@@ -44,18 +46,28 @@ async def take_over(means: Means) -> None:
     await ensure_guard(means)
     for obj in theirs:
         await bookkeeping.take_over_claims(means.kube, means.nodeset, obj)
-        metadata = obj["metadata"]
-        answer = await means.kube.merge_patch(
-            PODS,
-            metadata["name"],
-            takeover.patch(means.nodeset, means.cluster, obj, means.guards[means.nodeset.uid]),
-            means.nodeset.namespace,
-            resource_version=metadata["resourceVersion"],
-            uid=metadata["uid"],
-        )
-        means.expectations.expect_version(means.nodeset.uid, answer)
+        # A cache of pods with our labels has not shown it so far: to us it is a new one.
+        name, namespace = obj["metadata"]["name"], means.nodeset.namespace
+        means.expectations.expect_creations(means.nodeset.uid, namespace, [name])
+        try:
+            means.expectations.created(await _take_over_one(means, means.cluster, obj))
+        except kube_errors.KubeError:
+            means.expectations.creation_failed(namespace, name)
+            raise
     names = [obj["metadata"]["name"] for obj in theirs]
     means.say("PodsTakenOver", f"taken over from another operator: {listed(names)}")
+
+
+async def _take_over_one(means: Means, cluster: Cluster, obj: Object) -> Object:
+    metadata = obj["metadata"]
+    return await means.kube.merge_patch(
+        PODS,
+        metadata["name"],
+        takeover.patch(means.nodeset, cluster, obj, means.guards[means.nodeset.uid]),
+        means.nodeset.namespace,
+        resource_version=metadata["resourceVersion"],
+        uid=metadata["uid"],
+    )
 
 
 async def ensure_guard(means: Means) -> None:

@@ -2,14 +2,66 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.objects import Listing
+from slinky_operator.kube.store import Store
+from slinky_operator.nodeset import tenure
 from tests.unit.nodeset.model import harness
 from tests.unit.nodeset.model.objects import NAMESPACE, NODESET, Object
 from tests.unit.nodeset.model.world import World
 
 KEY = NAMESPACE, NODESET
+
+
+class Theirs:
+    """An API server with one pod of another operator."""
+
+    def __init__(self, pod: Object) -> None:
+        self.pod = pod
+
+    async def list(self, *given: Any, **named: Any) -> Listing:
+        return Listing([self.pod], "1")
+
+    async def create(self, resource: Any, body: Object) -> Object:
+        return {"metadata": {"uid": "guard"}}
+
+    async def merge_patch(self, resource: Any, name: str, patch: Object, *given: Any, **named: Any) -> Object:
+        metadata = {**self.pod["metadata"], "resourceVersion": "7", "labels": patch["metadata"]["labels"]}
+        return {**self.pod, "metadata": metadata}
+
+
+async def test_nothing_is_counted_before_the_cache_has_shown_what_was_taken_over() -> None:
+    owner = {"kind": "NodeSet", "name": "a", "uid": "set", "controller": True}
+    metadata = {"name": "a-x", "namespace": "ns", "uid": "u", "resourceVersion": "6", "ownerReferences": [owner]}
+    kube = Theirs({"metadata": metadata, "spec": {}})
+    store = Store()
+    expectations = Expectations(store)
+    means: Any = SimpleNamespace(
+        kube=kube,
+        nodeset=NodeSet.parse(
+            {"metadata": {"name": "a", "namespace": "ns", "uid": "set"}, "spec": {"clusterName": "c"}}
+        ),
+        cluster=Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "c"}, "spec": {}}),
+        guards={},
+        expectations=expectations,
+        say=lambda *words: None,
+    )
+
+    await tenure.take_over(means)
+
+    # A cache of pods with our labels has never shown it.
+    assert not expectations.satisfied("set")
+    shown = await kube.merge_patch(None, "a-x", {"metadata": {"labels": {}}})
+    expectations.observe(None, shown)
+    assert expectations.satisfied("set")
 
 
 async def empty(replicas: int = 0) -> tuple[World, harness.Run]:

@@ -75,8 +75,8 @@ class Pod:
     """Kubernetes Node it is bound to; empty before."""
     on_node: bool = False
     """Whether it was made as the one pod of a Kubernetes Node, not as an ordinal."""
-    guard: str = ""
-    """Uid of the second owner; empty if it has none, or lost it."""
+    guards: frozenset[str] = frozenset()
+    """Uids of second owners: one as a rule, none if it was taken away, two until a former one is cleared away."""
     pinned_to: str = ""
     """Kubernetes Node it can only be bound to; empty if any will do."""
     phase: str = "Pending"
@@ -142,7 +142,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         gone_by=_time(metadata.get("deletionTimestamp")),
         host=spec.get("nodeName") or "",
         on_node=on_node,
-        guard=guard.held_by(metadata),
+        guards=guard.held_by(metadata),
         pinned_to=matching.pinned_to(spec),
         phase=status.get("phase") or "Pending",
         slurmd=slurmd,

@@ -86,10 +86,13 @@ def has_its_life_from(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
     )
 
 
-def held_by(metadata: Mapping[str, Any]) -> str:
-    """Uid of the guard that a pod's metadata names; empty if it names none."""
+def held_by(metadata: Mapping[str, Any]) -> frozenset[str]:
+    """Uids of the guards that a pod's metadata names.
+
+    One that is no more may be among them until the garbage collector has come to it.
+    """
     owners_ = metadata.get("ownerReferences") or ()
-    return next((str(one["uid"]) for one in owners_ if one.get("kind") == CONFIGMAPS.kind), "")
+    return frozenset(str(one["uid"]) for one in owners_ if one.get("kind") == CONFIGMAPS.kind)
 
 
 def without(pods: Iterable[Pod], guard_uid: str) -> tuple[Pod, ...]:
@@ -105,4 +108,4 @@ def without(pods: Iterable[Pod], guard_uid: str) -> tuple[Pod, ...]:
     guard_uid
         Uid of the guard; empty if it is not known, and then any will do.
     """
-    return tuple(pod for pod in pods if not pod.deleting and (not pod.guard or (guard_uid and pod.guard != guard_uid)))
+    return tuple(pod for pod in pods if not pod.deleting and not (guard_uid in pod.guards if guard_uid else pod.guards))

@@ -40,7 +40,7 @@ def pod(guard_uid: str = "g", **values: object) -> Pod:
         "registered": True,
         "ready_since": NOW,
         "protected": True,
-        "guard": guard_uid,
+        "guards": frozenset({guard_uid} - {""}),
         **values,
     }
     return Pod("a-0", "a-0", "u", **given)  # type: ignore[arg-type]
@@ -60,13 +60,19 @@ def test_a_pod_tells_which_guard_holds_it() -> None:
     owners = guard.owners(nodeset(), "g")
     made = {"metadata": {"name": "a-0", "uid": "u", "ownerReferences": owners}}
 
-    assert facts.read(made, "a").guard == "g"
-    assert facts.read({"metadata": {"name": "a-0", "uid": "u", "ownerReferences": owners[:1]}}, "a").guard == ""
+    assert facts.read(made, "a").guards == {"g"}
+    assert (
+        facts.read({"metadata": {"name": "a-0", "uid": "u", "ownerReferences": owners[:1]}}, "a").guards == frozenset()
+    )
 
 
 @pytest.mark.parametrize(("held_by", "known"), [("", ""), ("", "g"), ("old", "g")])
 def test_a_pod_that_lost_its_guard_gets_one(held_by: str, known: str) -> None:
     assert guards(snapshot(nodeset(), pod(held_by), known=known)) == [EnsureGuard((pod(held_by),))]
+
+
+def test_a_former_guard_that_is_still_named_is_no_matter() -> None:
+    assert guards(snapshot(nodeset(), pod(guards=frozenset({"former", "g"})))) == []
 
 
 @pytest.mark.parametrize("known", ["", "g"])

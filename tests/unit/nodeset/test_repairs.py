@@ -77,7 +77,7 @@ def silent(number: int = 0, age: float = 301, **values: Any) -> Pod:
         "slurmd_started_at": ago(age),
         "created_at": ago(age + 1),
         "protected": True,
-        "guard": "g",
+        "guards": frozenset({"g"}),
     }
     return Pod(**(given | values))
 

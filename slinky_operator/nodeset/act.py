@@ -57,6 +57,12 @@ class Actor:
                 continue
             try:
                 await self._one(action)
+            except slurm_errors.NotFound as error:
+                # A record has gone since it was asked for: the next pass sees that.
+                self.means.outcome.kept.append(f"Slurm: {error}")
+            except (slurm_errors.InvalidRequest, slurm_errors.Conflict) as error:
+                # Slurm is there, and says no. What stands behind this asks for itself, and is not held up by it.
+                self.means.outcome.refusals.append(f"Slurm refuses: {error}")
             except slurm_errors.SlurmError as error:
                 self.means.outcome.slurm_error = error
             except kube_errors.KubeError as error:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset import telling, tenure
+from slinky_operator.nodeset import removal, telling, tenure
 from slinky_operator.nodeset.act import Actor
-from slinky_operator.nodeset.actions import DeleteRecords, LetGo
+from slinky_operator.nodeset.actions import DeletePods, DeleteRecords, Drain, LetGo
 from slinky_operator.nodeset.means import Means, Outcome
 from slurm_client import errors
 
@@ -35,3 +35,37 @@ async def test_a_nodeset_is_not_let_go_in_the_pass_in_which_slurm_goes_away(
 
     assert len(done) == let_go
     assert (outcome.slurm_error is not None) is fails
+
+
+@pytest.mark.parametrize(
+    ("error", "refused", "kept"),
+    [
+        (
+            errors.InvalidTransition("Invalid node state transition"),
+            ["Slurm refuses: Invalid node state transition"],
+            [],
+        ),
+        (errors.Conflict("Requested nodes are busy"), ["Slurm refuses: Requested nodes are busy"], []),
+        (errors.NotFound("Invalid node name"), [], ["Slurm: Invalid node name"]),
+    ],
+)
+async def test_what_slurm_says_no_to_holds_nothing_else_up(
+    monkeypatch: pytest.MonkeyPatch, error: errors.SlurmError, refused: list[str], kept: list[str]
+) -> None:
+    done = []
+
+    async def drain_nodes(means: Means, action: Drain) -> None:
+        raise error
+
+    async def delete_checked(means: Means, pods: Any) -> None:
+        done.append(pods)
+
+    monkeypatch.setattr(telling, "drain_nodes", drain_nodes)
+    monkeypatch.setattr(removal, "delete_checked", delete_checked)
+    means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
+
+    outcome = await Actor(means).carry_out([Drain(("a-0",), "slurm-operator: scale-in (ns/a)"), DeletePods(())])
+
+    assert len(done) == 1
+    assert outcome.slurm_error is None
+    assert (outcome.refusals, outcome.kept) == (refused, kept)

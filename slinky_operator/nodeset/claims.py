@@ -146,7 +146,11 @@ def left_over(
     return tuple(
         one
         for one in claims
-        if not one.deleting and one.pod not in kept and ordinals.ordinal(nodeset.name, one.pod) not in numbers
+        # One that names no pod was not made here: nobody can say whose it is.
+        if one.pod
+        and not one.deleting
+        and one.pod not in kept
+        and ordinals.ordinal(nodeset.name, one.pod) not in numbers
     )
 
 

@@ -98,6 +98,10 @@ def test_what_goes_is_what_no_pod_has_or_comes_back_to() -> None:
     assert claims.left_over(nodeset(), found, {"a-0"}, {"a-1"}) == (of(2),)
 
 
+def test_a_claim_that_names_no_pod_stays() -> None:
+    assert claims.left_over(nodeset(), [Claim("data", "u", "")], (), ()) == ()
+
+
 def test_a_claim_stays_while_its_ordinal_is_written_with_other_digits() -> None:
     found = [of(0), of(1), of(2)]
 

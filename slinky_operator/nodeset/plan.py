@@ -152,6 +152,8 @@ def _orphans(snapshot: Snapshot) -> list[Node]:
         node
         for node in snapshot.slurm.nodes.values()
         if node.name not in standing
+        # A NodeSet that was deleted by force and created anew has the tag of its predecessor, whose pods may still run.
+        and node.name not in snapshot.neighbours
         and places.pod_name(snapshot.nodeset, node.name) not in snapshot.strangers
         and identity.is_tagged(node, snapshot.owner)
     ]

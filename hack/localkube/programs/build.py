@@ -12,6 +12,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ MULTICALL_NAMES = (
     "kubectl",
 )
 BUILD_NEEDS_MIB = 6000
+_UNFINISHED = ".unfinished-"
 SOURCES = Path(__file__).parent
 
 
@@ -135,8 +137,11 @@ def _build(program: Program) -> None:
     if free < BUILD_NEEDS_MIB:
         raise NoSpace(cache_root(), free, BUILD_NEEDS_MIB)
     target = binary(program)
-    unfinished = target.with_suffix(".unfinished")
-    unfinished.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Where our process was killed, its compiler may live on, and must find nothing to write to.
+    for left in target.parent.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(left)
+    unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=target.parent))
     flags = ["-trimpath", "-ldflags", f"-s -w {program.ldflags}".strip()]
     environment = dict(os.environ, CGO_ENABLED="0", GOBIN=str(unfinished), GOFLAGS="-buildvcs=false")
     if isinstance(program.source, str):
@@ -148,7 +153,6 @@ def _build(program: Program) -> None:
         if status != 0:
             raise BuildFailed(program.name, output)
         (unfinished / program.name).replace(target)
-        # Go may have left a file of its own there when it was killed.
         shutil.rmtree(unfinished)
 
 

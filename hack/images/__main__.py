@@ -11,10 +11,7 @@ from hack.images import build, rootfs
 from hack.images.cache import Cache, cache_root
 from hack.images.errors import ImagesError
 from hack.images.names import SETS, SLURM_SUITES
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+from hack.progress import say
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,18 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "build":
             if options.refresh:
                 Cache(cache_root()).refresh(datetime.datetime.now(datetime.UTC))
-            for archives in build.ensure(options.sets, _say).values():
+            for archives in build.ensure(options.sets, say).values():
                 for archive in archives:
                     print(archive)
         elif options.command == "list":
             for one, entry, there in build.listing():
                 print(f"{one.name:12} {'built' if there else '-':6} {one.summary}" + (f"\n{entry}" if there else ""))
         elif options.command == "version":
-            print(build.slurm_version(options.slurm, _say))
+            print(build.slurm_version(options.slurm, say))
         else:
-            print(rootfs.ensure(options.slurm, _say))
+            print(rootfs.ensure(options.slurm, say))
     except ImagesError as error:
-        _say(f"error: {error}")
+        say(f"error: {error}")
         return 1
     return 0
 

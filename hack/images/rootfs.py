@@ -6,19 +6,15 @@ own over ``/etc/slurm``, ``/run``, ``/var/spool`` and ``/var/lib/slurm`` in a mo
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from hack.images.build import folder
 from hack.images.names import slurm_set
+from hack.progress import say
 
 
-def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def ensure(slurm: str, progress: Callable[[str], None] = _to_stderr) -> Path:
+def ensure(slurm: str, progress: Callable[[str], None] = say) -> Path:
     """Give the tree of a Slurm version, building it if it is not in the cache.
 
     It holds slurmctld, slurmd, slurmrestd, slurmdbd, sackd and the client commands. The version in it is what

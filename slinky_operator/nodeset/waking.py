@@ -82,10 +82,14 @@ class Waking:
         yield obj["metadata"].get("namespace") or "", name
 
     def claim(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of claims: their NodeSet when one goes, since its name may be waited for."""
-        if new is None and old is not None:
-            own = old["metadata"].get("labels") or {}
-            yield old["metadata"].get("namespace") or "", own.get(labels.LABEL_NODESET_NAME) or ""
+        """Handler of claims: their NodeSet when one goes, since its name may be waited for, or comes.
+
+        One that comes may be left over already: its pod may have been made and be gone before the cache shows it.
+        """
+        obj = new if new is not None else old
+        if obj is not None and (old is None or new is None):
+            own = obj["metadata"].get("labels") or {}
+            yield obj["metadata"].get("namespace") or "", own.get(labels.LABEL_NODESET_NAME) or ""
 
     def node(self, cluster_uid: str, old: Node | None, new: Node | None) -> Iterable[Key]:
         """Node event of a Cluster's Slurm: the NodeSet the record names, or whose pod has that name."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from typing_extensions import override
 
 from slinky_api import labels
@@ -190,6 +191,7 @@ class DiesAfter(OpenFence):
         return "this process is dead"
 
 
+@pytest.mark.timeout(900)
 async def test_an_operator_that_dies_between_any_two_writes_leaves_what_the_next_one_completes(bench: Bench) -> None:
     await bench.create()
     async with bench.operator():

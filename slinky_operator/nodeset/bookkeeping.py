@@ -80,23 +80,32 @@ async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[
         What the API server could not do, or refused.
     """
     policy = nodeset.spec.persistent_volume_claim_retention_policy
-    # Where claims go with their pods, the cache may still show one whose deletion we have asked for.
-    there = {claim.name for claim in known if not claim.deleting} if policy.when_scaled == "Retain" else set()
+    there = {claim.name for claim in known if not claim.deleting}
     for body in claims.build(nodeset, pod):
         name = body["metadata"]["name"]
-        if name in there:
+        if name not in there:
+            try:
+                await kube.create(PERSISTENTVOLUMECLAIMS, body)
+            except errors.AlreadyExists:
+                found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
+            else:
+                continue
+        elif policy.when_scaled == "Retain":
             continue
-        try:
-            await kube.create(PERSISTENTVOLUMECLAIMS, body)
-        except errors.AlreadyExists:
-            found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
-            if not claims.is_ours(nodeset, found):
-                return (
-                    f"there is a claim {name} that is not ours; to hand it over: "
-                    f"kubectl label pvc {name} {labels.LABEL_NODESET_NAME}={nodeset.name} {labels.LABEL_POD_NAME}={pod}"
-                )
-            if "deletionTimestamp" in found["metadata"]:
-                return f"claim {name} of an earlier pod is still being deleted"
+        else:
+            # Where claims go with their pods, the cache may still show one whose deletion we have asked for. It was
+            # for this claim that the pod was to have this name: without it, another claim may be the one that waits.
+            try:
+                found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
+            except errors.NotFound:
+                return f"claim {name} has just gone"
+        if not claims.is_ours(nodeset, found):
+            return (
+                f"there is a claim {name} that is not ours; to hand it over: "
+                f"kubectl label pvc {name} {labels.LABEL_NODESET_NAME}={nodeset.name} {labels.LABEL_POD_NAME}={pod}"
+            )
+        if "deletionTimestamp" in found["metadata"]:
+            return f"claim {name} of an earlier pod is still being deleted"
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from slinky_api.v1alpha1.nodeset import ScalingMode
 from slinky_operator.nodeset import claims, drain, history, places, podstate, protection, shown
 from slinky_operator.nodeset.actions import (
     Action,
@@ -97,6 +98,10 @@ def claims_to_delete(snapshot: Snapshot, layout: Layout) -> list[Action]:
     if nodeset.spec.persistent_volume_claim_retention_policy.when_scaled != "Delete":
         return []
     if layout.desired is None or nodeset.deleting or not snapshot.cluster.exists or snapshot.cluster.deleting:
+        return []
+    if layout.missing and nodeset.mode is ScalingMode.STATEFUL_SET:
+        # Which ordinals come back the claims tell, and their cache may be behind: what seems left over may be what the
+        # next pod comes back to.
         return []
     # Pods that were taken over may have other names than those that will come after them.
     standing = {name for pod in snapshot.pods for name in (pod.name, places.pod_name(nodeset, pod.node_name))}

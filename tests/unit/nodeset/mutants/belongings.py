@@ -73,8 +73,13 @@ def limit_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def claims_of_replaced_pods_deleted(patch: pytest.MonkeyPatch) -> None:
     """A claim goes with its pod, whatever the pod went for."""
-    real = claims.left_over
-    patch.setattr(claims, "left_over", lambda nodeset, found, standing, wanted: real(nodeset, found, standing, ()))
+    real = pod_steps.claims_to_delete
+
+    def to_delete(snapshot: Snapshot, found: layout.Layout) -> Any:
+        # As if no pod were missing, and none would come back.
+        return real(snapshot, dataclasses.replace(found, missing=0, waiting=frozenset()))
+
+    patch.setattr(pod_steps, "claims_to_delete", to_delete)
 
 
 def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:

@@ -12,17 +12,17 @@ from hack.operator_install import Installation
 from tests.support.configuring import (
     NIGHT,
     PREFLIGHTS,
-    config_applied,
     edit,
     refused_and_mended,
     rendered,
     shows,
     wait_live,
+    wait_reason,
 )
 from tests.support.pods import identities
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 
 @pytest.fixture(scope="module", params=["26.05", "24.11"])
@@ -55,12 +55,18 @@ def _nothing_is_restarted(slurm: SlurmInKubernetes) -> Iterator[None]:
     before = identities(slurm)
     yield
     assert identities(slurm) == before
-    wait_for("no preflight left", lambda: not slurm.get("pods,configmaps", PREFLIGHTS)["items"], 30)
+    wait_for("no preflight left", lambda: not slurm.get("pods,configmaps", PREFLIGHTS)["items"], PATIENCE)
 
 
 def test_a_partition_added_under_a_running_job_is_usable_soon(slurm: SlurmInKubernetes) -> None:
     wait_live(slurm, edit(slurm, partitions=[NIGHT]))
-    assert slurm.run("srun", "-p", "night", "-w", "compute-1", "hostname").strip() == "compute-1"
+    # A slurmd that is just reading the new configuration may lose a step.
+    wait_for("a step there", lambda: srun(slurm, "night", "hostname") == "compute-1", PATIENCE)
+
+
+def srun(slurm: SlurmInKubernetes, partition: str, *command: str) -> str:
+    """Run a command on compute-1."""
+    return slurm.run("srun", "-p", partition, "-w", "compute-1", "--immediate=30", *command).strip()
 
 
 def test_a_key_in_extra_conf_is_live_soon(slurm: SlurmInKubernetes) -> None:
@@ -74,11 +80,11 @@ def test_a_prolog_runs_soon_and_goes_again(slurm: SlurmInKubernetes) -> None:
     wait_live(slurm, edit(slurm, prologScripts={"mark.sh": script}))
 
     def ran() -> bool:
-        slurm.run("srun", "-p", "compute", "-w", "compute-1", "true")
+        srun(slurm, "compute", "true")
         found = slurm.kube("exec", "compute-1", "--container=slurmd", "--", "sh", "-c", f"cat {mark} || true")
         return bool(found.strip())
 
-    wait_for("the prolog", ran, 30)
+    wait_for("the prolog", ran, PATIENCE)
     wait_live(slurm, edit(slurm, prologScripts=None))
 
 
@@ -89,14 +95,13 @@ def test_a_partition_in_use_goes_when_its_job_has_ended(slurm: SlurmInKubernetes
     running = slurm.run("sbatch", "--parsable", *where, script, pod="compute-1").strip()
     slurm.wait_job(running, "RUNNING")
     generation = edit(slurm, partitions=None)
-    wait_for("its closing", lambda: "INACTIVE" in rendered(slurm), 30)
-    wait_for("word of the job", lambda: f"job {running}" in config_applied(slurm)["message"], 30)
-    assert config_applied(slurm)["reason"] == "PartitionInUse"
-    assert config_applied(slurm)["observedGeneration"] >= generation
+    wait_for("its closing", lambda: "INACTIVE" in rendered(slurm), PATIENCE)
+    # While that is on its way to slurmctld, the condition has another reason, and may name the job, too.
+    wait_reason(slurm, generation, "PartitionInUse", f"job {running}")
     assert slurm.job_state(running) == "RUNNING"
     slurm.release(running, "compute-1")
     slurm.wait_job(running, "COMPLETED")
-    wait_live(slurm, generation, 40)
+    wait_live(slurm, generation)
     assert "night" not in slurm.control("sinfo", "--noheader", "--format=%R")
 
 

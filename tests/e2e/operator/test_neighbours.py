@@ -14,8 +14,8 @@ from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
 from tests.support import audit
-from tests.support.nodesets import uids
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.nodesets import host_of, uids
+from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -46,9 +46,11 @@ MINUTE = 60.0
 def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
     """A Cluster with a node of its own in slurm.conf, whose slurmd somebody else runs."""
     instance = SlurmInKubernetes(kubectl, fresh_namespace("neighbours"), "26.05")
+    service, pod = outside(instance)
+    kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": instance.namespace}}, service])
     # Jobs are to be there when they are counted, however long that takes.
     instance.create(nodes=[STATIC], partitions=[{"name": "metal", "nodes": [OUTSIDE]}], extraConf="MinJobAge=3600")
-    kubectl.apply(outside(instance))
+    kubectl.apply([pod])
     instance.nodeset("a", 2)
     instance.nodeset("a-b", 2)
     try:
@@ -62,8 +64,11 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
         instance.abandon()
 
 
-def outside(slurm: SlurmInKubernetes) -> list[dict[str, object]]:
-    """A slurmd that the operator knows nothing of: a pod of nobody, behind an address that is there from the first."""
+def outside(slurm: SlurmInKubernetes) -> tuple[dict[str, object], dict[str, object]]:
+    """A slurmd that the operator knows nothing of: a pod of nobody, behind an address that is there from the first.
+
+    Returns the Service, which is to be there before the Cluster, and the pod.
+    """
     named = {"app": "outside"}
     server = f"{slurm.name}-controller-0.{slurm.name}-controller.{slurm.namespace}.svc:6817"
     metadata = {"name": "outside", "namespace": slurm.namespace}
@@ -77,7 +82,7 @@ def outside(slurm: SlurmInKubernetes) -> list[dict[str, object]]:
             {"name": "run", "mountPath": "/run"},
         ],
     }
-    return [
+    return (
         {
             "apiVersion": "v1",
             "kind": "Service",
@@ -94,7 +99,7 @@ def outside(slurm: SlurmInKubernetes) -> list[dict[str, object]]:
                 "volumes": [{"name": "key", "secret": key}, {"name": "run", "emptyDir": {}}],
             },
         },
-    ]
+    )
 
 
 def test_a_node_of_slurm_conf_is_left_alone_and_said_to_be_in_the_way(slurm: SlurmInKubernetes) -> None:
@@ -104,16 +109,17 @@ def test_a_node_of_slurm_conf_is_left_alone_and_said_to_be_in_the_way(slurm: Slu
     slurm.nodeset("each", None)
     slurm.nodeset("node", 1)
     slurm.wait_idle_nodes("node-2")
-    wait_for("the condition of the one", lambda: OUTSIDE in conflict(slurm, "each"), 60)
-    wait_for("the condition of the other", lambda: OUTSIDE in conflict(slurm, "node"), 60)
+    wait_for("the condition of the one", lambda: OUTSIDE in conflict(slurm, "each"), PATIENCE)
+    wait_for("the condition of the other", lambda: OUTSIDE in conflict(slurm, "node"), PATIENCE)
     assert set(uids(slurm, "each")) == {"each-node-2"}
     assert uids(slurm, "node") == {}
     assert slurm.run("srun", "-p", "each", "hostname", pod="each-node-2").strip() == "node-2"
 
     for name in ("each", "node"):
-        slurm.kube("delete", "nodeset", name, timeout=180)
-    wait_for("the end of what was made", lambda: "node-2" not in slurm.states(), 60)
-    assert record(slurm) == before
+        slurm.kube("delete", "nodeset", name, timeout=PATIENCE)
+    wait_for("the end of what was made", lambda: "node-2" not in slurm.states(), PATIENCE)
+    # slurmctld may be about to ask it again whether it is there.
+    wait_for("the record as it was", lambda: record(slurm) == before, PATIENCE)
     assert slurm.job_state(job) == "RUNNING"
     slurm.release(job, "outside")
     slurm.wait_job(job, "COMPLETED")
@@ -148,8 +154,8 @@ def test_a_number_that_changes_each_second_costs_no_job_and_no_neighbour(
         time.sleep(1)
     numbers.append(3)
     slurm.scale("a", numbers[-1])
-    wait_for("three nodes", lambda: settled(slurm, 3), 180)
-    wait_for("the jobs' ends", lambda: completed(fields_of_jobs(slurm)) >= set(jobs), 180)
+    wait_for("three nodes", lambda: settled(slurm, 3), PATIENCE)
+    wait_for("the jobs' ends", lambda: completed(fields_of_jobs(slurm)) >= set(jobs), PATIENCE)
     # Put back into the queue would mean that a pod was taken from under it.
     assert [one["JobId"] for one in fields_of_jobs(slurm) if one["Restarts"] != "0"] == []
     # Where every raise were answered by new pods only, it would take as many as the numbers went up; none takes more.
@@ -159,15 +165,15 @@ def test_a_number_that_changes_each_second_costs_no_job_and_no_neighbour(
     assert {name.rpartition("-")[0] for name in made} <= {"a"}
 
     assert uids(slurm, "a-b") == neighbours
-    slurm.kube("delete", "nodeset", "a", timeout=180)
-    wait_for("the end of its records", lambda: set(slurm.states()) == {OUTSIDE, "a-b-0", "a-b-1"}, 60)
+    slurm.kube("delete", "nodeset", "a", timeout=PATIENCE)
+    wait_for("the end of its records", lambda: set(slurm.states()) == {OUTSIDE, "a-b-0", "a-b-1"}, PATIENCE)
     slurm.scale("a-b", 3)
     slurm.wait_idle_nodes("a-b-2")
     assert {name: uid for name, uid in uids(slurm, "a-b").items() if name in neighbours} == neighbours
     assert slurm.job_state(theirs) == "RUNNING"
     slurm.release(theirs, "a-b-1")
     slurm.wait_job(theirs, "COMPLETED")
-    slurm.kube("delete", "nodeset", "a-b", timeout=180)
+    slurm.kube("delete", "nodeset", "a-b", timeout=PATIENCE)
     slurm.wait_idle([OUTSIDE])
 
 
@@ -203,20 +209,20 @@ def test_an_ordinal_that_is_pinned_comes_back_to_its_node(slurm: SlurmInKubernet
     wait_for(
         "the Nodes written down",
         lambda: slurm.get("nodeset", "pinned")["status"].get("ordinalToNode") == by_ordinal(before),
-        60,
+        PATIENCE,
     )
     job = slurm.hold("pinned-0")
     slurm.scale("pinned", 0)
-    wait_for("the idle one's end", lambda: "pinned-1" not in slurm.states(), 90)
+    wait_for("the idle one's end", lambda: "pinned-1" not in slurm.states(), PATIENCE)
     slurm.release(job, "pinned-0")
     slurm.wait_job(job, "COMPLETED")
-    wait_for("no node left", lambda: not {"pinned-0", "pinned-1"} & set(slurm.states()), 90)
+    wait_for("no node left", lambda: not {"pinned-0", "pinned-1"} & set(slurm.states()), PATIENCE)
 
     slurm.kubectl("cordon", before["pinned-0"])
     try:
         slurm.scale("pinned", 1)
         # The other Node would take it.
-        wait_for("pinned-0 waiting for its Node", lambda: is_unschedulable(slurm, "pinned-0"), 60)
+        wait_for("pinned-0 waiting for its Node", lambda: is_unschedulable(slurm, "pinned-0"), PATIENCE)
         slurm.scale("pinned", 2)
         slurm.wait_idle_nodes("pinned-1")
     finally:
@@ -234,8 +240,7 @@ def is_unschedulable(slurm: SlurmInKubernetes, pod: str) -> bool:
 
 def hosts(slurm: SlurmInKubernetes, nodeset: str) -> dict[str, str]:
     """The Node of each pod; empty where it has none."""
-    pods = slurm.slurmd_pods()
-    return {name: str(pods[name]["spec"].get("nodeName", "")) for name in uids(slurm, nodeset)}
+    return {name: host_of(slurm, name) for name in uids(slurm, nodeset)}
 
 
 def by_ordinal(found: dict[str, str]) -> dict[str, str]:

@@ -10,9 +10,9 @@ import pytest
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.operator_install import Installation
 from tests.support.pods import identities
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,10 @@ def _others_are_unaffected(slurm: SlurmInKubernetes) -> Iterator[None]:
     yield
     assert identities(slurm) == before
     assert slurm.run("srun", "-p", "compute", "hostname").strip() == "compute-0"
-    assert slurm.get("cluster", slurm.name)["status"]["isReady"] is True
-    assert slurm.condition("nodeset", "compute", "Ready")["status"] == "True"
+    slurm.wait_ready()
+    wait_for(
+        "NodeSet compute ready", lambda: slurm.condition("nodeset", "compute", "Ready")["status"] == "True", PATIENCE
+    )
 
 
 def has_reason(slurm: SlurmInKubernetes, kind: str, name: str, condition: str, reason: str, word: str) -> bool:
@@ -81,11 +83,11 @@ def test_a_nodeset_of_no_cluster_says_so(slurm: SlurmInKubernetes) -> None:
         wait_for(
             "the condition",
             lambda: has_reason(slurm, "nodeset", "lonely", "Degraded", "ClusterNotFound", "nowhere"),
-            60,
+            PATIENCE,
         )
         assert slurm.condition("nodeset", "lonely", "Ready")["status"] == "False"
     finally:
-        slurm.kube("delete", "nodeset", "lonely", "--wait", timeout=60)
+        slurm.kube("delete", "nodeset", "lonely", "--wait", timeout=PATIENCE)
 
 
 def test_an_external_cluster_without_its_token_says_so_until_the_token_is_there(slurm: SlurmInKubernetes) -> None:
@@ -96,7 +98,7 @@ def test_an_external_cluster_without_its_token_says_so_until_the_token_is_there(
         wait_for(
             "the condition",
             lambda: has_reason(slurm, "cluster", "elsewhere", "TokenValid", "SecretNotFound", "missing"),
-            60,
+            PATIENCE,
         )
         assert slurm.get("cluster", "elsewhere")["status"]["isReady"] is False
         secret = ("secret", "generic", "missing", "--from-literal")
@@ -104,21 +106,21 @@ def test_an_external_cluster_without_its_token_says_so_until_the_token_is_there(
         wait_for(
             "the condition",
             lambda: has_reason(slurm, "cluster", "elsewhere", "TokenValid", "SecretKeyNotFound", "auth-token"),
-            60,
+            PATIENCE,
         )
         slurm.kube("delete", "secret", "missing")
         slurm.kube("create", *secret, "auth-token=of no use")
         wait_for(
             "the condition",
             lambda: has_reason(slurm, "cluster", "elsewhere", "TokenValid", "SecretInvalid", "missing"),
-            60,
+            PATIENCE,
         )
         token = slurm.control("scontrol", "token", "username=slurm", "lifespan=600").strip().partition("=")[2]
         slurm.kube("delete", "secret", "missing")
         slurm.kube("create", *secret, f"auth-token={token}")
-        wait_for("its use", lambda: slurm.get("cluster", "elsewhere")["status"].get("isReady") is True, 60)
+        wait_for("its use", lambda: slurm.get("cluster", "elsewhere")["status"].get("isReady") is True, PATIENCE)
     finally:
-        slurm.kube("delete", "cluster", "elsewhere", "--wait", timeout=60)
+        slurm.kube("delete", "cluster", "elsewhere", "--wait", timeout=PATIENCE)
 
 
 def test_a_nodeset_named_like_another_ones_node_is_left_out_with_a_word_about_its_name(
@@ -130,21 +132,21 @@ def test_a_nodeset_named_like_another_ones_node_is_left_out_with_a_word_about_it
         wait_for(
             "the condition of the Cluster",
             lambda: "NodeSet compute-0: metadata.name" in applied(slurm),
-            60,
+            PATIENCE,
         )
         wait_for(
             "the Event of the NodeSet",
             lambda: any(one.startswith("ConfigRefused: metadata.name") for one in slurm.events("compute-0")),
-            60,
+            PATIENCE,
         )
         wait_for(
             "the condition of the NodeSet",
             lambda: slurm.condition("nodeset", "compute-0", "Progressing").get("reason") == "NotInConfig",
-            60,
+            PATIENCE,
         )
         assert set(slurm.slurmd_pods()) == {"compute-0"}
     finally:
-        slurm.kube("delete", "nodeset", "compute-0", "--wait", timeout=60)
+        slurm.kube("delete", "nodeset", "compute-0", "--wait", timeout=PATIENCE)
 
 
 def applied(slurm: SlurmInKubernetes) -> str:

@@ -309,7 +309,7 @@ class Run:
                     getattr(world, f"do_{happening}")(index)
             for job in world.jobs:
                 if job.holds:
-                    job.state, job.alive = "COMPLETED", False
+                    job.end("COMPLETED")
             world.do_node_returns(0)
             world.do_slurmds_report(0)
             world.do_neighbour_goes(0)

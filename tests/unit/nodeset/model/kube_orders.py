@@ -125,7 +125,7 @@ class KubeOrders(Machines):
         if not self.is_ours(pod):
             self.violations.append(f"pod {name} is not ours and was deleted")
         for job in self.jobs:
-            if job.alive and job.slurmd == uid and not self.may_end_jobs(self.node_of(name), "Force"):
+            if uid in job.alive and not self.may_end_jobs(self.node_of(name), "Force"):
                 self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
         self.watch_repair(name)
         self.begin_deletion(name)

@@ -227,7 +227,7 @@ class Machines(State):
                 self.violations += [
                     f"pod {name} was collected under job {job.id} ({job.state})"
                     for job in self.jobs
-                    if job.alive and job.slurmd == uid
+                    if uid in job.alive
                 ]
             self.begin_deletion(name)
 
@@ -277,8 +277,7 @@ class Machines(State):
         self.running.pop(uid, None)
         self.known.discard(uid)
         for job in self.jobs:
-            if job.slurmd == uid:
-                job.alive = False
+            job.alive.discard(uid)
 
     def release(self) -> None:
         """What the API server does with an object being deleted that has no finalizer left."""

@@ -25,7 +25,9 @@ class Slurm(State):
         ]
         name = self.pick(found, index)
         if name is not None:
-            job = WorldJob(self.next(), name, "RUNNING", self.records[name].slurmd, start=self.slurm_now)
+            nodes = {name, self.pick(found, index + 1)} if index % 3 == 2 else {name}
+            alive = {self.records[node].slurmd for node in nodes}
+            job = WorldJob(self.next(), tuple(sorted(nodes)), "RUNNING", alive, start=self.slurm_now)
             job.requeue, job.batch = bool(index % 2), index % 4 != 3
             if job.batch:
                 job.array = next((one.array for one in self.jobs if one.array is not None), job.id)
@@ -45,7 +47,7 @@ class Slurm(State):
             return
         job = found[number]
         if job.state in {"COMPLETING", "STAGE_OUT"} or index % 3 == 0:
-            job.state, job.alive = "COMPLETED", False
+            job.end("COMPLETED")
         else:
             job.state = "COMPLETING" if index % 3 == 1 else "STAGE_OUT"
 
@@ -55,7 +57,7 @@ class Slurm(State):
             if record.slurmd not in self.running:
                 record.down = True
                 for job in self.jobs_on(record.name):
-                    job.state = "NODE_FAIL"
+                    job.end("NODE_FAIL")
 
     def lose_nodes_of(self, host: str) -> None:
         """Slurm gives up the nodes that were on a machine."""
@@ -63,7 +65,7 @@ class Slurm(State):
             if self.where.get(record.slurmd) == host and record.slurmd not in self.running:
                 record.down = True
                 for job in self.jobs_on(record.name):
-                    job.state = "NODE_FAIL"
+                    job.end("NODE_FAIL")
 
     def do_node_lost(self, index: int) -> None:
         """The network to a node breaks: Slurm gives it up although its pod is alive, and slurmd gives up its jobs."""
@@ -71,7 +73,7 @@ class Slurm(State):
         if name is not None:
             self.records[name].down = True
             for job in self.jobs_on(name):
-                job.state, job.alive = "NODE_FAIL", False
+                job.end("NODE_FAIL")
 
     def do_node_returns(self, index: int) -> None:
         """Nodes whose slurmd is alive come back (ReturnToService=2)."""
@@ -174,7 +176,7 @@ class Slurm(State):
         return Job(
             id=job.id,
             state=state,
-            nodes=(job.node,),
+            nodes=job.nodes,
             start_time=job.start,
             requeue=job.requeue,
             batch=job.batch,

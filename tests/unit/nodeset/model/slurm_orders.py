@@ -105,9 +105,9 @@ class SlurmOrders(Slurm):
                 record.reason = reason
             asked_for = self.may_end_jobs(name, "Requeue")
             for job in self.jobs_on(name):
-                if job.alive and not (asked_for and job.batch and job.requeue):
+                if record.slurmd in job.alive and not (asked_for and job.batch and job.requeue):
                     self.violations.append(f"job {job.id} was running on {name} when it was marked down")
-                job.state, job.alive = "NODE_FAIL", False
+                job.end("NODE_FAIL")
             record.down = True
         self.lost()
 
@@ -136,8 +136,8 @@ class SlurmOrders(Slurm):
         for job in found:
             if job.state not in {"RUNNING", "SUSPENDED"}:
                 continue
-            if not self.may_end_jobs(job.node, on_timeout):
-                self.violations.append(f"job {job.id} on {job.node} was ended ({on_timeout}) before its time")
+            if not any(self.may_end_jobs(node, on_timeout) for node in job.nodes):
+                self.violations.append(f"job {job.id} on {job.nodes} was ended ({on_timeout}) before its time")
             if on_timeout == "Requeue" and not (job.batch and job.requeue):
                 raise slurm_errors.InvalidRequest("Requested operation is presently disabled")
             job.state = "COMPLETING"

@@ -40,15 +40,14 @@ class Record:
 
 @dataclass
 class WorldJob:
-    """A job on one node, which it may share with another."""
+    """A job on one node or several, which it may share with another."""
 
     id: int
-    node: str
+    nodes: tuple[str, ...]
     state: str
     """RUNNING, SUSPENDED, COMPLETING, STAGE_OUT, or an end state."""
-    slurmd: str
-    """Uid of the pod its processes are in."""
-    alive: bool = True
+    alive: set[str]
+    """Uids of the pods its processes are in: where one ends, the others run on until Slurm gives the job up."""
     start: datetime | None = None
     requeue: bool = True
     batch: bool = True
@@ -58,6 +57,11 @@ class WorldJob:
     @property
     def holds(self) -> bool:
         return self.state in {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT"}
+
+    def end(self, state: str) -> None:
+        """Slurm has its processes ended on all its nodes."""
+        self.state = state
+        self.alive.clear()
 
 
 @dataclass
@@ -256,7 +260,7 @@ class State:
         return min(replicas, sum(1 for host in selected if host in there or not self.is_cordoned(host)))
 
     def jobs_on(self, node: str) -> list[WorldJob]:
-        return [job for job in self.jobs if job.node == node and job.holds]
+        return [job for job in self.jobs if node in job.nodes and job.holds]
 
     def may_end_jobs(self, node: str, on_timeout: str) -> bool:
         """Whether the spec that the controller sees gives up the jobs of a node: the drain is ours and too old."""

@@ -154,7 +154,7 @@ class Users(Machines):
         self.violations += [
             f"pod {name} was evicted under job {job.id} ({job.state})"
             for job in self.jobs
-            if job.alive and job.slurmd == uid and uid not in self.exposed
+            if uid in job.alive and uid not in self.exposed
         ]
         self.begin_deletion(name)
 

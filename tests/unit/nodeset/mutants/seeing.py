@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +39,12 @@ def suspended_dropped(patch: pytest.MonkeyPatch) -> None:
 def stage_out_dropped(patch: pytest.MonkeyPatch) -> None:
     """A job that still writes its data out counts as ended."""
     patch.setattr(drain, "JOB_HOLDING", drain.JOB_HOLDING - {"STAGE_OUT"})
+
+
+def first_node_of_a_job(patch: pytest.MonkeyPatch) -> None:
+    """A job over several nodes counts on the first alone; their state still shows work, unless it is suspended."""
+    real = drain.jobs_by_node
+    patch.setattr(drain, "jobs_by_node", lambda jobs: real(replace(job, nodes=job.nodes[:1]) for job in jobs))
 
 
 def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,18 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "COMPLETING dropped": (seeing.completing_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 1))),
     "SUSPENDED dropped": (seeing.suspended_dropped, (*_SHRINK, ("job_starts", 1), ("job_suspends", 0))),
     "STAGE_OUT dropped": (seeing.stage_out_dropped, (*_SHRINK, ("job_starts", 1), ("job_ends", 2))),
+    "first node of a job": (
+        seeing.first_node_of_a_job,
+        (
+            ("scale", 0),
+            ("scale", 1),
+            ("see_all", 0),
+            ("pass", 0),
+            ("job_starts", 2),
+            ("job_starts", 5),
+            ("job_suspends", 0),
+        ),
+    ),
     "fail open on 401": (
         seeing.fail_open_on_401,
         (

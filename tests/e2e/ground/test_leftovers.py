@@ -57,7 +57,7 @@ def new(before: dict[str, set[str]]) -> dict[str, set[str]]:
 def wait_until_nothing_is_left(before: dict[str, set[str]]) -> None:
     # Ended processes are collected by the machine's init in its own time.
     try:
-        wait_for("nothing left", lambda: new(before) == {}, timeout=10)
+        wait_for("nothing left", lambda: new(before) == {}, timeout=60)
     except LocalKubeError:
         assert new(before) == {}
 
@@ -78,7 +78,7 @@ def test_down_leaves_nothing_and_the_other_cluster_alone(cluster: Cluster, other
     assert other.node_names() == ["node-1"]
     other.down()
     wait_until_nothing_is_left(before)
-    assert len(cluster.status()["ready"]) == 2
+    wait_for("the other's Nodes", lambda: len(cluster.status()["ready"]) == 2, timeout=120)
 
 
 @pytest.mark.parametrize("moment", ["control-plane/pid", "node-1/pid", "node-2/kubelet.log"])
@@ -106,7 +106,7 @@ def test_up_recovers_from_a_killed_up(other: Cluster) -> None:
     up.kill()
     up.wait()
     other.up(nodes=1)
-    assert other.status()["ready"] == ["node-1"]
+    wait_for("its Node", lambda: other.status()["ready"] == ["node-1"], timeout=120)
 
 
 def test_a_cluster_that_is_not_up_says_how_to_start_it() -> None:

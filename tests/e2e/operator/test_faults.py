@@ -97,7 +97,11 @@ def test_killed_at_five_points_of_a_drain_it_comes_to_the_same_end(
     wait_for("the drain", lambda: is_draining(slurm, node), PATIENCE)
     with dead(operator, kubectl):  # 2. right after the drain
         assert is_draining(slurm, node)
-    wait_for("what it waits for", lambda: job in slurm.condition("nodeset", "killed", "Draining")["message"], PATIENCE)
+    wait_for(
+        "what it waits for",
+        lambda: f"job {job} " in slurm.condition("nodeset", "killed", "Draining")["message"],
+        PATIENCE,
+    )
     with dead(operator, kubectl):  # 3. while the job runs
         assert slurm.job_state(job) == "RUNNING"
     assert stays(slurm, node, uid)

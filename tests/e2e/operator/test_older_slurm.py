@@ -97,7 +97,7 @@ def test_a_nodeset_deleted_in_the_foreground_goes_after_its_job(slurm: SlurmInKu
     assert slurm.reason("doomed-0").startswith("slurm-operator: deletion")
     wait_for(
         "the job's name in the condition",
-        lambda: job in slurm.condition("nodeset", "doomed", "Draining")["message"],
+        lambda: f"job {job} " in slurm.condition("nodeset", "doomed", "Draining")["message"],
         PATIENCE,
     )
     assert slurm.job_state(job) == "RUNNING"

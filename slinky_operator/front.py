@@ -17,6 +17,7 @@ import kopf
 from typing_extensions import override
 
 from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.discovery import until_shown
 from slinky_operator.kube.mirror import Mirror
 
 
@@ -97,6 +98,8 @@ async def run(
         What kopf could not bear: a watch that ends with an error other than 410, for example. The process is expected
         to end and to be started again.
     """
+    # It looks once which kinds there are.
+    await until_shown(connection, [mirror.resource for mirror in mirrors])
     await kopf.operator(
         registry=registry(connection, mirrors),
         settings=settings(),

@@ -1,0 +1,61 @@
+"""Waits until the API server tells of the kinds that are to be watched.
+
+An API server that has just been started lists groups of custom resources some time after it serves them. Whoever looks
+once in that time, as kopf does, takes the kinds for not there, and watches nothing for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any, Final
+
+import aiohttp
+
+from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.resources import Resource
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY: Final = 0.5
+"""Seconds between two looks."""
+
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=30.0)
+
+
+async def until_shown(connection: Connection, resources: Iterable[Resource], pause: float = LOOK_EVERY) -> None:
+    """Return once the API server's lists have all these kinds; until then, ask again and again."""
+    wanted = {(one.api_version, one.plural) for one in resources}
+    last = ""
+    while True:
+        try:
+            missing = wanted - await _shown(connection, {version for version, _ in wanted})
+        except (aiohttp.ClientError, TimeoutError) as error:
+            why = f"the API server does not list its kinds: {str(error) or type(error).__name__}"
+        else:
+            if not missing:
+                return
+            why = f"the API server does not list {', '.join(sorted(plural for _, plural in missing))} yet"
+        if why != last:
+            logger.warning(why)
+            last = why
+        await asyncio.sleep(pause)
+
+
+async def _shown(connection: Connection, versions: Iterable[str]) -> set[tuple[str, str]]:
+    """API version and plural of all kinds in these versions."""
+    groups = (await _get(connection, "/apis")).get("groups") or ()
+    listed = {version["groupVersion"] for group in groups for version in group["versions"]}
+    found = set()
+    for version in listed.intersection(versions):
+        kinds = (await _get(connection, f"/apis/{version}")).get("resources") or ()
+        found |= {(version, kind["name"]) for kind in kinds}
+    return found
+
+
+async def _get(connection: Connection, path: str) -> dict[str, Any]:
+    async with connection.request("GET", path, timeout=_TIMEOUT) as response:
+        response.raise_for_status()
+        answer: dict[str, Any] = await response.json()
+        return answer

@@ -77,7 +77,7 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
 def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
     """Pods are deleted by name."""
 
-    async def delete(means: Means, pod: Pod, version: str | None) -> None:
+    async def delete(means: Means, pod: Pod, version: str | None, until: float) -> None:
         await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=None, resource_version=version)
 
     patch.setattr(removal, "_delete_one", delete)

@@ -12,7 +12,7 @@ from slinky_api.resource import Column, Resource
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_api.v1alpha1.common import GROUP, VERSION, ApiObject, ObjectMeta
-from slinky_api.v1alpha1.fields import cel
+from slinky_api.v1alpha1.rules import cel
 
 MANAGED_NAME_LENGTH: Final = 40
 """Longest name of a Cluster the operator runs: a StatefulSet's revision label, which begins with the name of the

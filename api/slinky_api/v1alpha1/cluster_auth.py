@@ -5,7 +5,8 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field
 
 from slinky_api.v1alpha1.common import SET, ApiModel, KeyRef
-from slinky_api.v1alpha1.fields import Duration, Keywords, Namespace, UserName
+from slinky_api.v1alpha1.fields import Duration, Namespace, UserName
+from slinky_api.v1alpha1.rules import Keywords
 
 TOKEN_KEY: Final = "auth-token"  # noqa: S105
 """Key of the token's Secret where none is named; the only one 0.1 knew."""

@@ -26,8 +26,8 @@ from slinky_api.v1alpha1.fields import (
     ShortName,
     SlurmNodeSetName,
     UserName,
-    cel,
 )
+from slinky_api.v1alpha1.rules import cel
 
 
 class Endpoint(ApiModel):

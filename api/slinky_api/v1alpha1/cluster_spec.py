@@ -19,7 +19,8 @@ from slinky_api.v1alpha1.cluster_parts import (
     StaticNode,
 )
 from slinky_api.v1alpha1.common import MAP_BY_NAME, ApiModel, ConfigMapRef
-from slinky_api.v1alpha1.fields import MAX_ORDINALS, ConfText, FileTexts, Keywords, SlurmName, Url, cel
+from slinky_api.v1alpha1.fields import MAX_ORDINALS, ConfText, FileTexts, SlurmName, Url
+from slinky_api.v1alpha1.rules import Keywords, cel
 
 _MANAGED_ONLY: Final[tuple[str, ...]] = (
     "restapi",

@@ -16,11 +16,11 @@ from slinky_api.v1alpha1.fields import (
     AnyMap,
     DnsSubdomain,
     Image,
-    Keywords,
     PodTemplate,
     Quantity,
     StringMap,
 )
+from slinky_api.v1alpha1.rules import Keywords
 
 __all__ = [
     "CONDITIONS",

@@ -1,30 +1,25 @@
 """Field types: what a text, a name, a number may be, once for the models and for the CRDs.
 
-Each type checks when a model is built, and carries the same check into the CRD: as a schema keyword where that says
-enough, as a CEL rule where the user is owed a sentence. User text ends up in slurm.conf and on command lines, so the
-types that matter most are those for text: `OneLine` cannot start a second line of a configuration file.
+Each type checks when a model is built, and carries the same check into the CRD, in the ways of `rules`. User text ends
+up in slurm.conf and on command lines, so the types that matter most are those for text: `OneLine` cannot start a second
+line of a configuration file.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Final
 
 from pydantic import (
     BeforeValidator,
     Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    JsonValue,
     PlainSerializer,
     StringConstraints,
 )
-from pydantic_core import CoreSchema, core_schema
+
+from slinky_api.v1alpha1.rules import VALIDATIONS, Keywords, Rule, Text, cel, cel_string, matching
 
 __all__ = [
     "MAX_ORDINALS",
-    "VALIDATIONS",
     "AnyMap",
     "ConfText",
     "DnsLabel",
@@ -37,7 +32,6 @@ __all__ = [
     "HostName",
     "Image",
     "IntOrPercent",
-    "Keywords",
     "Namespace",
     "NodeExpression",
     "NodeLine",
@@ -46,151 +40,19 @@ __all__ = [
     "PartitionName",
     "PodTemplate",
     "Quantity",
-    "Rule",
     "ShortName",
     "SlurmName",
     "SlurmNodeSetName",
     "StringMap",
-    "Text",
     "Url",
     "UserName",
     "VolumeClaim",
-    "cel",
-    "cel_string",
     "format_duration",
     "parse_duration",
 ]
 
-VALIDATIONS: Final = "x-kubernetes-validations"
-"""Where a schema keeps its CEL rules."""
-
 MAX_ORDINALS: Final = 65_536
 """Upper limit of replicas: no Slurm cluster can have more nodes, and every ordinal has at most five digits."""
-
-
-@dataclass(frozen=True, eq=False)
-class Keywords:
-    """Schema keywords that a type brings along, to be used in ``Annotated``.
-
-    Parameters
-    ----------
-    keywords
-        Merged into the type's JSON schema.
-    replace
-        Whether they are the whole schema, for types that JSON Schema and Kubernetes describe differently.
-    """
-
-    keywords: Mapping[str, Any]
-    replace: bool = False
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        if self.replace:
-            return dict(self.keywords)
-        described = handler(schema)
-        # Rules of the type and rules of its use add up; of everything else there can be one.
-        rules = [*described.get(VALIDATIONS, ()), *self.keywords.get(VALIDATIONS, ())]
-        return {**described, **self.keywords, **({VALIDATIONS: rules} if rules else {})}
-
-
-def cel(rule: str, message: str, *, field: str = "", reason: str = "") -> dict[str, JsonValue]:
-    """One CEL rule as a CRD writes it.
-
-    Parameters
-    ----------
-    rule
-        The expression; true for what is allowed.
-    message
-        What the user reads otherwise.
-    field
-        Where it is shown, relative to where the rule stands, with a leading dot.
-    reason
-        Kind of the refusal, where it is not ``FieldValueInvalid``.
-    """
-    written: dict[str, JsonValue] = {"rule": rule, "message": message}
-    if field:
-        written["fieldPath"] = field
-    if reason:
-        written["reason"] = reason
-    return written
-
-
-def cel_string(text: str) -> str:
-    """A text as a CEL literal."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One rule about a text, for the model and for the CRD."""
-
-    message: str
-    """What the user reads when it is broken."""
-    holds: Callable[[str], bool]
-    """Whether it holds, here."""
-    expression: str
-    """Whether it holds, as a CEL expression over ``self``."""
-    pattern: str = ""
-    """The same as a regular expression, if it is one."""
-
-
-class Text:
-    """Bounds and rules of a text, to be used in ``Annotated``.
-
-    Parameters
-    ----------
-    *rules
-        All must hold.
-    at_least, at_most
-        Length in characters. The upper bound is not optional: without it the API server takes the rules for too
-        expensive.
-    by_pattern
-        Whether the CRD says a rule that is a regular expression as a ``pattern``. That costs nothing, where CEL rules
-        on lists within lists soon exceed the API server's budget; but it refuses without a sentence.
-    """
-
-    def __init__(self, *rules: Rule, at_most: int, at_least: int = 0, by_pattern: bool = False) -> None:
-        self.by_pattern = by_pattern
-        self.rules = rules
-        self.at_least = at_least
-        self.at_most = at_most
-
-    def __get_pydantic_core_schema__(self, source: type[str], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        keywords: dict[str, Any] = {"maxLength": self.at_most}
-        if self.at_least:
-            keywords["minLength"] = self.at_least
-        expressions = []
-        for rule in self.rules:
-            if self.by_pattern and rule.pattern:
-                keywords["pattern"] = rule.pattern
-            else:
-                expressions.append(cel(rule.expression, rule.message))
-        if expressions:
-            keywords[VALIDATIONS] = expressions
-        return {**handler(schema), **keywords}
-
-    def _check(self, text: str) -> str:
-        if not self.at_least <= len(text) <= self.at_most:
-            raise ValueError(f"must have {self.at_least} to {self.at_most} characters")
-        for rule in self.rules:
-            if not rule.holds(text):
-                raise ValueError(rule.message)
-        return text
-
-
-def _matching(pattern: str, message: str) -> Rule:
-    """A rule by regular expression, in what RE2 and Python have in common once Python keeps to ASCII."""
-    compiled = re.compile(pattern, re.ASCII)
-    return Rule(
-        message,
-        # fullmatch, not match: in Python a "$" would let one trailing line break through.
-        lambda text: compiled.fullmatch(text) is not None,
-        f"self.matches({cel_string(f'^(?:{pattern})$')})",
-        f"^(?:{pattern})$",
-    )
 
 
 # Text that goes into a configuration file
@@ -266,7 +128,7 @@ FileText = Annotated[str, StringConstraints(max_length=262_144)]
 _DNS_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 
-_DNS_LABEL_RULE: Final = _matching(
+_DNS_LABEL_RULE: Final = matching(
     _DNS_LABEL, "must be lower-case letters, digits and '-', beginning and ending with a letter or digit"
 )
 
@@ -278,7 +140,7 @@ ShortName = Annotated[str, Text(_DNS_LABEL_RULE, at_least=1, at_most=20)]
 DnsSubdomain = Annotated[
     str,
     Text(
-        _matching(
+        matching(
             _DNS_SUBDOMAIN,
             "must be lower-case letters, digits, '-' and '.', each part beginning and ending with a letter or digit",
         ),
@@ -289,7 +151,7 @@ DnsSubdomain = Annotated[
 HostName = Annotated[
     str,
     Text(
-        _matching(r"[A-Za-z0-9]([-A-Za-z0-9.:]*[A-Za-z0-9])?", "must be a host name or an IP address"),
+        matching(r"[A-Za-z0-9]([-A-Za-z0-9.:]*[A-Za-z0-9])?", "must be a host name or an IP address"),
         at_least=1,
         at_most=253,
     ),
@@ -297,7 +159,7 @@ HostName = Annotated[
 Url = Annotated[
     str,
     Text(
-        _matching(
+        matching(
             r"https?://[A-Za-z0-9\[][A-Za-z0-9_.:\[\]-]*(/[A-Za-z0-9_.~/%-]*)?",
             "must be a URL with http or https, without user, query or fragment",
         ),
@@ -307,16 +169,16 @@ Url = Annotated[
 ]
 Image = Annotated[
     str,
-    Text(_matching(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "must be the name of a container image"), at_least=1, at_most=512),
+    Text(matching(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "must be the name of a container image"), at_least=1, at_most=512),
 ]
 UserName = Annotated[
     str,
-    Text(_matching(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", "must be a user name"), at_least=1, at_most=64, by_pattern=True),
+    Text(matching(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", "must be a user name"), at_least=1, at_most=64, by_pattern=True),
 ]
 SlurmName = Annotated[
     str,
     Text(
-        _matching(
+        matching(
             r"[A-Za-z0-9][A-Za-z0-9_.-]*",
             "must be letters, digits, '_', '.' and '-', beginning with a letter or digit",
         ),
@@ -329,7 +191,7 @@ SlurmName = Annotated[
 PartitionName = Annotated[
     str,
     Text(
-        _matching(
+        matching(
             r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "must be letters, digits, '_', '.' and '-', not beginning with '.' or '-'"
         ),
         Rule(
@@ -344,7 +206,7 @@ PartitionName = Annotated[
 SlurmNodeSetName = Annotated[
     str,
     Text(
-        _matching(rf"ALL|{_DNS_LABEL}", "must be the name of a NodeSet, or ALL for every NodeSet of the cluster"),
+        matching(rf"ALL|{_DNS_LABEL}", "must be the name of a NodeSet, or ALL for every NodeSet of the cluster"),
         at_least=1,
         at_most=63,
         by_pattern=True,
@@ -353,7 +215,7 @@ SlurmNodeSetName = Annotated[
 NodeExpression = Annotated[
     str,
     Text(
-        _matching(r"[A-Za-z0-9_][A-Za-z0-9_.,\[\]-]*", "must be a node name or a hostlist such as n[01-16]"),
+        matching(r"[A-Za-z0-9_][A-Za-z0-9_.,\[\]-]*", "must be a node name or a hostlist such as n[01-16]"),
         at_least=1,
         at_most=1024,
         by_pattern=True,
@@ -362,7 +224,7 @@ NodeExpression = Annotated[
 FeatureName = Annotated[
     str,
     Text(
-        _matching(
+        matching(
             r"[A-Za-z0-9_][A-Za-z0-9_.:=/@+-]*",
             "must be one word of letters, digits and _ . : = / @ + -, beginning with a letter, digit or '_'",
         ),
@@ -373,7 +235,7 @@ FeatureName = Annotated[
 GresText = Annotated[
     str,
     Text(
-        _matching(
+        matching(
             r"[A-Za-z0-9_][A-Za-z0-9_.:,()/+-]*",
             "must be a list like gpu:a100:4,shard:8, without spaces, quotes or '='",
         ),
@@ -461,7 +323,7 @@ AnyMap = Annotated[
 ]
 StringMap = dict[str, str]
 
-_FILE_NAME: Final = _matching(
+_FILE_NAME: Final = matching(
     r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "must be letters, digits, '_', '.' and '-', not beginning with '.' or '-'"
 )
 FileTexts = Annotated[

@@ -32,13 +32,12 @@ from slinky_api.v1alpha1.fields import (
     GresText,
     Image,
     IntOrPercent,
-    Keywords,
     NodeLine,
     PartitionLine,
     PodTemplate,
     VolumeClaim,
-    cel,
 )
+from slinky_api.v1alpha1.rules import Keywords, cel
 
 __all__ = [
     "NODESET",

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from slinky_api.v1alpha1 import fields
+from slinky_api.v1alpha1 import fields, rules
 
 ONE_LINE = [fields.OneLine, fields.PartitionLine, fields.NodeLine]
 NAMES = [
@@ -145,6 +145,6 @@ def test_durations_are_read_and_written(hours: int, minutes: int, seconds: int) 
 
 @given(st.text())
 def test_a_cel_literal_holds_any_text_without_line_breaks(text: str) -> None:
-    literal = fields.cel_string(text)
+    literal = rules.cel_string(text)
     assert re.fullmatch(r"'((?:[^'\\]|\\.)*)'", literal, re.DOTALL)
     assert re.sub(r"\\(.)", r"\1", literal[1:-1], flags=re.DOTALL) == text

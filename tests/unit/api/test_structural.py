@@ -6,7 +6,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from slinky_api.crd.structural import SchemaError, structural
-from slinky_api.v1alpha1.fields import IntOrPercent, Keywords, cel
+from slinky_api.v1alpha1.fields import IntOrPercent
+from slinky_api.v1alpha1.rules import Keywords, cel
 
 
 class Inner(BaseModel):

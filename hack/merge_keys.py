@@ -1,9 +1,10 @@
-"""Write the table of merge keys that pod templates are merged by: ``python -m hack.merge_keys write|check``.
+"""Write what pod templates are merged and checked by: ``python -m hack.merge_keys write|check``.
 
-How lists and maps of a pod template are merged stands in the API server's own description of its types
-(``/openapi/v2``, the extensions ``x-kubernetes-patch-merge-key`` and ``x-kubernetes-patch-strategy``). That description
-has some megabytes; what is about pod templates has a few kilobytes, and goes into the package. The API server is the
-one of the local Kubernetes, whose version is pinned.
+Two tables go into the package. The first says how lists and maps of a pod template are merged. It comes from the API
+server's own description of its types (``/openapi/v2``, the extensions ``x-kubernetes-patch-merge-key`` and
+``x-kubernetes-patch-strategy``), which has some megabytes; what is about pod templates has a few kilobytes. The second
+says of what kind each field is (a text, a number, a list of what), so that a template of another shape is refused by
+its field before anything reads it. The API server is the one of the local Kubernetes, whose version is pinned.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ from typing import Any, Final
 from hack.localkube import control_plane_only
 from hack.localkube.kubectl import Kubectl
 
-__all__ = ["TABLE", "main", "table"]
+__all__ = ["SHAPES", "TABLE", "main", "shapes", "table"]
 
 TABLE: Final = Path(__file__).parents[1] / "slinky_operator" / "slurm" / "merge_keys.json"
+
+SHAPES: Final = TABLE.with_name("pod_shapes.json")
+
+CLAIM: Final = "io.k8s.api.core.v1.PersistentVolumeClaim"
 
 ROOT: Final = "io.k8s.api.core.v1.PodTemplateSpec"
 
@@ -70,6 +75,49 @@ def table(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"kubernetes": document["info"]["version"], "types": _pruned(types)}
 
 
+def shapes(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the table of shapes from an OpenAPI document, version 2.
+
+    Returns
+    -------
+    dict
+        ``types`` has for each type reached from a pod template or a claim the shape of each field: ``string``,
+        ``integer``, ``number``, ``boolean``, ``any`` (a quantity, or a number or text), the name of a type, ``[x]`` for
+        a list and ``{x}`` for a map of these.
+    """
+    definitions = document["definitions"]
+    types: dict[str, dict[str, str]] = {}
+    waiting = [ROOT, CLAIM]
+    while waiting:
+        reference = waiting.pop()
+        if _short(reference) in types:
+            continue
+        types[_short(reference)] = fields = {}
+        for field, schema in (definitions[reference].get("properties") or {}).items():
+            fields[field] = _shape(schema, definitions, waiting)
+    return {"kubernetes": document["info"]["version"], "types": {name: types[name] for name in sorted(types)}}
+
+
+def _shape(schema: Mapping[str, Any], definitions: Mapping[str, Any], waiting: list[str]) -> str:
+    reference = _reference(schema)
+    if reference:
+        target = definitions[reference]
+        if target.get("properties"):
+            waiting.append(reference)
+            return _short(reference)
+        # Quantities and numbers or texts: the API server reads both.
+        return "string" if target.get("format") == "date-time" else "any"
+    match schema.get("type"):
+        case "array":
+            return f"[{_shape(schema['items'], definitions, waiting)}]"
+        case "object" if "additionalProperties" in schema:
+            return f"{{{_shape(schema['additionalProperties'], definitions, waiting)}}}"
+        case "string" | "integer" | "number" | "boolean" as kind:
+            return str(kind)
+        case _:
+            return "any"
+
+
 def _pruned(types: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Without fields below which nothing has a merge key: maps are merged all the same."""
     useful: set[str] = set()
@@ -108,14 +156,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m hack.merge_keys", description=__doc__)
     parser.add_argument("action", choices=("write", "check"))
     action = parser.parse_args(arguments).action
-    wanted = json.dumps(table(fetch()), indent=1, sort_keys=True) + "\n"
-    if action == "write":
-        TABLE.write_text(wanted, encoding="utf-8")
-        return 0
-    if TABLE.read_text(encoding="utf-8") == wanted:
-        return 0
-    print(f"{TABLE} is not what the API server says; run python -m hack.merge_keys write", file=sys.stderr)
-    return 1
+    document = fetch()
+    status = 0
+    for path, found in ((TABLE, table(document)), (SHAPES, shapes(document))):
+        wanted = json.dumps(found, indent=1, sort_keys=True) + "\n"
+        if action == "write":
+            path.write_text(wanted, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != wanted:
+            print(f"{path} is not what the API server says; run python -m hack.merge_keys write", file=sys.stderr)
+            status = 1
+    return status
 
 
 def _reference(schema: Mapping[str, Any]) -> str:

@@ -57,6 +57,7 @@ from slinky_operator.runtime.queue import WorkQueue
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.clients import ClientMap
+from slurm_client.intake import MIB, Intake
 from slurm_client.watch import NodeEvent
 
 logger = logging.getLogger(__name__)
@@ -153,7 +154,9 @@ async def run(settings: Settings) -> None:
         A background task ended, the election among them (leadership lost). The process must be started again.
     """
     metrics = Metrics()
-    stop = asyncio.Event()
+    stop, ended = asyncio.Event(), asyncio.Event()
+    # From the beginning: as the first process of a container it would not hear a signal that it does not wait for.
+    _listen(ended)
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(await Connection.connect(settings.kubeconfig))
         fence: Fence = DeadlineFence() if settings.leader_election else OpenFence()
@@ -186,7 +189,7 @@ async def run(settings: Settings) -> None:
         if elector is not None:
             supervisor.start("election", elector.run())
         recorder = Recorder(client, component=COMPONENT, instance=settings.identity)
-        clients = ClientMap(fence)
+        clients = ClientMap(fence, intake=Intake(settings.slurm_answer_limit * MIB))
         stack.push_async_callback(clients.close_all)
         texts = Texts(client, supervisor)
         alone = asyncio.Event()
@@ -196,6 +199,7 @@ async def run(settings: Settings) -> None:
         )
         for controller in controllers:
             health.add_liveness(controller.name, controller.unhealthy)
+        kopf_ready = asyncio.Event()
         supervisor.start("event-loop lag", LoopLag(metrics.loop_lag.observe).run())
         supervisor.start("events", recorder.run())
         supervisor.start("leadership", _tell_leadership(leading, metrics))
@@ -203,10 +207,10 @@ async def run(settings: Settings) -> None:
         for cache in caches.all:
             supervisor.start(f"cache {cache.resource}", cache.run())
         supervisor.start("freeze caches", _freeze(caches))
+        supervisor.start("signals", _listen_again(kopf_ready, ended))
         for controller in controllers:
             supervisor.start(controller.name, _until_cancelled(controller))
         # kopf comes last: when it ends it cancels every task that is younger than itself.
-        kopf_ready = asyncio.Event()
         health.add_readiness("kopf", kopf_ready)
         supervisor.start(
             "kopf",
@@ -219,7 +223,7 @@ async def run(settings: Settings) -> None:
                 ready=kopf_ready,
             ),
         )
-        await _until_signalled(supervisor, kopf_ready)
+        await supervisor.wait(ended)
         logger.info("ending: finishing what is under way")
         await asyncio.gather(*(controller.stop(settings.shutdown_grace) for controller in controllers))
         await recorder.flush()
@@ -266,9 +270,11 @@ async def _controllers(
             settings.image_pull_policy,
         )
         pace = Pace(settings.slurm_timeout, settings.node_poll_interval, settings.node_poll_interval_max)
+        clusters = cluster.ClusterReconciler(caches.for_clusters(), tools, Environment(images, pace))
         of_clusters: Controller[Key] = Controller(
             "cluster",
-            cluster.ClusterReconciler(caches.for_clusters(), tools, Environment(images, pace)).reconcile,
+            clusters.reconcile,
+            tell=clusters.tell,
             workers=settings.cluster_workers,
             gates=gates,
             metrics=metrics.controller("cluster"),
@@ -293,6 +299,7 @@ async def _controllers(
         of_nodesets: Controller[Key] = Controller(
             nodeset.NAME,
             reconciler.reconcile,
+            tell=reconciler.tell,
             workers=settings.nodeset_workers,
             gates=gates,
             metrics=metrics.controller(nodeset.NAME),
@@ -342,16 +349,17 @@ def _wake_nodesets(
     clients.subscribe_contact(contact)
 
 
-async def _until_signalled(supervisor: Supervisor, kopf_ready: asyncio.Event) -> None:
-    """Wait for SIGTERM or SIGINT, or raise for a crash.
-
-    kopf takes the signals for itself when it starts; once it watches, they become ours, since it must end last.
-    """
-    await supervisor.wait(kopf_ready)
-    ended = asyncio.Event()
+def _listen(ended: asyncio.Event) -> None:
+    """Note SIGTERM and SIGINT."""
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    await supervisor.wait(ended)
+
+
+async def _listen_again(kopf_ready: asyncio.Event, ended: asyncio.Event) -> None:
+    """Take the signals back: kopf takes them for itself when it starts, and must end last."""
+    await kopf_ready.wait()
+    _listen(ended)
+    await asyncio.Event().wait()
 
 
 async def _until_cancelled(controller: Controller[Key]) -> None:
@@ -373,6 +381,7 @@ async def _wait_for_others(client: KubeClient, settings: Settings, recorder: Rec
         client,
         takeover.LEASE,
         settings.namespaces,
+        frozenset({*settings.slinky_namespaces, settings.lease_namespace}),
         lambda lease, words: recorder.warning(lease, "OtherOperator", words),
     )
     alone.set()

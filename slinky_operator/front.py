@@ -9,9 +9,10 @@ finds that out). What is done about a change is decided in the controllers.
 from __future__ import annotations
 
 import asyncio
+import random
 import ssl
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
 
 import kopf
 from typing_extensions import override
@@ -19,6 +20,12 @@ from typing_extensions import override
 from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.discovery import until_shown
 from slinky_operator.kube.mirror import Mirror
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds before kopf's second attempt at a request."""
+
+LONGEST_PAUSE: Final = 30.0
+"""Seconds between two attempts at most."""
 
 
 class Credentials(kopf.ConnectionInfo):
@@ -30,6 +37,17 @@ class Credentials(kopf.ConnectionInfo):
         context = super().as_ssl_context()
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         return context
+
+
+class Backoffs(Iterable[float]):
+    """Seconds between kopf's attempts, ever longer ones and without an end; kopf would give up after a minute."""
+
+    @override
+    def __iter__(self) -> Iterator[float]:
+        pause = FIRST_PAUSE
+        while True:
+            yield pause * random.uniform(0.75, 1.0)  # noqa: S311 - jitter
+            pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def registry(connection: Connection, mirrors: Sequence[Mirror]) -> kopf.OperatorRegistry:
@@ -68,6 +86,8 @@ def settings() -> kopf.OperatorSettings:
     # The namespaces are given and the CRDs are there: no rights to list either are needed.
     chosen.scanning.disabled = True
     chosen.posting.enabled = False
+    # An API server that is away, or refuses for a while, is waited for, however long that takes.
+    chosen.networking.error_backoffs = Backoffs()
     # The signals are ours: the order of shutting down is decided in `app`.
     return chosen
 

@@ -41,6 +41,12 @@ class Settings(BaseModel):
     namespaces: tuple[str, ...] = Field(
         default=(), description="Namespaces to watch, separated by commas; none means all."
     )
+    slinky_namespaces: tuple[str, ...] = Field(
+        default=("slinky",),
+        description="Namespaces in which Slinky's own operator may be, separated by commas: while its Lease is renewed "
+        "in one of these, or in the Lease's own namespace, nothing is begun. Leases of its name elsewhere are only "
+        "told of.",
+    )
     cluster_domain: str = Field(
         default="",
         description="DNS domain of the Kubernetes cluster, for the search list of slurmd pods; found in the operator's "
@@ -108,6 +114,11 @@ class Settings(BaseModel):
         default=30.0, description="Seconds between two such questions at most, when full answers are expensive."
     )
     slurm_timeout: Seconds = Field(default=30.0, description="Seconds for one request to slurmrestd.")
+    slurm_answer_limit: Annotated[int, Field(ge=1, le=4096)] = Field(
+        default=128,
+        description="MiB that one answer of slurmrestd may have; a longer one is an error. The answers under way may "
+        "have half as much again together. A node takes some 2.5 kB, a job 6 kB.",
+    )
 
     # Images
 
@@ -134,7 +145,7 @@ class Settings(BaseModel):
     log_format: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Least level to log.")
 
-    @field_validator("namespaces", mode="before")
+    @field_validator("namespaces", "slinky_namespaces", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+import re
 from dataclasses import dataclass, field
-from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import error_numbers, errors
 from slurm_client.decode.objects import Nameless
 from slurm_client.decode.read import mapping, number, text
+from slurm_client.parsing import Malformed, Overweight, Parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 _LOOKAHEAD = 8
 """Entries of the last list among which the next one is looked for: some may have gone."""
 
-SLICE_SECONDS = 0.003
-"""Longest time spent on reading an answer before the event loop has its turn."""
-
 _EXCERPT = 500
 _LARGE = 1_000_000
-_BLANKS = " \t\r\n"
-_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_ROOM = 256 * 2**20
+_MOST_REPORTS = 16
+_TOLD = 4
+_RELEASE = re.compile(r"[0-9A-Za-z][-+.~0-9A-Za-z]{0,31}")
+_CONTENT_TYPE = re.compile(r"[-+.a-z0-9]{1,30}/[-+.a-z0-9]{1,60}")
+_OWN_SENTENCES = frozenset({"Authentication failure"})
+"""What slurmrestd says without JSON."""
 
 
 @dataclass(slots=True)
@@ -52,6 +54,8 @@ class Answer:
         Reports of the server that are no errors.
     texts
         The entries of that list as they were written.
+    weight
+        Bytes that all this takes, more or less.
     """
 
     status: int
@@ -59,6 +63,7 @@ class Answer:
     items: list[Any] | None = None
     warnings: tuple[errors.Report, ...] = ()
     texts: list[str] = field(default_factory=list)
+    weight: int = 0
 
     @property
     def not_modified(self) -> bool:
@@ -73,7 +78,8 @@ class Answer:
     @property
     def release(self) -> str:
         """Release of the Slurm that answered, e.g. ``24.11.5``; empty if it does not say."""
-        return text(mapping(mapping(self.fields.get("meta")).get("slurm")).get("release"))
+        found = text(mapping(mapping(self.fields.get("meta")).get("slurm")).get("release"))
+        return found if _RELEASE.fullmatch(found) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,61 +115,72 @@ class Known:
 
 
 async def read(
-    body: bytes, status: int, request: errors.Request, wanted: ListOf | None = None, known: Known | None = None
+    body: bytes | str,
+    status: int,
+    request: errors.Request,
+    wanted: ListOf | None = None,
+    known: Known | None = None,
+    *,
+    room: int = _ROOM,
 ) -> Answer:
     """
     Read a body, giving way to the event loop every few milliseconds.
 
     Entries that stand in an earlier answer too are taken from there.
 
+    Parameters
+    ----------
+    room
+        Bytes that what is read may take.
+
     Raises
     ------
     DecodeError
         If it is no JSON object, or an entry of the wanted list is no object with a name.
+    TooLarge
+        If what is in it takes more than ``room``.
     """
     answer = Answer(status)
-    source = body.decode("utf-8", "replace")
+    source = body if isinstance(body, str) else body.decode("utf-8", "replace")
     if len(source) > _LARGE:
         # Receiving the last piece and decoding the whole were a slice each.
         await asyncio.sleep(0)
+    parser = Parser(source, room)
     try:
-        await _read_object(source, answer, wanted, known or Known())
+        await _read_object(parser, answer, wanted, known or Known())
     except (ValueError, RecursionError, IndexError) as error:
         kind = errors.Truncated if _looks_truncated(source, error) else errors.DecodeError
         raise kind(
             f"cannot read the answer: {_why(error)}", request=request, status=status, body=source[:_EXCERPT]
         ) from error
-    answer.warnings = _reports(answer.fields.get("warnings"))
+    except Overweight as error:
+        raise errors.TooLarge(f"the answer is too large: {error}", request=request, status=status) from error
+    answer.warnings = _reports(answer.fields.get("warnings"), numbered=False)
+    answer.weight = parser.weight
     return answer
 
 
-async def _read_object(source: str, answer: Answer, wanted: ListOf | None, known: Known) -> None:
-    """Walk over the outermost object; everything below is left to the parser written in C."""
-    position = _skip(source, 0)
+async def _read_object(parser: Parser, answer: Answer, wanted: ListOf | None, known: Known) -> None:
+    """Walk over the outermost object; everything below is left to the parser."""
+    source = parser.source
+    position = parser.skip(0)
     if source[position] != "{":
-        raise ValueError("it is no JSON object")
-    position = _skip(source, position + 1)
+        raise Malformed("it is no JSON object")
+    position = parser.skip(position + 1)
     while source[position] != "}":
-        if source[position] != '"':
-            raise ValueError(f"a key is missing at character {position}")
-        key, position = scanstring(source, position + 1, True)  # noqa: FBT003 - signature of the C function
-        position = _skip(source, position)
-        if source[position] != ":":
-            raise ValueError(f"a colon is missing at character {position}")
-        position = _skip(source, position + 1)
+        key, position = parser.key(position)
         if wanted is not None and key == wanted.key:
             if source[position] == "[":
-                position, answer.items = await _read_list(source, position, wanted, known, answer.texts)
+                position, answer.items = await _read_list(parser, position, wanted, known, answer.texts)
             else:
-                value, position = _value(source, position)
+                value, position = await parser.value(position)
                 answer.items = _as_items(value, wanted)
         else:
-            answer.fields[key], position = _value(source, position)
-        position = _skip(source, position)
-        if source[position] == ",":
-            position = _skip(source, position + 1)
-        elif source[position] != "}":
-            raise ValueError(f"a comma is missing at character {position}")
+            begun = position
+            answer.fields[key], position = await parser.value(position)
+            parser.take(len(key) + parser.measure(begun, position))
+        position = parser.next(position, "}")
+        await parser.breathe()
 
 
 def _as_items(value: Any, wanted: ListOf) -> list[Any]:
@@ -172,70 +189,61 @@ def _as_items(value: Any, wanted: ListOf) -> list[Any]:
         return []
     if isinstance(value, dict):
         return [wanted.decode(value)]
-    raise ValueError(f"{wanted.key} is no list")
+    raise Malformed(f"{wanted.key} is no list")
 
 
 async def _read_list(
-    source: str, position: int, wanted: ListOf, known: Known, texts: list[str]
+    parser: Parser, position: int, wanted: ListOf, known: Known, texts: list[str]
 ) -> tuple[int, list[Any]]:
     """Read and decode one object after the other; only the decoded ones are kept, and their texts if they recur."""
+    source = parser.source
     found: list[Any] = []
-    started = time.perf_counter()
-    position = _skip(source, position + 1)
+    position = parser.skip(position + 1)
     expected = missed = 0
     while source[position] != "]":
         place = known.find(source, position, expected, expected + missed + _LOOKAHEAD)
+        before = parser.weight
         if place is not None:
             # A whole object stands there, and nothing that follows it can be a part of it.
-            found.append(known.items[place])
-            texts.append(known.texts[place])
-            position += len(known.texts[place])
+            item, written = known.items[place], known.texts[place]
+            texts.append(written)
+            position += len(written)
             expected, missed = place + 1, 0
+            length = len(written)
         else:
             begun = position
-            raw, position = _value(source, position)
+            raw, position = await parser.value(position)
             if not isinstance(raw, dict):
-                raise ValueError(f"entry {len(found)} of the list is no object")
-            found.append(wanted.decode(raw))
+                raise Malformed(f"entry {len(found)} of the list is no object")
+            item = wanted.decode(raw)
+            length = position - begun
             if wanted.recurs:
                 texts.append(source[begun:position])
             if missed < _LOOKAHEAD:
                 missed += 1
             else:
                 expected += 1
-        position = _skip(source, position)
-        if source[position] == ",":
-            position = _skip(source, position + 1)
-        elif source[position] != "]":
-            raise ValueError(f"a comma is missing at character {position}")
-        if time.perf_counter() - started > SLICE_SECONDS:
-            await asyncio.sleep(0)
-            started = time.perf_counter()
+        found.append(item)
+        # What was read of it is dropped; what it was read as stays.
+        parser.weight = before
+        parser.take(length + _weight(item))
+        position = parser.next(position, "]")
+        await parser.breathe()
     return position + 1, found
 
 
-class _NoValue(ValueError):
-    """A value is missing, and where. The parser says so by StopIteration, which cannot leave a coroutine."""
-
-    def __init__(self, position: int) -> None:
-        super().__init__(f"no value at character {position}")
-        self.pos = position
+_AN_OBJECT = 512
+_AN_ITEM = 64
 
 
-def _value(source: str, position: int) -> tuple[Any, int]:
-    """Parse one value and return it with the position behind it."""
-    try:
-        found: tuple[Any, int] = _scan(source, position)
-    except StopIteration as error:
-        raise _NoValue(error.value) from None
-    return found
-
-
-def _skip(source: str, position: int) -> int:
-    """Return the position of the next character that is not blank; IndexError at the end is what a cut body gives."""
-    while source[position] in _BLANKS:
-        position += 1
-    return position
+def _weight(item: Any) -> int:
+    """Return about how many bytes a decoded object takes beside its texts, which are no longer than what was read."""
+    weight = _AN_OBJECT
+    for name in getattr(type(item), "__slots__", ()):
+        value = getattr(item, name)
+        if isinstance(value, tuple):
+            weight += _AN_ITEM * len(value)
+    return weight
 
 
 def _looks_truncated(source: str, error: BaseException) -> bool:
@@ -248,27 +256,32 @@ def _looks_truncated(source: str, error: BaseException) -> bool:
 
 
 def _why(error: BaseException) -> str:
+    """Say what is wrong with an answer without quoting it: it may be anybody's."""
     if isinstance(error, Nameless):
         return "an entry has no name"
     if isinstance(error, IndexError):
         return "it ends too early"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    return str(error)
+    if isinstance(error, Malformed | json.JSONDecodeError):
+        return str(error)
+    return "a number has too many digits, or another value is none"
 
 
-def _reports(value: Any) -> tuple[errors.Report, ...]:
+def _reports(value: Any, *, numbered: bool = True) -> tuple[errors.Report, ...]:
+    """Return what Slurm says in ``errors``, all of which it numbers, or in ``warnings``, which it does not."""
     found = []
-    for entry in value if isinstance(value, list) else []:
-        raw = entry if isinstance(entry, dict) else {"description": text(entry)}
+    for entry in value[:_MOST_REPORTS] if isinstance(value, list) else []:
+        # Errors go into the status of objects; what Slurm has not numbered is not Slurm's.
+        raw = entry if isinstance(entry, dict) and ("error_number" in entry or not numbered) else {}
         error_number = number(raw.get("error_number"))
         found.append(
             errors.Report(
-                description=text(raw.get("description")),
+                description=errors.said(text(raw.get("description"))),
                 number=error_number,
                 name=error_numbers.name_of(error_number),
-                error=text(raw.get("error")),
-                source=text(raw.get("source")),
+                error=errors.said(text(raw.get("error"))),
+                source=errors.said(text(raw.get("source"))),
             )
         )
     return tuple(found)
@@ -318,20 +331,31 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
         kind = _kind_of_status(answer.status)
         if answer.status == 404 and reports:
             kind = errors.NotFound
-    message = "; ".join(str(report) for report in reports) or f"the server answered {answer.status}"
+    message = "; ".join(str(report) for report in reports[:_TOLD]) or f"the server answered {answer.status}"
+    if len(reports) > _TOLD:
+        message += f"; and {len(reports) - _TOLD} more"
     if kind is errors.NotSupported:
         return errors.NotSupported(message, request=request, status=answer.status)
     return kind(message, request=request, status=answer.status, reports=reports, warnings=answer.warnings)
 
 
-def error_from_text(body: bytes, status: int, request: errors.Request) -> errors.SlurmError:
-    """Return the error a body in plain text is, such as slurmrestd's own 401 and 404 and those of proxies."""
-    words = body.decode("utf-8", "replace").strip()
-    kind = _kind_of_status(status)
-    first_line = words.splitlines()[0][:200] if words else f"the server answered {status}"
-    return kind(first_line, request=request, status=status, body=words[:_EXCERPT])
+def error_from_text(body: str, status: int, content_type: str, request: errors.Request) -> errors.SlurmError:
+    """
+    Return the error a body is that is no JSON, such as slurmrestd's own 401 and the pages of proxies.
+
+    What is not slurmrestd's is not quoted: whoever may name a server would read with our eyes what answers there.
+    """
+    words = body[:_EXCERPT].strip()
+    if words in _OWN_SENTENCES:
+        return _kind_of_status(status)(words, request=request, status=status, body=words)
+    kind = content_type.partition(";")[0].strip().lower()
+    shown = kind if _CONTENT_TYPE.fullmatch(kind) else "a body of no known type" if body else "nothing"
+    message = f"the server answered {status} with {shown}, which is not how slurmrestd answers"
+    if 300 <= status < 400:
+        message += "; redirects are not followed"
+    return _kind_of_status(status)(message, request=request, status=status)
 
 
-def is_unknown_url(body: bytes, status: int) -> bool:
+def is_unknown_url(body: str, status: int) -> bool:
     """Whether the server says that it has no such path, as opposed to no such object."""
-    return status == 404 and b"requested URL" in body
+    return status == 404 and "requested URL" in body[:_EXCERPT]

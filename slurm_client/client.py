@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
     from slurm_client.circuit import Circuit, CircuitState
+    from slurm_client.intake import Intake
     from slurm_client.models import Job, Node, Partition
     from slurm_client.tokens import TokenProvider
 
@@ -61,6 +62,10 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
         An httpx transport to use instead of the network.
     pace
         How often watches ask.
+    intake
+        Room for answers, which clients of one process may share; one of its own when absent.
+    owner
+        On whose behalf it asks: where answers take too much together, those of the largest owner give way.
 
     Attributes
     ----------
@@ -89,6 +94,8 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
         unix_socket: str | Path | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         pace: Pace | None = None,
+        intake: Intake | None = None,
+        owner: str = "",
     ) -> None:
         self.node_watch: Watch[Node] = Watch(self.nodes, self.node, lambda node: node.name, what="nodes", pace=pace)
         self.job_watch: Watch[Job] = Watch(
@@ -118,6 +125,8 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
             client_certificate=client_certificate,
             unix_socket=unix_socket,
             transport=transport,
+            intake=intake,
+            owner=owner,
         )
 
     async def connect(self) -> str:

@@ -7,7 +7,8 @@ Everything that can go wrong with a call to slurmrestd, as one tree.
     ├── Unreachable            nobody can be asked: slurmrestd or slurmctld is away
     │   ├── Timeout            no answer within the time the caller gave
     │   ├── ControllerDown     slurmrestd answers, slurmctld does not
-    │   └── CircuitOpen        not even tried: the last calls failed, and the pause is not over
+    │   ├── CircuitOpen        not even tried: the last calls failed, and the pause is not over
+    │   └── ClientClosed       the client was closed before there was an answer
     ├── Unauthorized           no token, a bad one, or one that has expired
     ├── PermissionDenied       the token's user may not do this
     ├── NotFound               no such node, job, partition, reservation
@@ -17,10 +18,11 @@ Everything that can go wrong with a call to slurmrestd, as one tree.
     ├── NotSupported           this server's data parser has no such operation or field
     ├── ServerError            anything else the server holds against itself
     └── DecodeError            an answer that cannot be understood
-        └── Truncated          ... because it ended too early
+        ├── Truncated          ... because it ended too early
+        └── TooLarge           ... because there is more of it than there is room for
 
-No call of this library raises anything else, programming errors and ``asyncio.CancelledError`` apart. How answers are
-mapped to these classes is the business of :mod:`slurm_client.answers`.
+No call of this library raises anything else, programming errors and ``asyncio.CancelledError`` of the caller's own
+apart. How answers are mapped to these classes is the business of :mod:`slurm_client.answers`.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CircuitOpen",
+    "ClientClosed",
     "Conflict",
     "ControllerDown",
     "DecodeError",
@@ -48,10 +51,14 @@ __all__ = [
     "ServerError",
     "SlurmError",
     "Timeout",
+    "TooLarge",
     "Truncated",
     "Unauthorized",
     "Unreachable",
+    "said",
 ]
+
+_LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,13 @@ class Report:
         if self.number:
             text += f" ({self.name} {self.number})" if self.name else f" ({self.number})"
         return text
+
+
+def said(words: str) -> str:
+    """Return what a server says in one line of bounded length: it goes into logs and into the status of objects."""
+    line = " ".join(words[: 2 * _LONGEST].split())
+    line = "".join(each if each.isprintable() else "?" for each in line)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 class SlurmError(Exception):
@@ -196,6 +210,14 @@ class CircuitOpen(Unreachable):
     sent = False
 
 
+class ClientClosed(Unreachable):
+    """
+    The client was closed before there was an answer.
+
+    Whoever waits gets this, never ``asyncio.CancelledError``: that one means that the waiting task itself is to end.
+    """
+
+
 class Unauthorized(SlurmError):
     """The token is missing, bad or expired, and renewing it once did not help."""
 
@@ -249,3 +271,7 @@ class DecodeError(SlurmError):
 
 class Truncated(DecodeError):
     """The answer ended before it was complete."""
+
+
+class TooLarge(DecodeError):
+    """There is more of the answer than there is room for."""

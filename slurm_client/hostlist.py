@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 
-LIMIT = 1_000_000
-"""Most names one expression may stand for; what claims more is not a list of hosts."""
+LIMIT = 65_536
+"""Most names one expression may stand for; what claims more is not a list of hosts: no Slurm cluster has more nodes."""
 
+REMEMBERED = 256
+"""Most characters of an expression whose names are kept for the next time, and most of these names."""
+
+_BRACKETS = re.compile(r"\[([^\]]*)\]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
-@functools.lru_cache(maxsize=4096)
 def expand(hostlist: str) -> tuple[str, ...]:
     """
     Return the names a host list stands for, in its order.
@@ -29,10 +33,35 @@ def expand(hostlist: str) -> tuple[str, ...]:
     >>> expand("w-[0-2,07],login")
     ('w-0', 'w-1', 'w-2', 'w-07', 'login')
     """
+    if len(hostlist) > REMEMBERED or size(hostlist) > REMEMBERED:
+        # What anybody may write is not kept: a few such lists would fill the memory.
+        return _expand(hostlist)
+    return _remembered(hostlist)
+
+
+def size(hostlist: str) -> int:
+    """
+    Return how many names a host list stands for, without making them; 1 for a text that is none.
+
+    A list of more than :data:`LIMIT` names counts as what it claims.
+    """
     try:
-        return tuple(itertools.chain.from_iterable(_expand_one(word) for word in _split(hostlist)))
+        return sum(_count_one(word) for word in _split(hostlist))
+    except ValueError:
+        return 1
+
+
+def _expand(hostlist: str) -> tuple[str, ...]:
+    try:
+        words = _split(hostlist)
+        if sum(map(_count_one, words)) > LIMIT:
+            return (hostlist,)
+        return tuple(itertools.chain.from_iterable(map(_expand_one, words)))
     except ValueError:
         return (hostlist,)
+
+
+_remembered = functools.lru_cache(maxsize=4096)(_expand)
 
 
 def _split(hostlist: str) -> list[str]:
@@ -54,29 +83,32 @@ def _split(hostlist: str) -> list[str]:
     return [stripped for word in words if (stripped := word.strip())]
 
 
+def _count_one(word: str) -> int:
+    """Count what :func:`_expand_one` gives."""
+    pieces = _BRACKETS.split(word)
+    return math.prod(sum(last - first + 1 for first, last, _ in _ranges(piece)) for piece in pieces[1::2])
+
+
 def _expand_one(word: str) -> list[str]:
     """Expand one name with its bracketed ranges."""
-    pieces: list[list[str]] = []
-    total = 1
-    for index, piece in enumerate(re.split(r"\[([^\]]*)\]", word)):
-        choices = _ranges(piece) if index % 2 else [piece]
-        total *= len(choices)
-        if total > LIMIT:
-            raise ValueError(word)
-        pieces.append(choices)
+    pieces = [_numbers(piece) if index % 2 else [piece] for index, piece in enumerate(_BRACKETS.split(word))]
     return ["".join(parts) for parts in itertools.product(*pieces)]
 
 
-def _ranges(text: str) -> list[str]:
+def _numbers(text: str) -> list[str]:
     """Return the numbers inside one pair of brackets, with their padding."""
-    numbers: list[str] = []
+    return [str(number).zfill(width) for first, last, width in _ranges(text) for number in range(first, last + 1)]
+
+
+def _ranges(text: str) -> list[tuple[int, int, int]]:
+    """Return first, last and width of each range inside one pair of brackets."""
+    found = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         if match is None:
             raise ValueError(text)
         low, high = match.group(1), match.group(2) or match.group(1)
-        first, last = int(low), int(high)
-        if last < first or last - first >= LIMIT:
+        if int(high) < int(low):
             raise ValueError(text)
-        numbers.extend(str(number).zfill(len(low)) for number in range(first, last + 1))
-    return numbers
+        found.append((int(low), int(high), len(low)))
+    return found

@@ -5,9 +5,9 @@ The session turns the name of an operation into an answer or an error of ours. W
 :mod:`slurm_client.wire`, what they mean in :mod:`slurm_client.client`; reading answers is in
 :mod:`slurm_client.answers`.
 
-What is repeated: a call that never left (refused connection) always; a call that was sent, only if it reads; a refused
-token, once, with a renewed one; an unknown path, once, after asking again which parsers the server has. Nothing is
-repeated beyond the caller's time limit.
+What is repeated: a call that never left (refused connection) always; a call that was sent, only if it changes nothing,
+which :mod:`slurm_client.wire.endpoint` says of each operation; a refused token, once, with a renewed one; an unknown
+path, once, after asking again which parsers the server has. Nothing is repeated beyond the caller's time limit.
 """
 
 from __future__ import annotations
@@ -18,20 +18,23 @@ import logging
 import random
 import ssl
 import time
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from slurm_client import answers, encode, errors, wire
 from slurm_client.circuit import Circuit
+from slurm_client.intake import Excess, Intake, receive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     import httpx
 
     from slurm_client.answers import Answer, ListOf
+    from slurm_client.intake import Hold
     from slurm_client.tokens import TokenProvider
 
 __all__ = ["RetryPolicy", "Session"]
@@ -96,6 +99,8 @@ class Session:
         unix_socket: str | Path | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         jitter: Callable[[], float] = random.random,
+        intake: Intake | None = None,
+        owner: str = "",
     ) -> None:
         if api_version is not None and api_version not in wire.PARSERS:
             raise ValueError(f"unknown data parser {api_version}; this library speaks {', '.join(wire.PARSERS)}")
@@ -108,6 +113,8 @@ class Session:
         self._user_name = user_name
         self._slots = asyncio.Semaphore(max_concurrency)
         self._jitter = jitter
+        self._intake = intake or Intake()
+        self._owner = owner
         self.circuit = circuit or Circuit()
         self.api_version: str | None = None
         self.release = ""
@@ -119,6 +126,8 @@ class Session:
             self._base_urls, transport, ca_bundle, client_certificate, unix_socket, max_concurrency, timeout
         )
         self._closed = False
+        self._limits: set[asyncio.Timeout] = set()
+        """Of the calls under way."""
         self._known: dict[str, answers.Known] = {}
         """The last answers to what is asked again and again, by path."""
 
@@ -128,19 +137,21 @@ class Session:
         return self._base_urls[self._chosen]
 
     async def close(self) -> None:
-        """Close all connections; calls under way end with Unreachable."""
+        """Close all connections; calls under way end with ClientClosed, wherever they wait."""
         self._closed = True
+        for limit in self._limits:
+            if not limit.expired():
+                limit.reschedule(0.0)
+        for path in self._known:
+            self._intake.forget(self._owner, (id(self), path))
+        self._known.clear()
         await self._http.aclose()
 
     async def connect(self) -> str:
         """Negotiate within the session's time limit and return the data parser."""
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await self.negotiate()
-        except TimeoutError as error:
-            late = errors.Timeout(f"no answer within {self._timeout:g} s", request=errors.Request("", "negotiation"))
-            self.circuit.failed(late)
-            raise late from error
+        about = errors.Request("", "negotiation")
+        async with self._within(self._timeout, about):
+            return await self.negotiate()
 
     # calls
 
@@ -177,13 +188,29 @@ class Session:
             And nothing else.
         """
         limit = self._timeout if timeout is None else timeout
-        about = errors.Request("", operation)
+        async with self._within(limit, errors.Request("", operation)):
+            await self.negotiate()
+            return await self._with_renewals(operation, path, query, body, wanted, tolerate)
+
+    @asynccontextmanager
+    async def _within(self, seconds: float, about: errors.Request) -> AsyncIterator[None]:
+        """End what is inside after a time, or when the session is closed, with an error of ours."""
         started = time.monotonic()
+        limit = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(limit):
-                await self.negotiate()
-                return await self._with_renewals(operation, path, query, body, wanted, tolerate)
-        except TimeoutError as error:
+            async with limit:
+                self._limits.add(limit)
+                try:
+                    yield
+                finally:
+                    self._limits.discard(limit)
+        except (TimeoutError, errors.Unreachable) as error:
+            if self._closed:
+                closed = _closed(about)
+                closed.sent = getattr(error, "sent", True)
+                raise closed from error
+            if isinstance(error, errors.Unreachable):
+                raise
             late = errors.Timeout(f"no answer within {time.monotonic() - started:.1f} s", request=about)
             self.circuit.failed(late)
             raise late from error
@@ -243,7 +270,7 @@ class Session:
                 failed += 1
                 if not isinstance(error, errors.CircuitOpen):
                     self._chosen = (self._chosen + 1) % len(self._base_urls)
-                repeatable = not error.sent or endpoint.is_safe
+                repeatable = not error.sent or not endpoint.writes
                 if not repeatable or failed >= self._retry.attempts or isinstance(error, errors.CircuitOpen):
                     raise
                 # A server that took its time to say that slurmctld is away has already waited for us.
@@ -265,9 +292,8 @@ class Session:
         request = errors.Request(endpoint.method, url)
         self.circuit.check(request)
         token = await self._token.token()
-        status, content = await self._send(request, token, query, body)
         try:
-            answer = await self._understand(request, status, content, wanted, tolerate)
+            answer = await self._answer(endpoint, request, token, query, body, wanted, tolerate)
         except errors.Unauthorized as error:
             self.circuit.succeeded()
             raise _Refused(error, token) from error
@@ -281,15 +307,46 @@ class Session:
         self._note_release(answer)
         return answer
 
+    async def _answer(
+        self,
+        endpoint: wire.Endpoint,
+        request: errors.Request,
+        token: str,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+        wanted: ListOf | None,
+        tolerate: Callable[[errors.SlurmError], bool] | None,
+    ) -> Answer:
+        """Send a request, receive its answer and understand it, within the room that there is for answers."""
+        scope = asyncio.timeout(None)
+        hold: Hold | None = None
+        try:
+            async with scope:
+                with self._intake.open(self._owner, lambda: scope.reschedule(0.0)) as hold:
+                    reply = await self._send(endpoint, request, token, query, body, hold)
+                    return await self._understand(request, reply, wanted, tolerate)
+        except Excess as error:
+            raise errors.TooLarge(f"the answer is too large: {error}", request=request) from error
+        except TimeoutError as error:
+            if hold is None or not hold.ended:
+                raise
+            raise errors.TooLarge("the answer gave way to those of others", request=request) from error
+
     async def _send(
-        self, request: errors.Request, token: str, query: Mapping[str, Any] | None, body: Mapping[str, Any] | None
-    ) -> tuple[int, bytes]:
-        """Send one request and return status and body."""
+        self,
+        endpoint: wire.Endpoint,
+        request: errors.Request,
+        token: str,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+        hold: Hold,
+    ) -> _Reply:
+        """Send one request and return what was received."""
         import httpx
 
         if self._closed:
-            raise _never_sent(errors.Unreachable("the client is closed", request=request))
-        headers = {"X-SLURM-USER-TOKEN": token, "Accept": "application/json"}
+            raise _never_sent(_closed(request))
+        headers = {"X-SLURM-USER-TOKEN": token, "Accept": "application/json", "Accept-Encoding": "identity"}
         if self._user_name is not None:
             headers["X-SLURM-USER-NAME"] = self._user_name
         content = None
@@ -300,9 +357,16 @@ class Session:
         try:
             async with self._slots:
                 self.calls += 1
-                response = await self._http.request(
-                    request.method, self.base_url + request.path, params=params, headers=headers, content=content
-                )
+                async with self._http.stream(
+                    request.method,
+                    self.base_url + request.path,
+                    params=params,
+                    headers=headers,
+                    content=content,
+                    extensions={wire.CHANGES_NOTHING: not endpoint.writes},
+                ) as response:
+                    received = await receive(response, request, hold, self._count)
+                    return _Reply(response.status_code, response.headers.get("content-type", ""), received)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             gone = _never_sent(errors.Unreachable(f"cannot connect: {_words(error)}", request=request))
             self.circuit.failed(gone)
@@ -311,40 +375,42 @@ class Session:
             late = errors.Timeout(f"no answer: {_words(error)}", request=request)
             self.circuit.failed(late)
             raise late from error
-        except httpx.DecodingError as error:
-            raise errors.DecodeError(f"cannot unpack the answer: {_words(error)}", request=request) from error
         except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeError) as error:
             raise errors.InvalidRequest(f"cannot be sent: {_words(error)}", request=request) from error
         except (httpx.HTTPError, RuntimeError) as error:
             # RuntimeError is what httpx says when it was closed in between.
-            broken = errors.Unreachable(f"the connection broke: {_words(error)}", request=request)
+            broken = errors.Unreachable(f"the connection broke: {_told(error)}", request=request)
             self.circuit.failed(broken)
             raise broken from error
-        self.bytes_received += len(response.content)
-        return response.status_code, response.content
+
+    def _count(self, received: int) -> None:
+        self.bytes_received += received
 
     async def _understand(
         self,
         request: errors.Request,
-        status: int,
-        content: bytes,
+        reply: _Reply,
         wanted: ListOf | None,
         tolerate: Callable[[errors.SlurmError], bool] | None,
     ) -> Answer:
+        status, content = reply.status, reply.text
         if answers.is_unknown_url(content, status):
             raise _UnknownUrl(request)
         good = 200 <= status < 300
         if status in {204, 304} and not content.strip():
             return answers.Answer(status)
         try:
+            known = self._known.get(request.path)
             answer = await answers.read(
-                content, status, request, wanted if good else None, self._known.get(request.path)
+                content, status, request, wanted if good else None, known, room=2 * self._intake.answer
             )
         except errors.DecodeError as error:
             if good:
                 raise
-            raise answers.error_from_text(content, status, request) from error
+            raise answers.error_from_text(content, status, reply.content_type, request) from error
         if wanted is not None and wanted.recurs and answer.items is not None:
+            self._known.pop(request.path, None)
+            self._intake.keep(self._owner, (id(self), request.path), answer.weight)
             self._known[request.path] = answers.Known(answer.texts, answer.items)
         found = answers.error_in(answer, request)
         if found is not None and not (tolerate is not None and good and tolerate(found)):
@@ -423,6 +489,15 @@ class Session:
             self.release = answer.release
 
 
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What was received."""
+
+    status: int
+    content_type: str
+    text: str
+
+
 class _Refused(errors.SlurmError):
     """The server refused a token; never leaves the session."""
 
@@ -444,8 +519,22 @@ def _never_sent(error: errors.Unreachable) -> errors.Unreachable:
     return error
 
 
+def _closed(request: errors.Request) -> errors.ClientClosed:
+    return errors.ClientClosed("the client is closed", request=request)
+
+
 def _words(error: Exception) -> str:
     return str(error) or type(error).__name__
+
+
+def _told(error: Exception) -> str:
+    """Say how a connection broke, without quoting what was received: it may be anybody's."""
+    import httpx
+
+    words = _words(error)
+    if isinstance(error, httpx.RemoteProtocolError) and not words.startswith(("Server disconnected", "peer closed")):
+        return "what was received is no HTTP"
+    return words
 
 
 def _http_client(
@@ -462,6 +551,10 @@ def _http_client(
 
     if not base_urls:
         raise ValueError("there must be a URL")
+    for base_url in base_urls:
+        if any(character in base_url for character in "?#@"):
+            # The paths of slurmrestd would become a part of them.
+            raise ValueError("a URL must have no query, no fragment and no password")
     urls = [httpx.URL(base_url) for base_url in base_urls]
     for url in urls:
         if url.scheme not in {"http", "https"} or not url.host:

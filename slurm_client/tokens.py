@@ -21,7 +21,7 @@ from typing_extensions import override
 from slurm_client.errors import Unauthorized
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
 __all__ = ["CallableToken", "FileToken", "MintedToken", "StaticToken", "TokenProvider"]
 
@@ -182,6 +182,9 @@ class MintedToken:
     jitter
         Number in [0, 1) that spreads renewals, so that many clients do not renew at once: each renews between 0.45
         and 0.55 of the life.
+    others
+        Further keys that the server may have instead, while a key is being replaced: where a token is refused, the
+        next one is made with the next key.
     """
 
     def __init__(
@@ -194,10 +197,12 @@ class MintedToken:
         key_id: str = "",
         clock: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
+        others: Sequence[bytes] = (),
     ) -> None:
         if lifetime <= timedelta(0):
             raise ValueError("the lifetime of a token must be positive")
-        self._key = key
+        self._keys = (key, *others)
+        self._current = 0
         self.user = user
         self.lifetime = lifetime
         self._algorithm = algorithm
@@ -219,16 +224,17 @@ class MintedToken:
         return self._token
 
     def invalidate(self, token: str) -> None:
-        """Mint another one before the next request."""
+        """Mint another one before the next request, with the next key where there are several."""
         if token == self._token:
             self._token = ""
+            self._current = (self._current + 1) % len(self._keys)
 
     def _mint(self, now: float) -> str:
         import jwt
 
         claims = {"sun": self.user, "iat": int(now), "exp": int(now + self.lifetime.total_seconds())}
         try:
-            return jwt.encode(claims, self._key, algorithm=self._algorithm, headers=self._headers)
+            return jwt.encode(claims, self._keys[self._current], algorithm=self._algorithm, headers=self._headers)
         except (jwt.PyJWTError, ValueError, TypeError, NotImplementedError) as error:
             raise Unauthorized(f"cannot mint a token: {error}") from error
 

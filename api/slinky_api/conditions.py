@@ -94,6 +94,10 @@ class Reason(StrEnum):
     AS_EXPECTED = "AsExpected"
     INVALID_SPEC = "InvalidSpec"
     RECONCILE_ERROR = "ReconcileError"
+    FORBIDDEN = "Forbidden"
+    REQUEST_REFUSED = "RequestRefused"
+    API_UNAVAILABLE = "ApiUnavailable"
+    INTERNAL_ERROR = "InternalError"
     DELETING = "Deleting"
 
     # reaching Slurm
@@ -104,19 +108,27 @@ class Reason(StrEnum):
     SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105
     SECRET_KEY_NOT_FOUND = "SecretKeyNotFound"  # noqa: S105
     SECRET_INVALID = "SecretInvalid"  # noqa: S105
+    SECRET_NOT_ALLOWED = "SecretNotAllowed"  # noqa: S105
+    KEY_LOST = "KeyLost"
+    KEY_CHANGED = "KeyChanged"
+    KEY_PENDING = "KeyPending"
     UNSUPPORTED_VERSION = "UnsupportedVersion"
 
     # the configuration
     CONFIG_PENDING = "ConfigPending"
     CONFIG_REFUSED = "ConfigRefused"
+    CONFIG_UNTRIED = "ConfigUntried"
     CONFIG_ROLLED_BACK = "ConfigRolledBack"
     CONFIG_SOURCE_NOT_FOUND = "ConfigSourceNotFound"
     PARTITION_IN_USE = "PartitionInUse"
     NODES_IN_USE = "NodesInUse"
     GRES_IN_USE = "GresInUse"
+    NODES_WITHOUT_ADDRESS = "NodesWithoutAddress"
 
     # the daemons
     DAEMONS_STARTING = "DaemonsStarting"
+    DAEMON_STUCK = "DaemonStuck"
+    REPLACEMENT_HELD_BACK = "ReplacementHeldBack"
     CHILD_REFUSED = "ChildRefused"
     WAITING_FOR_NODE_SETS = "WaitingForNodeSets"
 
@@ -135,6 +147,7 @@ class Reason(StrEnum):
     POD_REFUSED = "PodRefused"
     NODE_UNKNOWN = "NodeUnknown"
     NOT_REGISTERED = "NotRegistered"
+    INVALID_REGISTRATION = "InvalidRegistration"
     NAME_CONFLICT = "NameConflict"
     WAITING_FOR_JOBS = "WaitingForJobs"
     DRAIN_TIMED_OUT = "DrainTimedOut"

@@ -3,17 +3,18 @@
 One tree for this boundary::
 
     SlinkyApiError
-    └── InvalidObjectError      an object that the models refuse
+    └── SpecError               a spec asks for what cannot be done
+        └── InvalidObjectError  an object that the models refuse
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ValidationError
 from typing_extensions import override
 
-__all__ = ["InvalidObjectError", "Problem", "SlinkyApiError"]
+__all__ = ["InvalidObjectError", "Problem", "SlinkyApiError", "SpecError"]
 
 
 class SlinkyApiError(Exception):
@@ -35,7 +36,17 @@ class Problem:
         return f"{self.field}: {self.reason}" if self.field else self.reason
 
 
-class InvalidObjectError(SlinkyApiError):
+class SpecError(SlinkyApiError):
+    """A spec asks for what cannot be done; the text names the field and what is wrong with it."""
+
+    expected: ClassVar[bool] = False
+    """Whether it happens in healthy operation."""
+
+    retry_after: ClassVar[float | None] = None
+    """Seconds after which it may go better: nobody knows when the spec will change."""
+
+
+class InvalidObjectError(SpecError):
     """An object that cannot be what it says it is.
 
     The API server refuses nearly all of them first; this one speaks where it could not: the installed CRD is older,

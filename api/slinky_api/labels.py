@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 __all__ = [
+    "ANNOTATION_CLAIM_RETENTION",
     "ANNOTATION_CONFIG_TOUCH",
     "ANNOTATION_FEATURES_SPEC",
     "ANNOTATION_NODE_CORDON_REASON",
@@ -17,6 +18,8 @@ __all__ = [
     "ANNOTATION_POD_DELETE",
     "ANNOTATION_POD_DELETION_COST",
     "ANNOTATION_POD_PROGRESSIVE_CREATE",
+    "ANNOTATION_POD_REGISTER_BY",
+    "ANNOTATION_SECRET_SERVER",
     "ANNOTATION_SKIP_DRAIN",
     "ANNOTATION_TOPOLOGY_SPEC",
     "CLUSTER_PREFIX",
@@ -31,6 +34,7 @@ __all__ = [
     "LABEL_APP_PART_OF",
     "LABEL_CLUSTER_NAME",
     "LABEL_CLUSTER_UID",
+    "LABEL_DAEMON",
     "LABEL_NODESET_NAME",
     "LABEL_NODESET_UID",
     "LABEL_POD_HOSTNAME",
@@ -79,7 +83,12 @@ LABEL_APP_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 LABEL_CLUSTER_NAME: Final = CLUSTER_PREFIX + "name"
 LABEL_CLUSTER_UID: Final = CLUSTER_PREFIX + "uid"
-"""Uid of the Cluster a child or a slurmd pod belongs to: what ownership is decided by."""
+"""Uid of the Cluster a child or a slurmd pod belongs to: what ownership is decided by.
+
+Nothing is selected by it: what a deleted Cluster has left belongs to the next one of its name."""
+
+LABEL_DAEMON: Final = CLUSTER_PREFIX + "daemon"
+"""On pods of slurmrestd and slurmd, and nowhere else: what their Services select by, since no template may set it."""
 
 LABEL_NODESET_NAME: Final = NODESET_PREFIX + "name"
 LABEL_NODESET_UID: Final = NODESET_PREFIX + "uid"
@@ -99,11 +108,18 @@ LABEL_REVISION: Final = "controller-revision-hash"
 ANNOTATION_POD_CORDON: Final = NODESET_PREFIX + "pod-cordon"
 """``"true"``: drain this pod's Slurm node and keep it drained."""
 
+ANNOTATION_CLAIM_RETENTION: Final = NODESET_PREFIX + "claim-retention"
+"""On a claim whose pod goes with a scale-in: ``Delete`` (after its pod), ``DeleteWithNodeSet`` or ``Retain``, as the
+policy of the NodeSet was then."""
+
 ANNOTATION_POD_DELETION_COST: Final = NODESET_PREFIX + "pod-deletion-cost"
 """A 32-bit integer; the pod with the lower one goes first, among equals."""
 
 ANNOTATION_POD_DEADLINE: Final = NODESET_PREFIX + "pod-deadline"
 """RFC 3339: when the last of the pod's jobs ends by its time limit."""
+
+ANNOTATION_POD_REGISTER_BY: Final = NODESET_PREFIX + "pod-register-by"
+"""RFC 3339: when a pod whose slurmd runs and has not registered is made again."""
 
 ANNOTATION_POD_DELETE: Final = NODESET_PREFIX + "pod-delete"
 """0.1 only (there without ``nodeset.``): the pod has no Slurm node and is to be replaced."""
@@ -127,6 +143,11 @@ NODE_HOSTNAME_OVERRIDE: Final = NODESET_PREFIX + "hostname-override"
 
 ANNOTATION_TOPOLOGY_SPEC: Final = "topology.slinky.slurm.net/spec"
 ANNOTATION_FEATURES_SPEC: Final = "features.slinky.slurm.net/spec"
+
+# Annotations on Secrets
+
+ANNOTATION_SECRET_SERVER: Final = CLUSTER_PREFIX + "server"
+"""URLs of the slurmrestds elsewhere that the Secret is meant for, separated by commas or blanks."""
 
 # Annotations on what the Cluster controller owns
 

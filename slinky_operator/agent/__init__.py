@@ -1,4 +1,4 @@
-"""The agent beside slurmctld: tells by HTTP which configuration files are mounted, by their digests.
+"""The agent beside slurmctld: tells by HTTP which configuration files are mounted, and which names in them it can find.
 
 The kubelet refreshes a mounted ConfigMap when it sees fit, so that the operator cannot know from the API server alone
 what slurmctld would read. This process sees the same volume and no key. It runs from the operator's image, and uses

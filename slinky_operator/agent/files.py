@@ -25,10 +25,18 @@ def mounted(folder: Path) -> dict[str, str]:
     OSError
         If the folder cannot be read, or is swapped meanwhile.
     """
-    data = folder / "..data"
-    resolved = data.resolve(strict=True) if data.exists() else folder
     return {
         path.name: digest(path.read_bytes())
-        for path in sorted(resolved.iterdir())
+        for path in sorted(_resolved(folder).iterdir())
         if not path.name.startswith("..") and path.is_file()
     }
+
+
+def text_of(folder: Path, name: str) -> str:
+    """Content of one mounted file; raises `OSError` if it cannot be read."""
+    return (_resolved(folder) / name).read_text(errors="replace")
+
+
+def _resolved(folder: Path) -> Path:
+    data = folder / "..data"
+    return data.resolve(strict=True) if data.exists() else folder

@@ -1,4 +1,4 @@
-"""A server for two questions: `/files`, what is mounted; `/healthz`, whether it runs.
+"""A server for three questions: what is mounted, which names in that have an address, and whether it runs.
 
 Plain sockets: one question at a time, each with its own time limit, no keep-alive. The modules of the standard library
 that do more than this need three times the memory.
@@ -10,7 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from slinky_operator.agent.files import mounted
+from slinky_operator.agent.files import mounted, text_of
+from slinky_operator.agent.resolver import Resolver
+
+SLURM_CONF: Final = "slurm.conf"
 
 PATIENCE: Final = 2.0
 """Seconds one caller may take."""
@@ -33,6 +36,7 @@ def serve(folder: Path, port: int, *, host: str = "", ready: Callable[[int], Non
     ready
         Told the port once it listens.
     """
+    resolver = Resolver()
     dual = not host and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dual or ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, dualstack_ipv6=dual, backlog=16) as listener:
@@ -43,7 +47,7 @@ def serve(folder: Path, port: int, *, host: str = "", ready: Callable[[int], Non
             with connection:
                 connection.settimeout(PATIENCE)
                 try:
-                    connection.sendall(answer(_request(connection), folder))
+                    connection.sendall(answer(_request(connection), folder, resolver))
                 except OSError:
                     # The caller has gone, or takes too long; the next one is served.
                     continue
@@ -59,7 +63,7 @@ def _request(connection: socket.socket) -> bytes:
     return read
 
 
-def answer(request: bytes, folder: Path) -> bytes:
+def answer(request: bytes, folder: Path, resolver: Resolver) -> bytes:
     """Make the whole answer to a request."""
     words = request.split(b"\r\n", 1)[0].split(b" ")
     path = words[1].decode("latin-1") if len(words) > 1 and words[0] == b"GET" else ""
@@ -70,7 +74,12 @@ def answer(request: bytes, folder: Path) -> bytes:
             return _response(200, "OK", {"files": mounted(folder)})
         except OSError as error:
             return _response(503, "Service Unavailable", {"error": str(error)})
-    return _response(404, "Not Found", {"error": "ask for /files or /healthz"})
+    if path == "/names":
+        try:
+            return _response(200, "OK", {"names": resolver.names(text_of(folder, SLURM_CONF))})
+        except OSError as error:
+            return _response(503, "Service Unavailable", {"error": str(error)})
+    return _response(404, "Not Found", {"error": "ask for /files, /names or /healthz"})
 
 
 def _response(status: int, words: str, body: dict[str, object]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 import secrets
 import time
@@ -14,10 +13,13 @@ import httpx
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster import asking
+from slinky_operator.cluster import asking, key_writing, reloading, succession
 from slinky_operator.cluster.actions import (
     Action,
+    AdoptKey,
     AskAgent,
+    AskNames,
+    AskStates,
     AskUse,
     Connect,
     CountJobs,
@@ -25,28 +27,34 @@ from slinky_operator.cluster.actions import (
     EndPreflight,
     Hold,
     Hurry,
+    KeepKeys,
     LeaveOut,
     MakeKey,
+    PutKeyBack,
+    ReadKeys,
     Reload,
     Remove,
     ReplacePod,
+    SealKey,
     SetFinalizer,
     StartPreflight,
     TearDown,
     Tell,
     TouchPod,
+    TryKey,
     Write,
 )
-from slinky_operator.cluster.memory import Denied, Memory
+from slinky_operator.cluster.admission import refused_parts
+from slinky_operator.cluster.memory import Denied, Memory, left_out_again
 from slinky_operator.cluster.sources import Sources
 from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.events import Recorder
+from slinky_operator.kube.events import EventType, Recorder
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS, SECRETS, Resource
 from slinky_operator.slurm.clients import ClientMap
-from slurm_client import MintedToken, StaticToken
+from slurm_client import MintedToken, StaticToken, TokenProvider
 
 logger = logging.getLogger(__name__)
 
@@ -75,23 +83,44 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, too
     -------
     bool
         Whether something was learned that no cache will tell, so that another look is worth while at once.
+
+    Raises
+    ------
+    SupersededError
+        If the Cluster is found to be gone.
     """
     again = False
-    for action in actions:
-        again = await _one(action, cluster, memory, tools) or again
+    try:
+        for action in actions:
+            again = await _one(action, cluster, memory, tools) or again
+    finally:
+        if memory.adopted:
+            tools.recorder.event(_reference(cluster), EventType.NORMAL, "Adopted", succession.told(memory.adopted))
+            memory.adopted = ()
     return again
 
 
-async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -> bool:  # noqa: C901, PLR0911, PLR0912 - one for each
+def _reference(cluster: Cluster) -> Object:
+    """What an Event is about."""
+    about = {"name": cluster.name, "namespace": cluster.namespace, "uid": cluster.uid}
+    return {"apiVersion": CLUSTERS.api_version, "kind": CLUSTERS.kind, "metadata": about}
+
+
+async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -> bool:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one each
     match action:
         case SetFinalizer():
             await _set_finalizer(action, memory, tools)
-        case MakeKey():
-            return await _make_key(action, cluster, memory, tools)
+        case MakeKey() | PutKeyBack() | SealKey() | KeepKeys() | ReadKeys() | TryKey():
+            return await key_writing.carry_out(action, cluster, memory, tools)
+        case AdoptKey():
+            await _adopt_key(action, cluster, memory, tools)
+            return True
         case Write():
             return await _write(action, cluster, memory, tools)
         case Connect():
-            token = MintedToken(action.key, lifetime=action.lifetime) if action.key else StaticToken(action.token)
+            token: TokenProvider = StaticToken(action.token)
+            if action.keys:
+                token = MintedToken(action.keys[0], lifetime=action.lifetime, others=action.keys[1:])
             await tools.clients.put(
                 cluster.uid,
                 cluster.namespace,
@@ -120,7 +149,7 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
             memory.judge(action.name, action.verdict)
             return True
         case LeaveOut():
-            memory.unusable |= dict.fromkeys(action.images, tools.clock())
+            memory.left_out = dict(action.left_out)
             return True
         case Remove():
             await _remove(action.resource, action.name, cluster.namespace, action.uid, tools)
@@ -130,21 +159,31 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
         case AskUse():
             memory.use = await asking.ask_use(tools.clients.get(cluster.uid), action.hash, tools.clock)
             return True
+        case AskStates():
+            memory.states = await asking.ask_states(tools.clients.get(cluster.uid), action.hash, tools.clock)
+            return True
         case AskAgent():
             url = tools.agent_url(action.pod)
             memory.mounted = await asking.ask_agent(tools.http, url, action.pod["metadata"]["uid"], tools.clock)
             return memory.mounted.files is not None
+        case AskNames():
+            url = tools.agent_url(action.pod)
+            uid = action.pod["metadata"]["uid"]
+            memory.names = await asking.ask_names(tools.http, url, uid, memory.names, tools.clock)
+            return not memory.names.why
         case Reload():
-            memory.loaded = await asking.reload(tools.clients.get(cluster.uid), action, tools.clock)
+            memory.loaded = await reloading.reload(tools.clients.get(cluster.uid), action, tools.clock)
             return True
         case CountJobs():
             memory.jobs = await asking.count(tools.clients.get(cluster.uid), memory.jobs, tools.clock) or memory.jobs
         case TearDown():
-            await _tear_down(action, cluster, memory, tools)
+            return await _tear_down(action, cluster, memory, tools)
         case Tell():
             tools.recorder.event(action.obj, action.type, action.reason, action.message)
             if action.obj["kind"] == NODESETS.kind:
                 memory.told |= {(action.obj["metadata"]["name"], action.message)}
+            else:
+                memory.said[action.reason] = action.message
         case _:
             assert_never(action)
     return False
@@ -174,32 +213,30 @@ async def _set_finalizer(action: SetFinalizer, memory: Memory, tools: Tools) -> 
         memory.note(answer, tools.clock())
 
 
-async def _make_key(action: MakeKey, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    name = action.body["metadata"]["name"]
-    value = base64.b64encode(tools.random_bytes(action.size)).decode()
+async def _adopt_key(action: AdoptKey, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+    await succession.prove(tools.kube, cluster)
+    patch = {"metadata": {"labels": {labels.LABEL_CLUSTER_UID: cluster.uid}}}
     try:
-        await tools.kube.create(SECRETS, {**action.body, "data": {action.key: value}}, cluster.namespace)
-    except errors.AlreadyExists:
-        # The next look tells whose it is and what is in it.
-        logger.info("Secret %s/%s is there already", cluster.namespace, name)
-    tools.sources.forget(cluster.namespace, name)
-    memory.denied.pop(("Secret", name), None)
-    return True
+        await tools.kube.merge_patch(SECRETS, action.name, patch, cluster.namespace, uid=action.uid)
+        memory.adopted += (f"Secret {action.name}",)
+    except (errors.NotFound, errors.Conflict):
+        logger.info("Secret %s/%s has gone, or has been replaced, already", cluster.namespace, action.name)
+    tools.sources.forget(cluster.namespace, action.name)
 
 
 async def _write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
     """Apply an object; what is refused, or is somebody else's, is remembered and told."""
     child = action.child
     body = child.body
-    if action.live is None:
-        found = await _live(child.resource, child.name, cluster.namespace, tools)
-        if found is not None and not _is_ours(found, cluster):
-            why = "there is one already that is not this Cluster's; rename or delete it"
-            memory.denied[child.key] = Denied("", why, tools.clock())
-            return True
-        uid = None if found is None else found["metadata"]["uid"]
-    else:
-        uid = action.live["metadata"]["uid"]
+    found = action.live or await _live(child.resource, child.name, cluster.namespace, tools)
+    left = found is not None and succession.is_left(found, cluster)
+    if found is not None and not left and not succession.is_ours(found, cluster):
+        why = "there is one already that is not this Cluster's; rename or delete it"
+        memory.denied[child.key] = Denied("", why, tools.clock())
+        return True
+    if left:
+        await succession.prove(tools.kube, cluster)
+    uid = None if found is None else found["metadata"]["uid"]
     if uid is not None:
         body = {**body, "metadata": {**body["metadata"], "uid": uid}}
     try:
@@ -208,6 +245,8 @@ async def _write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) 
     except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
         memory.denied[child.key] = Denied(child.digest, error.message, tools.clock())
         return True
+    if left:
+        memory.adopted += (f"{child.resource.kind} {child.name}",)
     memory.note(answer, tools.clock())
     return memory.denied.pop(child.key, None) is not None
 
@@ -217,10 +256,6 @@ async def _live(resource: Resource, name: str, namespace: str, tools: Tools) -> 
         return await tools.kube.get(resource, name, namespace)
     except errors.NotFound:
         return None
-
-
-def _is_ours(obj: Object, cluster: Cluster) -> bool:
-    return bool((obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_UID) == cluster.uid)
 
 
 async def _touch(action: TouchPod, tools: Tools) -> None:
@@ -253,29 +288,53 @@ async def _start_preflight(action: StartPreflight, cluster: Cluster, memory: Mem
         except errors.AlreadyExists:
             logger.info("%s %s/%s is there already", child.resource.kind, cluster.namespace, child.name)
         except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
-            memory.denied[child.key] = Denied(child.digest, error.message, tools.clock())
+            whose = await refused_parts(action, cluster.namespace, tools.kube) if child is wanted.pod else {}
+            if whose:
+                memory.left_out |= left_out_again(memory.left_out, whose, tools.clock(), on_its_node=bool(wanted.node))
+            else:
+                memory.denied[child.key] = Denied(child.digest, error.message, tools.clock())
             return True
         memory.denied.pop(child.key, None)
     return False
 
 
-async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
     """Delete everything, then let the Cluster go. A cache may be late: the API server is asked for pods once more."""
-    pods = await tools.kube.list(PODS, cluster.namespace, label_selector=f"{labels.LABEL_CLUSTER_UID}={cluster.uid}")
-    if pods.items:
-        logger.info("slurmd pods of %s/%s are left", cluster.namespace, cluster.name)
-        return
+    await succession.prove(tools.kube, cluster)
+    node_sets = [
+        obj
+        for obj in (await tools.kube.list(NODESETS, cluster.namespace)).items
+        if (obj.get("spec") or {}).get("clusterName") == cluster.name
+    ]
+    left = await _slurmd_pods(cluster, node_sets, tools)
+    if left:
+        memory.left = left, tools.clock()
+        return True
     await tools.clients.close(cluster.uid)
     for resource, name, uid in action.children:
         await _remove(resource, name, cluster.namespace, uid, tools)
         if resource is SECRETS:
             tools.sources.forget(cluster.namespace, name)
-    for obj in (await tools.kube.list(NODESETS, cluster.namespace)).items:
-        held = labels.FINALIZER_NODESET_CONFIG in (obj["metadata"].get("finalizers") or ())
-        if held and (obj.get("spec") or {}).get("clusterName") == cluster.name:
+    for obj in node_sets:
+        if labels.FINALIZER_NODESET_CONFIG in (obj["metadata"].get("finalizers") or ()):
             await _set_finalizer(
                 SetFinalizer(NODESETS, obj, labels.FINALIZER_NODESET_CONFIG, present=False), memory, tools
             )
     live = await _live(CLUSTERS, cluster.name, cluster.namespace, tools)
     if live is not None and live["metadata"]["uid"] == cluster.uid:
         await _set_finalizer(SetFinalizer(CLUSTERS, live, labels.FINALIZER_CLUSTER, present=False), memory, tools)
+    return False
+
+
+async def _slurmd_pods(cluster: Cluster, node_sets: list[Object], tools: Tools) -> tuple[str, ...]:
+    """Names of the pods that NodeSets of a Cluster have: by label, and by owner where somebody has taken the label."""
+    uids = {obj["metadata"]["uid"] for obj in node_sets}
+    pods = (await tools.kube.list(PODS, cluster.namespace)).items
+    return tuple(
+        sorted(
+            pod["metadata"]["name"]
+            for pod in pods
+            if succession.has_slurmd(pod, cluster)
+            or not uids.isdisjoint(one.get("uid") for one in pod["metadata"].get("ownerReferences") or ())
+        )
+    )

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from slinky_operator.cluster.children import Child
 from slinky_operator.cluster.daemons.preflight import Preflight
-from slinky_operator.cluster.memory import Held, Verdict
+from slinky_operator.cluster.memory import Held, LeftOut, Loaded, Verdict
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
@@ -27,8 +27,18 @@ class SetFinalizer:
 
 
 @dataclass(frozen=True, slots=True)
+class Tell:
+    """Record an Event."""
+
+    obj: Object
+    type: EventType
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class MakeKey:
-    """Make a Secret with a random key, unless there is one of that name."""
+    """Make a Secret with a random key, unless there is one of that name, or daemons that have had another."""
 
     body: Object
     """Without data."""
@@ -36,6 +46,68 @@ class MakeKey:
     key: str
     size: int
     """Bytes."""
+
+    controller: str
+    """Name of slurmctld's StatefulSet: where the API server shows one, the cache was late."""
+
+    copy: str
+    """Name of the Secret with the copy, of which the same is true."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutKeyBack:
+    """Make a Secret with the key that daemons run with."""
+
+    body: Object
+    """Without data."""
+
+    key: str
+    value: bytes = field(repr=False)
+    replaces: str
+    """Uid of the Secret that is there instead; empty if there is none."""
+
+    tell: Tell
+    """Once it is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealKey:
+    """Make a Secret of ours immutable."""
+
+    secret: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeepKeys:
+    """Write the copy of the keys."""
+
+    body: Object = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadKeys:
+    """Read Secrets again before something is done that lets daemons read them."""
+
+    secrets: tuple[str, ...]
+    purpose: str
+    """Tells what they are read for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TryKey:
+    """Look whether slurmctld takes a token made with a key."""
+
+    key: bytes = field(repr=False)
+    lifetime: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptKey:
+    """Give a Secret that a former Cluster of this name has left to this one; what is in it stays."""
+
+    name: str
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +128,8 @@ class Connect:
     token: str = field(repr=False)
     """A token as it is; empty where tokens are minted."""
 
-    key: bytes = field(repr=False)
-    """HS256 key to mint tokens with; empty where a token is given."""
+    keys: tuple[bytes, ...] = field(repr=False)
+    """HS256 keys to mint tokens with, the next one wherever one is refused; none where a token is given."""
 
     lifetime: timedelta
 
@@ -102,10 +174,23 @@ class AskUse:
 
 
 @dataclass(frozen=True, slots=True)
+class AskStates:
+    """Ask Slurm for the states of partitions."""
+
+    hash: str
+    """Of the configuration that is live."""
+
+
+@dataclass(frozen=True, slots=True)
 class StartPreflight:
-    """Make the objects of a preflight."""
+    """Make the objects of a preflight; where the API server refuses its pod, ask for whose sake."""
 
     preflight: Preflight
+    parts: Mapping[str, Object] = field(default_factory=dict)
+    """The pod with one slurmd only, by `SlurmdKind.key`."""
+
+    alone: Object | None = None
+    """The pod with none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +203,9 @@ class EndPreflight:
 
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
-    """Remember images of which no slurmd came in a preflight."""
+    """Remember which ways to run slurmd preflights leave out, and no others."""
 
-    images: tuple[str, ...]
+    left_out: Mapping[str, LeftOut]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +233,13 @@ class AskAgent:
 
 
 @dataclass(frozen=True, slots=True)
+class AskNames:
+    """Ask which names of nodes have an address where slurmctld's pod runs."""
+
+    pod: Object
+
+
+@dataclass(frozen=True, slots=True)
 class Reload:
     """Let slurmctld read its configuration, and look whether it has."""
 
@@ -158,8 +250,8 @@ class Reload:
     partitions: Mapping[str, str]
     """Each partition it must show afterwards, and what its `Nodes=` must say."""
 
-    since: int | None = None
-    """Slurm's time right before a `reconfigure` that it has answered already; only the look is missing."""
+    before: Loaded | None = None
+    """How the `reconfigure` for this change stands that was sent already; only the look is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +267,15 @@ class TearDown:
     """Resource, name and uid, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tell:
-    """Record an Event."""
-
-    obj: Object
-    type: EventType
-    reason: str
-    message: str
-
-
 Action: TypeAlias = (
     SetFinalizer
     | MakeKey
+    | AdoptKey
+    | PutKeyBack
+    | SealKey
+    | KeepKeys
+    | ReadKeys
+    | TryKey
     | Write
     | Connect
     | Disconnect
@@ -195,12 +283,14 @@ Action: TypeAlias = (
     | TouchPod
     | ReplacePod
     | AskUse
+    | AskStates
     | StartPreflight
     | EndPreflight
     | LeaveOut
     | Remove
     | Hold
     | AskAgent
+    | AskNames
     | Reload
     | CountJobs
     | TearDown

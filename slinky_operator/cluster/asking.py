@@ -1,24 +1,26 @@
-"""Questions to the agent and to Slurm: what is mounted, loaded, running and in use. Answers are data for the next plan.
+"""Questions to the agent and to Slurm: what is mounted, found, running and in use. Answers are data for the next plan.
 
 An answer that does not come is an answer too, and says why; nothing here raises for it.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import httpx
 
-from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.in_use import JobUse, ReservationUse, Use
-from slinky_operator.cluster.memory import Jobs, Loaded, Mounted
+from slinky_operator.cluster.key_guards import tasks_in
+from slinky_operator.cluster.memory import Jobs, Mounted, Names, PartitionStates
 from slinky_operator.cluster.status import count_jobs
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ClusterClient
-from slurm_client import SlurmClient, errors
+from slurm_client import errors
 from slurm_client.models import Job, Partition
 
 logger = logging.getLogger(__name__)
@@ -28,11 +30,11 @@ Clock = Callable[[], float]
 AGENT_TIMEOUT: Final = 2.0
 """Seconds for one question to the agent."""
 
-ATTEMPTS: Final = 2
-"""How often slurmctld must refuse its files, and answer other questions in between, until that is believed."""
+USE_TIMEOUT: Final = 20.0
+"""Seconds for the question what is in use."""
 
-RELOAD_TIMEOUT: Final = 20.0
-"""Seconds for a reconfigure, and for the look at its outcome."""
+LONGEST_ANSWER: Final = 8 * 2**20
+"""Bytes of an agent's answer that are read: names of more nodes than Slurm can have."""
 
 
 def agent_url(pod: Object) -> str:
@@ -58,60 +60,28 @@ async def ask_agent(http: httpx.AsyncClient, url: str, pod_uid: str, clock: Cloc
     return Mounted(pod_uid, clock(), files, why)
 
 
-async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> Loaded:
-    """Reconfigure, then look whether the files were read: an answer alone proves nothing.
-
-    slurmctld says with each list of partitions when it answered, and gives none for a question whether they have
-    changed since, unless they have; reading the configuration counts as a change (Slurm 24.11 and 26.05).
-    """
-
-    def ended(why: str, *, lost: bool = False, answered: int | None = None) -> Loaded:
-        return Loaded(action.pod_uid, action.change, clock(), proven=not why, why=why, lost=lost, answered=answered)
-
-    if client is None:
-        return ended("there is no connection with Slurm", lost=True, answered=action.since)
-    slurm = client.client
-    refusal, attempts, since = "", 0, action.since
-    found: Iterable[Partition] | None = None
+async def ask_names(http: httpx.AsyncClient, url: str, pod_uid: str, before: Names | None, clock: Clock) -> Names:
+    """Ask which names of nodes have an address; what was known stays where there is no answer."""
+    known = before if before is not None and before.pod_uid == pod_uid else Names(pod_uid, 0.0)
     try:
-        if since is not None:
-            # It has answered an earlier one: told again, it would only begin anew.
-            found = await slurm.partitions(since, timeout=RELOAD_TIMEOUT)
-        while (found is None or refusal) and attempts < ATTEMPTS:
-            attempts += 1
-            since = None
-            before = (await slurm.partitions(timeout=RELOAD_TIMEOUT)).last_update
-            refusal = await _reconfigure(slurm)
-            since = None if refusal else before
-            found = await slurm.partitions(before, timeout=RELOAD_TIMEOUT)
-            if not refusal:
-                break
-    except errors.SlurmError as error:
-        # A slurmctld that has ended says nothing about the files: whoever asks slurmrestd gets an error of any kind.
-        # One that has just read them looks up the names of its nodes, ten seconds for each that it does not find.
-        return ended(str(error), lost=True, answered=since)
-    if refusal:
-        return ended(refusal)
-    if found is None:
-        return ended("slurmctld has answered the reconfigure, but has not read its files", lost=True)
-    shown = {one.name: one.node_sets for one in found}
-    missing = sorted(name for name in action.partitions if name not in shown)
-    if missing:
-        return ended(f"slurmctld does not show partition {', '.join(missing)} after a reconfigure")
-    other = sorted(name for name, nodes in action.partitions.items() if shown[name] and nodes and shown[name] != nodes)
-    client.hurry()
-    return ended(f"slurmctld shows other nodes for partition {', '.join(other)}" if other else "")
+        told = json.loads(await _read(http, f"{url.removesuffix('/files')}/names"))
+        names = told["names"]
+        found, missing = (frozenset(map(str, names[key])) for key in ("found", "missing"))
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, LookupError, TypeError) as error:
+        why = f"the agent beside slurmctld cannot be asked for addresses: {str(error) or type(error).__name__}"
+        return replace(known, asked_at=clock(), why=why)
+    return Names(pod_uid, clock(), found, missing)
 
 
-async def _reconfigure(slurm: SlurmClient) -> str:
-    """Tell slurmctld to read its files; returns why it has not."""
-    try:
-        await slurm.reconfigure(timeout=RELOAD_TIMEOUT)
-    except errors.Unreachable:
-        raise
-    except errors.SlurmError as error:
-        return str(error) or type(error).__name__
-    return ""
+async def _read(http: httpx.AsyncClient, url: str) -> bytes:
+    read = b""
+    async with http.stream("GET", url, timeout=AGENT_TIMEOUT) as answer:
+        answer.raise_for_status()
+        async for chunk in answer.aiter_bytes():
+            read += chunk
+            if len(read) > LONGEST_ANSWER:
+                raise ValueError("its answer is too long")
+    return read
 
 
 async def count(client: ClusterClient | None, before: Jobs | None, clock: Clock) -> Jobs | None:
@@ -133,22 +103,49 @@ async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Us
     """Ask which jobs and reservations there are, and what they use."""
     if client is None:
         return Use(clock(), digest, why="there is no connection with Slurm")
+    began = clock()
     try:
-        jobs = await client.client.jobs(timeout=RELOAD_TIMEOUT)
-        reservations = await client.client.reservations(timeout=RELOAD_TIMEOUT)
+        # States first: a partition that is closed by then gets no job that the list would not show.
+        partitions = await client.client.partitions(timeout=USE_TIMEOUT)
+        jobs = await client.fresh_jobs()
+        reservations = await client.client.reservations(timeout=USE_TIMEOUT)
     except errors.SlurmError as error:
-        return Use(clock(), digest, why=str(error) or type(error).__name__)
+        now = clock()
+        return Use(now, digest, why=str(error) or type(error).__name__, cost=now - began)
+    tasks = [tasks_in(job.array_tasks) if job.is_pending and job.array_tasks else 1 for job in jobs]
+    now = clock()
     return Use(
-        clock(),
+        # What was asked for first is as old as the question.
+        began,
         digest,
         tuple(_used_by(job) for job in jobs if not job.state.is_finished),
         tuple(ReservationUse(one.name, one.partition, frozenset(one.nodes)) for one in reservations),
+        states=_states(partitions),
+        records=sum(1 if one is None else one for one in tasks),
+        shortened=tasks.count(None),
+        cost=now - began,
     )
+
+
+async def ask_states(client: ClusterClient | None, digest: str, clock: Clock) -> PartitionStates:
+    """Ask for the states of all partitions."""
+    if client is None:
+        return PartitionStates(clock(), digest, why="there is no connection with Slurm")
+    try:
+        partitions = await client.client.partitions(timeout=USE_TIMEOUT)
+    except errors.SlurmError as error:
+        return PartitionStates(clock(), digest, why=str(error) or type(error).__name__)
+    return PartitionStates(clock(), digest, _states(partitions))
+
+
+def _states(partitions: Iterable[Partition]) -> dict[str, str]:
+    return {one.name: one.state.base for one in partitions}
 
 
 def _used_by(job: Job) -> JobUse:
     tres = ",".join((job.tres_requested, job.tres_allocated, *job.gres_detail))
-    return JobUse(job.id, frozenset(job.partition.split(",")), frozenset(job.nodes), frozenset(_gres(tres.split(","))))
+    kinds = frozenset(_gres(tres.split(",")))
+    return JobUse(job.id, frozenset(job.partition.split(",")), frozenset(job.nodes), kinds, job.holds_nodes)
 
 
 def _gres(items: Iterable[str]) -> Iterable[str]:

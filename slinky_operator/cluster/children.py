@@ -45,6 +45,11 @@ def is_current(wanted: Object, live: Object) -> bool:
     # Data are compared whole: a file that is no longer wanted would otherwise stay.
     if any((wanted.get(field) or {}).keys() != (live.get(field) or {}).keys() for field in ("data", "binaryData")):
         return False
+    # So are selectors: with one more label in it, a budget protects fewer pods.
+    if "selector" in (wanted.get("spec") or {}) and wanted["spec"]["selector"] != (live.get("spec") or {}).get(
+        "selector"
+    ):
+        return False
     return _contains(live, {key: value for key, value in wanted.items() if key not in {"apiVersion", "kind"}})
 
 
@@ -65,7 +70,7 @@ def _contains(live: Any, wanted: Any) -> bool:
         return _contains_list(live if isinstance(live, list) else [], wanted)
     if wanted is None or live is None:
         return wanted is None or wanted in ("", False, 0)
-    return bool(live == wanted) or str(live) == str(wanted) or _quantity(live) == _quantity(wanted) is not None
+    return bool(live == wanted) or str(live) == str(wanted) or quantity(live) == quantity(wanted) is not None
 
 
 def _contains_list(live: list[Any], wanted: list[Any]) -> bool:
@@ -78,8 +83,8 @@ def _contains_list(live: list[Any], wanted: list[Any]) -> bool:
     return len(live) == len(wanted) and all(_contains(*pair) for pair in zip(live, wanted, strict=True))
 
 
-def _quantity(value: Any) -> Decimal | None:
-    """A Kubernetes quantity as a number; the API server writes them in a form of its own."""
+def quantity(value: Any) -> Decimal | None:
+    """A Kubernetes quantity as a number, `None` if it is none; the API server writes them in a form of its own."""
     text = str(value)
     for length in (2, 1):
         factor = _SUFFIXES.get(text[-length:])

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 
 from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY
+from slinky_operator.cluster import consent
 from slinky_operator.cluster.actions import Connect
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.sources import Source
@@ -42,23 +44,29 @@ def check(source: Source | None, name: str, key: str, purpose: str) -> Missing |
     return None
 
 
-def slurm_key_trouble(snapshot: Snapshot) -> Missing | None:
-    """Why the key of auth/slurm cannot be mounted, for a managed Cluster."""
-    key = naming.slurm_key(snapshot.cluster)
-    if key is None:
+def not_allowed(snapshot: Snapshot, name: str, purpose: str, *, as_token: bool = False) -> Missing | None:
+    """Why a Secret may not be used for a Slurm elsewhere; one that is not there is no matter here."""
+    cluster, source = snapshot.cluster, snapshot.sources.get(name)
+    if not cluster.spec.external or source is None or not source.exists:
         return None
-    return _check_key(snapshot, key, "key of auth/slurm")
+    why = consent.why_not(source, naming.server(cluster), cluster.namespace, as_token=as_token)
+    return Missing(Reason.SECRET_NOT_ALLOWED, f"{purpose}: {why}") if why is not None else None
 
 
-def _check_key(snapshot: Snapshot, key: naming.KeySource, purpose: str) -> Missing | None:
-    source = snapshot.sources.get(key.secret)
-    if key.generated and (source is None or not source.exists):
-        return Missing(Reason.DAEMONS_STARTING, f"{purpose}: being made")
-    return check(source, key.secret, key.key, purpose)
+def foreign_key_trouble(snapshot: Snapshot) -> Missing | None:
+    """Why slurmd pods may not have the key of auth/slurm of a Slurm elsewhere."""
+    key = naming.slurm_key(snapshot.cluster)
+    return not_allowed(snapshot, key.secret, "key of auth/slurm") if key is not None else None
 
 
-def connect(snapshot: Snapshot, pace: Pace) -> Connect | Missing:
-    """What the connection is to be made of."""
+def connect(snapshot: Snapshot, keys: tuple[bytes, ...], pace: Pace) -> Connect | Missing:
+    """What the connection is to be made of.
+
+    Parameters
+    ----------
+    keys
+        Keys of auth/jwt that slurmctld may have.
+    """
     cluster = snapshot.cluster
     spec = cluster.spec
     endpoint = Endpoint(
@@ -68,7 +76,7 @@ def connect(snapshot: Snapshot, pace: Pace) -> Connect | Missing:
         poll_interval=pace.poll_interval,
         poll_interval_max=pace.poll_interval_max,
     )
-    token, key = "", b""
+    token = ""
     if spec.token is not None:
         name, wanted = spec.token.secret_name, spec.token.secret_key
         trouble = check(snapshot.sources.get(name), name, wanted, "token")
@@ -80,15 +88,21 @@ def connect(snapshot: Snapshot, pace: Pace) -> Connect | Missing:
         token = content.decode("ascii").strip()
         if any(character.isspace() or not character.isprintable() for character in token):
             return Missing(Reason.SECRET_INVALID, f"token: key {wanted} of Secret {name} is not a token")
+        trouble = not_allowed(snapshot, name, "token", as_token=wanted == TOKEN_KEY)
+        if trouble is not None:
+            return trouble
         digest = snapshot.sources[name].digest(wanted)
     else:
         ref = naming.jwt_key(cluster)
         assert ref is not None  # noqa: S101 - the API demands one of the two
-        trouble = _check_key(snapshot, ref, "key of auth/jwt")
+        purpose = "key of auth/jwt"
+        trouble = not_allowed(snapshot, ref.secret, purpose)
+        if trouble is None and not keys:
+            nowhere = Missing(Reason.SECRET_NOT_FOUND, f"{purpose}: that of slurmctld is not in Secret {ref.secret}")
+            trouble = check(snapshot.sources.get(ref.secret), ref.secret, ref.key, purpose) or nowhere
         if trouble is not None:
             return trouble
-        key = snapshot.sources[ref.secret].data[ref.key]
-        digest = snapshot.sources[ref.secret].digest(ref.key)
+        digest = hashlib.sha256(b"".join(hashlib.sha256(key).digest() for key in keys)).hexdigest()
     parts = (endpoint, digest, spec.token_lifetime, spec.token is None)
     fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-    return Connect(endpoint, fingerprint, token, key, spec.token_lifetime)
+    return Connect(endpoint, fingerprint, token, () if token else keys, spec.token_lifetime)

@@ -7,6 +7,7 @@ clean.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
@@ -18,16 +19,20 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_operator.cluster import sources as secrets
+from slinky_operator.cluster import succession
 from slinky_operator.cluster.act import Tools, act
 from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.cluster.observe import CLUSTER_NAME, Caches, observe, wanted_sources
-from slinky_operator.cluster.plan import Environment, plan
+from slinky_operator.cluster.observe import CLUSTER_NAME, Caches, Snapshot, observe, wanted_sources
+from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.status import COUNTS, invalid, patch_between
+from slinky_operator.failures import Failures
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.parse_cache import ParseCache
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Key
+from slinky_operator.kube.weight import LONG_TEXT, decide, rest_after, weigh
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
@@ -35,8 +40,14 @@ from slinky_operator.slurm.conf import names_of_sources
 
 logger = logging.getLogger(__name__)
 
+MANY_LINES: Final = 50
+"""NodeSets, nodes outside Kubernetes and partitions from which on rules are left to a thread."""
+
 ROUNDS: Final = 8
 """Looks within one pass, each after something was learned; more would keep others waiting."""
+
+LATE: Final = 1.0
+"""Seconds until the next look where the cache of Clusters is found to be behind the API server."""
 
 ServerOf = Callable[[Cluster, Caches], str]
 
@@ -88,29 +99,47 @@ class ClusterReconciler:
         self._server_of = server_of
         self._wall = wall
         self._memories: dict[Key, Memory] = {}
+        self._read: ParseCache[Cluster] = ParseCache(Cluster)
+        self._failures = Failures(CLUSTERS, tools.kube, tools.recorder, clock=tools.clock, now=wall)
 
     async def reconcile(self, key: Key) -> Result:
         """One pass. Raises what the Kubernetes API raises; the queue comes again then."""
+        result = await self._pass(key)
+        known = self._memories.get(key)
+        if known is not None:
+            self._failures.passed(known.uid)
+        return result
+
+    async def tell(self, key: Key, error: BaseException) -> None:
+        """Show on a Cluster what a pass over it has ended with; for whoever runs passes."""
+        raw = self._caches.clusters.get(*key)
+        if raw is not None:
+            await self._failures.tell(raw, error)
+
+    async def _pass(self, key: Key) -> Result:
+        rest = 0.0
         for _ in range(ROUNDS):
             raw = self._caches.clusters.get(*key)
             memory = await self._memory(key, raw)
             if raw is None or memory is None:
                 return await self._gone(key)
             raw = memory.newest(CLUSTERS.kind, key[1], raw, self._tools.clock()) or raw
+            await self._read.prepare(raw)
             try:
-                cluster = Cluster.parse(raw)
+                cluster = self._read.read(raw)
             except InvalidObjectError as error:
                 await self._say_invalid(raw, error)
                 return Result()
             again, wake_up = await self._round(cluster, raw, memory)
+            rest = rest_after(memory.rules_took)
             if not again:
-                return Result(requeue_after=wake_up)
-        return Result(requeue_after=0.0)
+                return Result(wake_up, rest)
+        return Result(0.0, rest)
 
     async def _round(self, cluster: Cluster, raw: Object, memory: Memory) -> tuple[bool, float | None]:
         tools = self._tools
         client = tools.clients.get(cluster.uid)
-        trouble = client is None or client.contact.state is not ContactState.READY
+        trouble = client is None or client.contact.state is not ContactState.READY or memory.keys_troubled
         sources = await tools.sources.read(
             cluster.namespace,
             wanted_sources(cluster),
@@ -119,12 +148,32 @@ class ClusterReconciler:
         texts = await tools.texts.read((cluster.namespace, cluster.name), names_of_sources(cluster.spec))
         now = tools.clock()
         server = self._server_of(cluster, self._caches)
+        found = self._caches.node_sets.find(CLUSTER_NAME, f"{cluster.namespace}/{cluster.name}")
+        await memory.node_sets.prepare(*found)
+        memory.node_sets.keep(one["metadata"]["uid"] for one in found)
         snapshot = observe(cluster, raw, self._caches, memory, sources, client, server, now, texts)
-        made = plan(snapshot, self._environment, now, self._wall())
-        again = await act(made.actions, cluster, memory, tools)
+        made = await self._plan(snapshot, memory)
+        memory.keys, memory.keys_troubled = made.keys.known, made.keys.trouble is not None
+        try:
+            again = await act(made.actions, cluster, memory, tools)
+        except succession.SupersededError as error:
+            logger.info("%s: the cache is late", error)
+            return False, LATE
         if not again and made.status is not None and not made.counts_only:
             await self._write_status(cluster, raw, memory, made.status)
         return again, made.wake_up
+
+    async def _plan(self, snapshot: Snapshot, memory: Memory) -> Plan:
+        """Plan, in a thread where texts are long or many lines come together."""
+        arguments = snapshot, self._environment, self._tools.clock(), self._wall()
+        if not _is_long(snapshot):
+            memory.rules_took = 0.0
+            return plan(*arguments)
+        began = time.monotonic()
+        try:
+            return await decide(plan, *arguments)
+        finally:
+            memory.rules_took = time.monotonic() - began
 
     async def _write_status(self, cluster: Cluster, raw: Object, memory: Memory, status: ClusterStatus) -> None:
         wanted = status.to_dict()
@@ -161,7 +210,9 @@ class ClusterReconciler:
         if known is not None and known.uid != uid:
             await self._tools.clients.close(known.uid)
             await self._tools.texts.forget(key)
+            self._failures.passed(known.uid)
             del self._memories[key]
+            self._read.forget(known.uid)
             known = None
         if uid is None:
             return None
@@ -170,8 +221,9 @@ class ClusterReconciler:
         return known
 
     async def _gone(self, key: Key) -> Result:
-        """Let NodeSets go that wait for a Cluster that is gone for good."""
+        """Tidy up behind a Cluster that is gone for good, and let NodeSets go that wait for it."""
         namespace, name = key
+        await succession.sweep(self._tools.kube, self._caches, key)
         waiting = [
             obj
             for obj in self._caches.node_sets.find(CLUSTER_NAME, f"{namespace}/{name}")
@@ -189,6 +241,16 @@ class ClusterReconciler:
                 action = SetFinalizer(NODESETS, obj, labels.FINALIZER_NODESET_CONFIG, present=False)
                 _ = await act((action,), _nobody(namespace, name), Memory(""), self._tools)
         return Result()
+
+
+def _is_long(snapshot: Snapshot) -> bool:
+    """Whether the rules would keep the event loop for long: by the length of all texts and the number of lines."""
+    characters = sum(len(text) for source in snapshot.texts.values() for text in source.texts.values())
+    spec = snapshot.cluster.spec
+    many = len(snapshot.node_sets) + len(spec.nodes) + len(spec.partitions)
+    # How many nodes a list stands for is not counted here: that takes as long as its text.
+    lists = any("[" in one.name or "," in one.name for one in spec.nodes)
+    return characters > LONG_TEXT or many > MANY_LINES or lists or weigh(snapshot.raw).heavy
 
 
 def _nobody(namespace: str, name: str) -> Cluster:

@@ -8,23 +8,26 @@ what goes                   what Slurm does with jobs
 a partition                 running and pending jobs of it end as NODE_FAIL
 a node outside Kubernetes   jobs on it end; the same where its CPUs, sockets, cores, threads or GRES become others
 room for nodes              with `MaxNodeCount` below the number of nodes, it forgets some, and their jobs
+room for job records        with `MaxJobCount` at or below their number, it forgets some: running jobs, too
+keys of slurm.conf          some end or hang what runs: `slinky_operator.slurm.conf.key_rules` says which
 a kind of GRES              jobs that hold it lose it
 a line of gres.conf         nodes with a job that holds such a device are drained
 ==========================  =======================================================================================
 
 A partition goes in two steps, so that no job can slip in between the question and the answer: first it stays as
-`State=INACTIVE`, which takes none; once that is live and Slurm shows neither job nor reservation in it, it goes. For
+`State=INACTIVE`, which takes none; once Slurm shows that, and neither job nor reservation in it, it goes. For
 the others there is no such state. They go when no job uses them; what begins in the seconds until the change is live is
 not held back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from slinky_api.conditions import Reason
+from slinky_operator.cluster.key_guards import JobsThere, keys_that_stay, quoted, users
 from slinky_operator.slurm.conf import ConfInputs, StaticNodeConf
 from slinky_operator.slurm.conf.derive import GRES_CONF
 from slinky_operator.slurm.conf.directives import TextProblem, parse_words
@@ -37,9 +40,6 @@ HARDWARE: Final = frozenset(
 )
 """Words of a node's line that jobs on it hold."""
 
-NAMED: Final = 10
-"""Job ids that are shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class JobUse:
@@ -50,6 +50,9 @@ class JobUse:
     nodes: frozenset[str]
     gres: frozenset[str]
     """Kinds of generic resources it asked for or has."""
+
+    holding: bool = False
+    """Whether it has begun: what it started, or what of it is stopped or ending, is on its nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,20 @@ class Use:
 
     jobs: tuple[JobUse, ...] = ()
     reservations: tuple[ReservationUse, ...] = ()
+    records: int = 0
+    """Job records, those of finished jobs and each task of an array among them."""
+
+    states: Mapping[str, str] = field(default_factory=dict)
+    """State of each partition that there is, asked before the jobs."""
+
+    shortened: int = 0
+    """Arrays of which Slurm has listed only the first tasks; each counts as one record."""
+
     why: str = ""
     """Why there is no answer; with it, everything counts as used."""
+
+    cost: float = 0.0
+    """Seconds the answer took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +103,9 @@ class Kept:
     """0 where the spec's may be used."""
 
     gres: tuple[str, ...] = ()
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Keys, in lower case, with their values in the running file."""
+
     files: Mapping[str, str] = field(default_factory=dict)
     reason: Reason = Reason.AS_EXPECTED
     why: tuple[str, ...] = ()
@@ -109,6 +127,7 @@ class Kept:
             nodes=(*nodes, *self.nodes),
             max_node_count=self.max_node_count or inputs.max_node_count,
             kept_files=self.files,
+            kept_keys=self.keys,
         )
 
 
@@ -147,18 +166,22 @@ def keep(
     changed = _nodes(old, new, answer, why, silence, named)
     room = _room(old, new, nodes, why)
     gres, files = _gres(running, wanted, old, new, answer, why, silence)
+    keys = keys_that_stay(old, new, None if answer is None else _there(answer), silence)
+    why += keys.why
     kept = [old.partitions[name] for name in partitions]
     closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
+    asked = use is not None or nodes is not None
     return Kept(
-        tuple(str(line) for line in kept),
-        tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
-        tuple(changed),
-        room,
-        tuple(gres),
-        files,
-        _reason(partitions, [*changed, *([room] if room else [])], asked=use is not None or nodes is not None),
-        tuple(why),
-        closed or bool(_changed_nodes(old, new)) or any(_changed_gres(running, wanted, old, new)),
+        partitions=tuple(str(line) for line in kept),
+        node_sets=tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
+        nodes=tuple(changed),
+        max_node_count=room,
+        gres=tuple(gres),
+        keys=keys.values,
+        files=files,
+        reason=_reason(partitions, bool(changed or room), bool(gres or files), asked=asked),
+        why=tuple(why),
+        asks=closed or bool(_changed_nodes(old, new)) or any(_changed_gres(running, wanted, old, new)) or keys.asks,
     )
 
 
@@ -171,10 +194,16 @@ def _room(old: Parsed, new: Parsed, nodes: int | None, why: list[str]) -> int:
     return before
 
 
-def _reason(partitions: list[str], nodes: Sequence[object], *, asked: bool) -> Reason:
+def _there(use: Use) -> JobsThere:
+    return JobsThere(tuple(job.id for job in use.jobs if job.holding), use.records, use.shortened)
+
+
+def _reason(partitions: Sequence[str], nodes: bool, gres: bool, *, asked: bool) -> Reason:
     if not asked:
         return Reason.CONFIG_PENDING
-    return Reason.PARTITION_IN_USE if partitions else Reason.NODES_IN_USE if nodes else Reason.GRES_IN_USE
+    if partitions:
+        return Reason.PARTITION_IN_USE
+    return Reason.NODES_IN_USE if nodes else Reason.GRES_IN_USE if gres else Reason.WAITING_FOR_JOBS
 
 
 def _is_closed(line: Line) -> bool:
@@ -192,23 +221,31 @@ def _partitions(old: Parsed, new: Parsed, use: Use | None, why: list[str], silen
         if not live or not _is_closed(old.partitions[name]):
             why.append(f"partition {name} is closed to new jobs before it goes")
         elif use is None:
-            why.append(f"partition {name} stays until Slurm says what is in it{_quoted(silence)}")
+            why.append(f"partition {name} stays until Slurm says what is in it{quoted(silence)}")
+        elif use.states.get(name, INACTIVE) != INACTIVE:
+            # A flag, or an administrator, has opened it: a job could come into it after any look.
+            close = f"`scontrol update PartitionName={name} State={INACTIVE}` closes it"
+            why.append(f"partition {name} stays: Slurm shows it {use.states[name]}, though it is to be closed; {close}")
         else:
             jobs = [job.id for job in use.jobs if name in job.partitions]
             reservations = [one.name for one in use.reservations if one.partition == name]
             if not jobs and not reservations:
                 continue
-            why.append(f"partition {name} stays, closed to new jobs, for {_users(jobs, reservations)}")
+            why.append(f"partition {name} stays, closed to new jobs, for {users(jobs, reservations)}")
         kept.append(name)
     return kept
 
 
 def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, frozenset[str]]:
     """Lines of nodes outside Kubernetes, each with those of its nodes that go or get other hardware."""
-    after = {name: _hardware(line) for key, line in new.nodes.items() for name in hostlist.expand(key)}
+    # A line may stand for tens of thousands of nodes: those that are the same in both are not taken apart.
+    before, now = ({key: _hardware(line) for key, line in one.nodes.items()} for one in (old, new))
+    others = {key: hardware for key, hardware in now.items() if before.get(key) != hardware}
+    after = {name: hardware for key, hardware in others.items() for name in hostlist.expand(key)}
     changed = {
-        key: frozenset(name for name in hostlist.expand(key) if after.get(name) != _hardware(line))
-        for key, line in old.nodes.items()
+        key: frozenset(name for name in hostlist.expand(key) if after.get(name) != hardware)
+        for key, hardware in before.items()
+        if now.get(key) != hardware
     }
     return {key: names for key, names in changed.items() if names}
 
@@ -223,12 +260,12 @@ def _nodes(
     kept = []
     for key, names in _changed_nodes(old, new).items():
         if use is None:
-            why.append(f"node {key} stays as it is until Slurm says what is on it{_quoted(silence)}")
+            why.append(f"node {key} stays as it is until Slurm says what is on it{quoted(silence)}")
         else:
             jobs = [job.id for job in use.jobs if not names.isdisjoint(job.nodes)]
             reservations = [one.name for one in use.reservations if not names.isdisjoint(one.nodes)]
             if jobs or reservations:
-                why.append(f"node {key} stays as it is for {_users(jobs, reservations)}")
+                why.append(f"node {key} stays as it is for {users(jobs, reservations)}")
             elif names.isdisjoint(named):
                 continue
         kept.append(StaticNodeConf(key, " ".join(map(str, old.nodes[key].words[1:]))))
@@ -258,14 +295,16 @@ def _gres(
     silence: str,
 ) -> tuple[list[str], dict[str, str]]:
     types, lines = _changed_gres(running, wanted, old, new)
-    held: dict[str, list[int]] = {}
-    for kind in types | lines:
-        held[kind] = [job.id for job in use.jobs if kind in job.gres or (not kind and job.gres)] if use else []
+    # Jobs are gone through once: a text may name thousands of kinds.
+    held: dict[str, list[int]] = {kind: [] for kind in types | lines}
+    for job in use.jobs if use else ():
+        for kind in {*job.gres, *([""] if job.gres else ())} & held.keys():
+            held[kind].append(job.id)
     kept = [kind for kind in sorted(types) if use is None or held[kind]]
     stays = any(use is None or held[kind] for kind in lines)
     for kind in sorted({*kept, *(kind for kind in lines if use is None or held[kind])}):
-        users = _users(held[kind], []) if use is not None else f"an answer of Slurm{_quoted(silence)}"
-        why.append(f"GRES {kind or 'of every kind'} stays as it is for {users}")
+        whom = users(held[kind], []) if use is not None else f"an answer of Slurm{quoted(silence)}"
+        why.append(f"GRES {kind or 'of every kind'} stays as it is for {whom}")
     return kept, {GRES_CONF: running[GRES_CONF]} if stays else {}
 
 
@@ -284,19 +323,3 @@ def _gres_lines(text: str) -> set[tuple[str, str]]:
 
 def _items(text: str) -> set[str]:
     return {item for item in text.split(",") if item}
-
-
-def _users(jobs: Iterable[int], reservations: Iterable[str]) -> str:
-    numbers, names = list(jobs), list(reservations)
-    parts = []
-    if numbers:
-        shown = ", ".join(map(str, numbers[:NAMED]))
-        more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
-        parts.append(f"job{'s' if len(numbers) > 1 else ''} {shown}{more}")
-    if names:
-        parts.append(f"reservation{'s' if len(names) > 1 else ''} {', '.join(names[:NAMED])}")
-    return " and ".join(parts)
-
-
-def _quoted(words: str) -> str:
-    return f" ({words})" if words else ""

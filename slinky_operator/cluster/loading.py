@@ -2,7 +2,11 @@
 
 1. slurmctld's pod is touched, and its kubelet refreshes the volume;
 2. the agent shows that the files are mounted;
-3. slurmctld is told to reconfigure, says that it has, and shows that it has read its files.
+3. slurmctld is told to reconfigure, once, and shows that it has read its files.
+
+A slurmctld that looks up names of nodes answers nothing for ten seconds for each that nobody knows, and its answer to
+the `reconfigure` is a time-out. Told again it would only begin anew: whatever became of the first one, only the look at
+its outcome is repeated, and a second one follows where slurmctld answers and has read nothing.
 
 Each step is told from what can be seen, so that the operator may die between any two. Whether the files are the right
 ones is not decided here.
@@ -16,8 +20,10 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.agent.files import expected
+from slinky_operator.cluster import addresses
 from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
 from slinky_operator.cluster.daemons import shared
+from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.words import last_words
 from slinky_operator.kube.objects import Object
@@ -36,7 +42,10 @@ TOUCH_AGAIN: Final = 3.0
 """Seconds until the pod is touched again: a kubelet that was not yet told of the new ConfigMap mounts the old one."""
 
 RETRY_LOST: Final = 1.0
-"""Seconds until a reconfigure is tried again where nobody could be asked."""
+"""Seconds until the next look where nobody could be asked."""
+
+LATE: Final = 60.0
+"""Seconds that a reconfigure may take beside the looking up of names; after that people are told."""
 
 RETRY_RELOAD: Final = 5.0
 """The same where slurmctld did not take the configuration."""
@@ -75,12 +84,12 @@ def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
     if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY:
         words = words_of(pod)
         ended = f"; slurmctld has ended: {words}" if words else ""
-        message = f"the files are mounted; waiting for Slurm to answer{ended}"
+        message = f"{_asked(snapshot, config_map, pod, now)}waiting for Slurm to answer{ended}"
         # One end may have any cause; one after the other has to do with what slurmctld finds when it starts.
         keeps_ending = bool(words) and _waits_to_restart(pod)
         stage = Stage.REFUSED if keeps_ending else Stage.UNDER_WAY
         return Loading(stage, message, _replacements(snapshot, pod, digest), ended=keeps_ending)
-    return _load(snapshot, pod, files, shared.change_of(config_map) or digest, now)
+    return _load(snapshot, pod, config_map, _change(config_map), now)
 
 
 def words_of(pod: Object) -> str:
@@ -113,20 +122,48 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
     return Loading(Stage.UNDER_WAY, f"{message}{f': {mounted.why}' if mounted.why else ''}", tuple(actions), every)
 
 
-def _load(snapshot: Snapshot, pod: Object, files: Object, change: str, now: float) -> Loading:
+def _load(snapshot: Snapshot, pod: Object, config_map: Object, change: str, now: float) -> Loading:
     """Step 3, for files that are mounted."""
-    uid, loaded = pod["metadata"]["uid"], snapshot.memory.loaded
-    since = None
-    if loaded is not None and loaded.pod_uid == uid and loaded.change == change:
-        since = loaded.answered
+    uid, loaded = pod["metadata"]["uid"], _last(snapshot, pod, change)
+    message = "reconfiguring"
+    if loaded is not None:
         if loaded.proven:
             return Loading(Stage.LOADED)
+        message = f"{_asked(snapshot, config_map, pod, now)}{loaded.why}"
         if loaded.lost and now - loaded.at < RETRY_LOST:
-            return Loading(Stage.UNDER_WAY, f"reconfiguring: {loaded.why}", (), RETRY_LOST)
+            return Loading(Stage.UNDER_WAY, message, (), RETRY_LOST)
         if not loaded.lost and now - loaded.at < RETRY_RELOAD:
             return Loading(Stage.REFUSED, loaded.why, (), RETRY_RELOAD)
-    shown = {name: line.get("Nodes") for name, line in parse(files[SLURM_CONF]).partitions.items()}
-    return Loading(Stage.UNDER_WAY, "reconfiguring", (Reload(uid, change, shown, since),))
+    shown = {name: line.get("Nodes") for name, line in parse(config_map["data"][SLURM_CONF]).partitions.items()}
+    return Loading(Stage.UNDER_WAY, message, (Reload(uid, change, shown, loaded),))
+
+
+def is_asked(snapshot: Snapshot, config_map: Object) -> bool:
+    """Whether slurmctld was told to read these files, and has not shown yet that it has."""
+    pod = snapshot.controller_pod
+    loaded = None if pod is None else _last(snapshot, pod, _change(config_map))
+    return loaded is not None and loaded.asked is not None
+
+
+def _change(config_map: Object) -> str:
+    return shared.change_of(config_map) or hash_of(config_map.get("data") or {})
+
+
+def _last(snapshot: Snapshot, pod: Object, change: str) -> Loaded | None:
+    loaded = snapshot.memory.loaded
+    same = loaded is not None and loaded.pod_uid == pod["metadata"]["uid"] and loaded.change == change
+    return loaded if same else None
+
+
+def _asked(snapshot: Snapshot, config_map: Object, pod: Object, now: float) -> str:
+    """How long slurmctld has been reading its files."""
+    loaded = _last(snapshot, pod, _change(config_map))
+    if loaded is None or loaded.asked is None:
+        return "the files are mounted; "
+    limit = LATE + addresses.look_up_time(config_map)
+    if now - loaded.since <= limit:
+        return "slurmctld was told to read its files, and has not shown yet that it has; "
+    return f"slurmctld was told to read its files, and has not shown for more than {limit:.0f} s that it has; "
 
 
 def _replacements(snapshot: Snapshot, controller: Object, digest: str) -> tuple[ReplacePod, ...]:

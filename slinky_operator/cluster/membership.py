@@ -10,11 +10,11 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.resources import NODESETS
-from slinky_operator.slurm.conf import NodeSetConf, Rendered
+from slinky_operator.slurm.conf import NodeSetConf, Parsed, Rendered
 from slinky_operator.slurm.conf.admit import lines_of
 
 
-def members(snapshot: Snapshot, running: str) -> tuple[list[NodeSet], list[SetFinalizer]]:
+def members(snapshot: Snapshot, running: Parsed) -> tuple[list[NodeSet], list[SetFinalizer]]:
     """NodeSets that are to be in the configuration, and the finalizers they need first."""
     found: list[NodeSet] = []
     finalizers: list[SetFinalizer] = []
@@ -43,7 +43,7 @@ def leaving(snapshot: Snapshot, rendered: Rendered) -> list[SetFinalizer]:
     ]
 
 
-def unreadable(snapshot: Snapshot, running: str) -> list[NodeSetConf]:
+def unreadable(snapshot: Snapshot, running: Parsed) -> list[NodeSetConf]:
     """NodeSets whose objects cannot be read any more: what runs of them stays as it is."""
     found = ((error.name, lines_of(error.name, running)) for _, error in snapshot.invalid_node_sets)
     return [NodeSetConf(name, kept=lines) for name, lines in found if lines is not None]

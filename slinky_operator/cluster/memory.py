@@ -11,8 +11,10 @@ from enum import Enum, auto
 from typing import Final
 
 from slinky_api.v1alpha1.cluster_status import JobCounts
+from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.in_use import Use
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.parse_cache import ParseCache
 from slinky_operator.kube.store import version_of
 
 TRUSTED: Final = 5.0
@@ -38,6 +40,22 @@ class Mounted:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """What the agent beside slurmctld has told of host names."""
+
+    pod_uid: str
+    asked_at: float
+    """Monotonic seconds."""
+
+    found: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
+    """Looked up in vain. What is in neither has not been looked up yet."""
+
+    why: str = ""
+    """Why the last question had no answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """How the last `reconfigure` has ended."""
 
@@ -55,8 +73,29 @@ class Loaded:
     lost: bool = False
     """Whether nobody could be asked, so that nothing is said about the configuration."""
 
-    answered: int | None = None
-    """Slurm's time right before a `reconfigure` that it has answered, if it could not be asked since."""
+    asked: int | None = None
+    """Slurm's time right before the `reconfigure` of which nobody knows yet how it has ended."""
+
+    since: float = 0.0
+    """Monotonic seconds when that `reconfigure` was sent."""
+
+    unread: int = 0
+    """How often slurmctld was asked in vain before that: it answered, and had read nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStates:
+    """States of partitions as slurmctld has shown them."""
+
+    asked_at: float
+    """Monotonic seconds."""
+
+    hash: str
+    """Of the configuration that was live then."""
+
+    states: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+    """Why there is no answer."""
 
 
 class Outcome(Enum):
@@ -77,6 +116,19 @@ class Verdict:
 
     at: float
     """Monotonic seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A way to run slurmd that preflights leave out, since it cannot be tried for reasons of its own."""
+
+    why: str
+    at: float
+    """Monotonic seconds of the last attempt."""
+
+    attempts: int = 1
+    everywhere: bool = False
+    """Whether it could not be tried on a Node either where a pod of it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,26 +165,47 @@ class Jobs:
     counts: JobCounts | None
 
 
+@dataclass(frozen=True, slots=True)
+class KeyTrial:
+    """Whether slurmctld takes tokens made with a key."""
+
+    key: bytes = field(repr=False)
+    at: float
+    """Monotonic seconds of the last attempt."""
+
+    accepted: bool
+    attempts: int
+
+
 @dataclass(slots=True)
 class Memory:
     """About one Cluster, by uid."""
 
     uid: str
     mounted: Mounted | None = None
+    names: Names | None = None
     loaded: Loaded | None = None
     denied: dict[tuple[str, str], Denied] = field(default_factory=dict)
     """By kind and name."""
 
     jobs: Jobs | None = None
+    node_sets: ParseCache[NodeSet] = field(default_factory=lambda: ParseCache(NodeSet))
+    """Its NodeSets as they were last read."""
+
+    rules_took: float = 0.0
+    """Seconds that the last plan took in a thread; 0 where it needed none."""
+
     counts_written_at: float = float("-inf")
     use: Use | None = None
     """What Slurm has said about what is in use."""
 
+    states: PartitionStates | None = None
+
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """Of the last preflights, by name."""
 
-    unusable: dict[str, float] = field(default_factory=dict)
-    """Images of which no slurmd came in a preflight, and when (monotonic seconds)."""
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    """Ways to run slurmd that cannot be tried, by `SlurmdKind.key`."""
 
     held: dict[str, Held] = field(default_factory=dict)
     """NodeSets by name."""
@@ -149,8 +222,29 @@ class Memory:
     told: frozenset[tuple[str, str]] = frozenset()
     """Refused NodeSets and reasons that an Event has told of."""
 
+    keys: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """Keys that daemons run with, for as long as the copy of them is lost."""
+
+    keys_troubled: bool = False
+    """Whether something is wrong with a key, so that Secrets are read again soon."""
+
+    keys_asked: tuple[str, float] = ("", float("-inf"))
+    """What Secrets were last read again for, before daemons read them, and when (monotonic seconds)."""
+
+    key_trial: KeyTrial | None = None
+    """Of the last key of auth/jwt that has changed."""
+
+    left: tuple[tuple[str, ...], float] = ((), float("-inf"))
+    """Pods of NodeSets that the API server showed when the Cluster was to be taken away, and when that was."""
+
+    said: dict[str, str] = field(default_factory=dict)
+    """What the last Event of each reason said about the Cluster."""
+
     answers: dict[tuple[str, str], tuple[float, Object]] = field(default_factory=dict)
     """Objects as our writes left them, by kind and name, until the cache shows them."""
+
+    adopted: tuple[str, ...] = ()
+    """What has been taken over from a former Cluster of this name and no Event has told of yet."""
 
     def note(self, obj: Object, now: float) -> None:
         """Remember the answer to a write."""
@@ -182,5 +276,28 @@ class Memory:
             answers=dict(self.answers),
             verdicts=dict(self.verdicts),
             held=dict(self.held),
-            unusable=dict(self.unusable),
+            left_out=dict(self.left_out),
+            said=dict(self.said),
         )
+
+
+def left_out_again(
+    known: Mapping[str, LeftOut], why: Mapping[str, str], now: float, *, on_its_node: bool
+) -> dict[str, LeftOut]:
+    """What is to be remembered of ways to run slurmd that could not be tried now, for the first time or again.
+
+    Parameters
+    ----------
+    known
+        What was remembered.
+    why
+        By `SlurmdKind.key`.
+    on_its_node
+        Whether the attempt was on a Node where it runs.
+    """
+    found = {}
+    for key, words in why.items():
+        old = known.get(key, LeftOut(words, now, attempts=0))
+        everywhere = on_its_node or old.everywhere
+        found[key] = LeftOut(words, now, old.attempts + 1, everywhere)
+    return found

@@ -14,14 +14,19 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.sources import Source
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, SERVICES, STATEFULSETS
 from slinky_operator.kube.store import Indexer, Store
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import naming, whose
 from slinky_operator.slurm.clients import ClusterClient, Contact
 from slinky_operator.slurm.conf import TextSource
 from slurm_client.models import Node
 
-CLUSTER_UID: Final = "cluster-uid"
-"""Index over the label with the Cluster's uid."""
+CLUSTER_LABELS: Final = "cluster-labels"
+"""Index of what a Cluster has: over `namespace/name` by the label with its name, where there is one with a uid too."""
+
+UNMARKED: Final = "unmarked"
+"""Index of pods over `namespace/name of the Cluster`: those without the label with the Cluster's uid, or whose owners
+say something else than that label. Daemons and preflights are among them, and slurmd pods that have lost it."""
 
 CLUSTER_NAME: Final = "cluster-name"
 """Index of NodeSets over `namespace/clusterName`."""
@@ -33,14 +38,27 @@ def by_cluster_name(obj: Object) -> list[str]:
     return [f"{obj['metadata'].get('namespace', '')}/{name}"] if isinstance(name, str) else []
 
 
-def by_cluster_uid(obj: Object) -> list[str]:
-    """Indexer for `CLUSTER_UID`."""
-    uid = (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_UID)
-    return [uid] if uid else []
+def by_cluster_labels(obj: Object) -> list[str]:
+    """Indexer for `CLUSTER_LABELS`."""
+    found = obj["metadata"].get("labels") or {}
+    name = found.get(labels.LABEL_CLUSTER_NAME)
+    return [f"{obj['metadata'].get('namespace', '')}/{name}"] if name and found.get(labels.LABEL_CLUSTER_UID) else []
 
 
-INDEXERS: Final[Mapping[str, Indexer]] = {CLUSTER_UID: by_cluster_uid}
+def unmarked(obj: Object) -> list[str]:
+    """Indexer for `UNMARKED`."""
+    own = obj["metadata"].get("labels") or {}
+    name = own.get(labels.LABEL_CLUSTER_NAME)
+    if not name or (labels.LABEL_CLUSTER_UID in own and whose.is_slurmd(obj)):
+        return []
+    return [f"{obj['metadata'].get('namespace', '')}/{name}"]
+
+
+INDEXERS: Final[Mapping[str, Indexer]] = {CLUSTER_LABELS: by_cluster_labels, UNMARKED: unmarked}
 """What stores of children and pods must have."""
+
+KINDS: Final = frozenset(one.kind for one in (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS))
+"""Kinds of children."""
 
 NODESET_INDEXERS: Final[Mapping[str, Indexer]] = {CLUSTER_NAME: by_cluster_name}
 """What the store of NodeSets must have."""
@@ -94,10 +112,12 @@ class Snapshot:
     """NodeSets that name this Cluster, in order of name."""
 
     children: Mapping[tuple[str, str], Object]
-    """Objects with this Cluster's uid, by kind and name."""
+    """Objects that the operator has made for this Cluster, or a former one of its name, by kind and name.
+
+    They have the Cluster's name in their labels, and such a name."""
 
     slurmd_pods: tuple[str, ...]
-    """Names of the pods with this Cluster's uid."""
+    """Names of the pods of NodeSets that are, or may be, this Cluster's; for whichever Cluster of its name."""
 
     controller_pod: Object | None
     restapi_pods: tuple[Object, ...]
@@ -114,11 +134,15 @@ class Snapshot:
     """ConfigMaps that the configuration is made from, by name."""
 
     invalid_node_sets: tuple[tuple[Object, InvalidObjectError], ...] = field(default=())
+    slurmd_objects: tuple[Object, ...] = ()
+    """The pods of `slurmd_pods`, in no order."""
 
 
 def wanted_sources(cluster: Cluster) -> list[str]:
     """Names of the Secrets that matter for this Cluster."""
     names = [key.secret for key in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if key is not None]
+    if not cluster.spec.external:
+        names.append(naming.key_copy(cluster.name))
     if cluster.spec.token is not None:
         names.append(cluster.spec.token.secret_name)
     return names
@@ -138,49 +162,52 @@ def observe(
     """Take the snapshot of one Cluster, at `now` (monotonic seconds)."""
     node_sets: list[tuple[NodeSet, Object]] = []
     invalid: list[tuple[Object, InvalidObjectError]] = []
-    found = caches.node_sets.find(CLUSTER_NAME, f"{cluster.namespace}/{cluster.name}")
+    key = f"{cluster.namespace}/{cluster.name}"
+    found = caches.node_sets.find(CLUSTER_NAME, key)
     for cached in sorted(found, key=lambda one: one["metadata"]["name"]):
         obj = memory.newest("NodeSet", cached["metadata"]["name"], cached, now) or cached
         try:
-            node_sets.append((NodeSet.parse(obj), obj))
+            node_sets.append((memory.node_sets.read(obj), obj))
         except InvalidObjectError as error:
             invalid.append((obj, error))
     children = {
         (obj["kind"], obj["metadata"]["name"]): obj
         for store in caches.children
-        for obj in store.find(CLUSTER_UID, cluster.uid)
-        if obj["metadata"].get("namespace") == cluster.namespace
+        for obj in store.find(CLUSTER_LABELS, key)
+        if naming.is_child(cluster.name, obj["metadata"]["name"])
     }
     for kind, name in list(memory.answers):
         newest = memory.newest(kind, name, children.get((kind, name)), now)
-        if newest is not None and by_cluster_uid(newest) == [cluster.uid]:
+        if newest is not None and kind in KINDS and by_cluster_labels(newest) == [key]:
             children[kind, name] = newest
     pod = caches.pods.get(cluster.namespace, naming.controller_pod(cluster.name))
+    unmarked_pods = caches.pods.find(UNMARKED, key)
+    slurmds = {
+        one["metadata"]["name"]: one
+        for one in (*caches.pods.find(CLUSTER_LABELS, key), *unmarked_pods)
+        if whose.is_slurmd(one)
+    }
     return Snapshot(
         cluster=cluster,
         raw=raw,
         node_sets=tuple(node_sets),
         children=children,
-        slurmd_pods=tuple(
-            sorted(
-                one["metadata"]["name"]
-                for one in caches.pods.find(CLUSTER_UID, cluster.uid)
-                if one["metadata"].get("namespace") == cluster.namespace
-            )
-        ),
+        slurmd_pods=tuple(sorted(slurmds)),
         controller_pod=pod if _is_controller(pod, cluster) else None,
         restapi_pods=tuple(
             one
-            for one in caches.pods.items(cluster.namespace)
-            if naming.selector_labels(cluster, naming.COMPONENT_RESTAPI).items()
-            <= (one["metadata"].get("labels") or {}).items()
+            for one in unmarked_pods
+            if _has_component(one, cluster, naming.COMPONENT_RESTAPI)
+            and whose.may_be_daemon(one)
+            and one["metadata"]["name"].startswith(f"{naming.restapi(cluster.name)}-")
             and not one["metadata"].get("deletionTimestamp")
         ),
         preflights={
             one["metadata"]["name"]: one
-            for one in caches.pods.items(cluster.namespace)
-            if naming.selector_labels(cluster, naming.COMPONENT_PREFLIGHT).items()
-            <= (one["metadata"].get("labels") or {}).items()
+            for one in unmarked_pods
+            if _has_component(one, cluster, naming.COMPONENT_PREFLIGHT)
+            and whose.may_be_preflight(one)
+            and naming.is_preflight(cluster.name, one["metadata"]["name"])
         },
         sources=sources,
         slurm=None if client is None else _view(client),
@@ -188,14 +215,19 @@ def observe(
         server=server,
         texts=texts,
         invalid_node_sets=tuple(invalid),
+        slurmd_objects=tuple(slurmds.values()),
     )
 
 
 def _is_controller(pod: Object | None, cluster: Cluster) -> bool:
     if pod is None or pod["metadata"].get("deletionTimestamp"):
         return False
-    found = pod["metadata"].get("labels") or {}
-    return naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER).items() <= found.items()
+    return whose.may_be_daemon(pod) and _has_component(pod, cluster, naming.COMPONENT_CONTROLLER)
+
+
+def _has_component(pod: Object, cluster: Cluster, component: str) -> bool:
+    """Whether a pod has the labels of a daemon, which alone say nothing: anybody may set them."""
+    return naming.selector_labels(cluster, component).items() <= (pod["metadata"].get("labels") or {}).items()
 
 
 def _view(client: ClusterClient) -> SlurmView:

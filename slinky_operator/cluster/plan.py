@@ -6,21 +6,22 @@ name. A pass that finds everything as it should be returns no action.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import ClusterCondition, Reason
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
-from slinky_operator.cluster import connection, rollout
+from slinky_operator.cluster import connection, key_guard, key_loading, rollout
+from slinky_operator.cluster import keys as key_rules
 from slinky_operator.cluster.actions import (
     Action,
+    AdoptKey,
     Connect,
     CountJobs,
     Disconnect,
     Hurry,
-    MakeKey,
     SetFinalizer,
     TearDown,
     Tell,
@@ -28,11 +29,12 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.children import Child, is_current
 from slinky_operator.cluster.connection import Missing, Pace
-from slinky_operator.cluster.daemons import Images, metadata, shared, slurmctld, slurmrestd
+from slinky_operator.cluster.daemons import Images, shared, slurmctld, slurmrestd
+from slinky_operator.cluster.keys import Keys
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.replacement import Replacement, Stage, as_it_runs, daemon_words, replacement
 from slinky_operator.cluster.status import COUNTS, Findings, status_of
 from slinky_operator.kube.events import EventType
-from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -50,9 +52,6 @@ from slinky_operator.slurm.conf import restart_keys
 from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.templates import RefusedFragment
 
-KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
-"""Bytes of generated keys."""
-
 COUNT_JOBS_EVERY: Final = 5.0
 """Seconds between two counts of jobs, when they are cheap."""
 
@@ -69,6 +68,9 @@ LOOK_AGAIN: Final = 60.0
 """Seconds until the next pass if nothing happens: Secrets are read again by then."""
 
 LOOK_AGAIN_IN_TROUBLE: Final = 3.0
+
+LOOK_AGAIN_FOR_PODS: Final = 10.0
+"""Seconds until the API server is asked again for slurmd pods of a Cluster that is being deleted."""
 
 _ON_THE_WAY: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAEMONS_STARTING})
 
@@ -91,6 +93,9 @@ class Plan:
     counts_only: bool = False
     """Whether the status differs in counts alone and was written a moment ago: it can wait."""
 
+    keys: Keys = Keys()  # noqa: RUF009 - frozen
+    """What is known of the keys, to be remembered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -112,7 +117,7 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
     """
     if snapshot.cluster.spec.external:
         return _external(snapshot, environment, now, wall)
-    if snapshot.cluster.deleting and not snapshot.slurmd_pods:
+    if snapshot.cluster.deleting and not _left(snapshot, now):
         return _teardown(snapshot)
     return _managed(snapshot, environment, now, wall)
 
@@ -121,11 +126,19 @@ def _external(snapshot: Snapshot, environment: Environment, now: float, wall: da
     cluster = snapshot.cluster
     if cluster.deleting:
         return Plan((Disconnect(),), None, None)
-    wanted = connection.connect(snapshot, environment.pace)
-    actions = [*_writes(snapshot, _for_node_sets(snapshot), now), *_connect(snapshot, wanted), *_count(snapshot, now)]
+    keys = key_rules.look_elsewhere(snapshot)
+    wanted = connection.connect(snapshot, keys.candidates, environment.pace)
+    step = key_loading.load(snapshot, keys, now, settled=False)
+    actions = [
+        *_writes(snapshot, _for_node_sets(snapshot), now),
+        *_connect(snapshot, wanted),
+        *step.actions,
+        *_count(snapshot, now),
+    ]
     missing = wanted if isinstance(wanted, Missing) else None
-    findings = Findings(None, missing, None, _refused(snapshot, _for_node_sets(snapshot)))
-    return _finish(snapshot, actions, findings, None, now, wall)
+    key = connection.foreign_key_trouble(snapshot) or keys.trouble
+    findings = Findings(None, missing, key, _refused(snapshot, _for_node_sets(snapshot)))
+    return replace(_finish(snapshot, actions, findings, step.wake_up, now, wall), keys=keys)
 
 
 def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: datetime) -> Plan:
@@ -133,18 +146,27 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions: list[Action] = []
     if labels.FINALIZER_CLUSTER not in cluster.metadata.finalizers and not cluster.deleting:
         actions.append(SetFinalizer(CLUSTERS, snapshot.raw, labels.FINALIZER_CLUSTER, present=True))
-    actions += _keys(snapshot)
-    key = connection.slurm_key_trouble(snapshot)
-    wanted = connection.connect(snapshot, environment.pace)
-    config = rollout.plan_rollout(snapshot, environment.images, now, wall)
-    actions += [one for one in config.actions if not _denied(snapshot, one, now)]
+    keys = key_rules.look(snapshot, now, wall)
+    actions += _left_keys(snapshot)
+    actions += keys.actions
+    wanted = connection.connect(snapshot, keys.candidates, environment.pace)
     stored = (snapshot.children.get(("ConfigMap", naming.config(cluster.name))) or {}).get("data")
-    daemons, templates = _daemons(snapshot, environment.images, (stored or config.rendered.files).get(SLURM_CONF, ""))
+    swap = _swap(snapshot, environment.images, keys, (stored or {}).get(SLURM_CONF), now, wall)
+    actions += swap.actions
+    first = swap.message if swap.stage is Stage.TRYING else ""
+    config = rollout.plan_rollout(snapshot, environment.images, now, wall, first)
+    actions += [one for one in config.actions if not _denied(snapshot, one, now)]
+    daemons, templates = _daemons(
+        snapshot, environment.images, keys, (stored or config.rendered.files).get(SLURM_CONF, "")
+    )
+    if swap.stage is not Stage.FREE:
+        daemons = [_kept(snapshot, one) for one in daemons]
     missing = wanted if isinstance(wanted, Missing) else None
     has_config = ("ConfigMap", naming.config(cluster.name)) in snapshot.children
     if not config.rendered.problems or has_config:
-        # Pods whose Secrets are missing would wait for them in ever longer pauses.
-        held = {naming.controller(cluster.name)} if key is not None or missing is not None else set()
+        # Pods whose Secrets are missing would wait for them in ever longer pauses; and what daemons run with is
+        # written down before the first of them is.
+        held = set() if keys.mountable else {naming.controller(cluster.name)}
         known = snapshot.children
         actions += [
             one
@@ -152,14 +174,25 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
             if one.child.resource is not STATEFULSETS or one.child.name not in held or one.child.key in known
         ]
     actions += _connect(snapshot, wanted)
+    step = key_loading.load(snapshot, keys, now, settled=rollout.is_live(snapshot) and keys.slurm is None)
+    actions += step.actions
     actions += _count(snapshot, now)
-    actions += _tell_refused(snapshot, config)
-    waits = f"slurmd pods are left: {_some(snapshot.slurmd_pods)}" if cluster.deleting else ""
+    actions += [*_tell_refused(snapshot, config), *_tell_unaddressed(snapshot, config)]
+    actions = key_guard.guarded(actions, snapshot, keys, now)
+    waits = f"slurmd pods are left: {_some(_left(snapshot, now))}" if cluster.deleting else ""
     slurm = snapshot.slurm
     answers = slurm is not None and slurm.contact.state is ContactState.READY
     starting = not config.status.applied_hash and not answers
-    findings = Findings(config, missing, key, (*templates, *_refused(snapshot, daemons)), waits, starting)
-    return _finish(snapshot, actions, findings, config.wake_up, now, wall)
+    findings = Findings(config, missing, keys.trouble, (*templates, *_refused(snapshot, daemons)), waits, starting)
+    findings = replace(findings, replacement=swap, stuck=daemon_words(snapshot, wall))
+    due = [one for one in (config.wake_up, swap.wake_up, step.wake_up) if one is not None]
+    return replace(_finish(snapshot, actions, findings, min(due, default=None), now, wall), keys=keys)
+
+
+def _left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
+    """Pods of NodeSets: those that the cache shows, or the API server has shown where labels are lost."""
+    names, at = snapshot.memory.left
+    return snapshot.slurmd_pods or (names if now - at < LOOK_AGAIN_FOR_PODS else ())
 
 
 def _teardown(snapshot: Snapshot) -> Plan:
@@ -170,10 +203,17 @@ def _teardown(snapshot: Snapshot) -> Plan:
     ]
     children.sort(key=lambda child: order.index(child[0]))
     # Generated keys go; the state on the claim, and keys of the user's, stay.
+    generated = {
+        make(snapshot.cluster.name) for make in (naming.slurm_key_secret, naming.jwt_key_secret, naming.key_copy)
+    }
     secrets = [
         (SECRETS, source.name, source.object_uid)
         for source in snapshot.sources.values()
-        if source.exists and source.cluster_uid == snapshot.cluster.uid
+        # The label alone is not enough: a key of the user's, which the spec names, may have been given it.
+        if source.exists
+        and source.cluster_uid
+        and source.cluster_name == snapshot.cluster.name
+        and source.name in generated
     ]
     pods = [(PODS, name, pod["metadata"]["uid"]) for name, pod in sorted(snapshot.preflights.items())]
     return Plan((TearDown((*pods, *children, *secrets)),), None, None)
@@ -193,9 +233,11 @@ def _finish(
     due = [wake_up] if wake_up is not None else []
     if waiting:
         due.append(COUNTS_EVERY - since)
+    if snapshot.cluster.deleting:
+        due.append(LOOK_AGAIN_FOR_PODS)
     slurm = snapshot.slurm
     up = slurm is not None and slurm.contact.state is ContactState.READY
-    due.append(LOOK_AGAIN if up else LOOK_AGAIN_IN_TROUBLE)
+    due.append(LOOK_AGAIN if up and findings.key is None else LOOK_AGAIN_IN_TROUBLE)
     if up:
         due.append(_jobs_due(snapshot, now))
     return Plan(tuple(actions), wanted, min(due), waiting)
@@ -212,7 +254,7 @@ def _for_node_sets(snapshot: Snapshot) -> list[Child]:
     ]
 
 
-def _daemons(snapshot: Snapshot, images: Images, slurm_conf: str) -> tuple[list[Child], list[str]]:
+def _daemons(snapshot: Snapshot, images: Images, keys: Keys, slurm_conf: str) -> tuple[list[Child], list[str]]:
     """The daemons, and the fields of templates that keep one from being made: it then stays as it is."""
     cluster = snapshot.cluster
     found = [
@@ -222,7 +264,8 @@ def _daemons(snapshot: Snapshot, images: Images, slurm_conf: str) -> tuple[list[
     ]
     refused: list[str] = []
     try:
-        found.append(Child(STATEFULSETS, slurmctld.stateful_set(cluster, images, restart_keys(slurm_conf))))
+        notes = key_rules.notes(snapshot, keys)
+        found.append(Child(STATEFULSETS, slurmctld.stateful_set(cluster, images, restart_keys(slurm_conf), notes)))
     except RefusedFragment as error:
         refused.append(f"spec.controller.template.{error}")
     try:
@@ -230,6 +273,23 @@ def _daemons(snapshot: Snapshot, images: Images, slurm_conf: str) -> tuple[list[
     except RefusedFragment as error:
         refused.append(f"spec.restapi.template.{error}")
     return found, refused
+
+
+def _kept(snapshot: Snapshot, child: Child) -> Child:
+    """slurmctld's StatefulSet with the pod that runs; any other child as it is."""
+    live = snapshot.children.get(child.key)
+    return child if child.resource is not STATEFULSETS or live is None else as_it_runs(child, live)
+
+
+def _swap(
+    snapshot: Snapshot, images: Images, keys: Keys, slurm_conf: str | None, now: float, wall: datetime
+) -> Replacement:
+    """Whether slurmctld's pod may be replaced."""
+    if slurm_conf is None or snapshot.cluster.deleting:
+        return Replacement(Stage.FREE)
+    daemons, _ = _daemons(snapshot, images, keys, slurm_conf)
+    wanted = next((one for one in daemons if one.resource is STATEFULSETS), None)
+    return replacement(snapshot, images, wanted, now, wall)
 
 
 def _writes(snapshot: Snapshot, wanted: list[Child], now: float) -> list[Write]:
@@ -265,22 +325,19 @@ def _refused(snapshot: Snapshot, wanted: list[Child]) -> tuple[str, ...]:
     )
 
 
-def _keys(snapshot: Snapshot) -> list[MakeKey]:
+def _left_keys(snapshot: Snapshot) -> list[AdoptKey]:
+    """Secrets of ours that a former Cluster of this name has left: whose they are is proven before they are used."""
     cluster = snapshot.cluster
-    made = []
-    for key in (naming.slurm_key(cluster), naming.jwt_key(cluster)):
-        if key is None or not key.generated:
-            continue
-        source = snapshot.sources.get(key.secret)
-        if source is None or not source.exists:
-            body: Object = {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": metadata(cluster, key.secret, naming.COMPONENT_AUTH),
-                "type": "Opaque",
-            }
-            made.append(MakeKey(body, key.key, KEY_SIZES[key.key]))
-    return made
+    names = (make(cluster.name) for make in (naming.slurm_key_secret, naming.jwt_key_secret, naming.key_copy))
+    found = (snapshot.sources.get(name) for name in names)
+    return [
+        AdoptKey(one.name, one.object_uid)
+        for one in found
+        if one is not None
+        and one.exists
+        and one.cluster_name == cluster.name
+        and one.cluster_uid not in {"", cluster.uid}
+    ]
 
 
 # Slurm
@@ -331,14 +388,15 @@ def _tell_ready(snapshot: Snapshot, wanted: ClusterStatus) -> list[Action]:
     told: list[Action] = []
     for one in wanted.conditions:
         old = before.get(one.type)
-        if one.type not in {ClusterCondition.READY, ClusterCondition.CONFIG_APPLIED}:
+        held_back = one.type == ClusterCondition.DEGRADED and one.reason == Reason.REPLACEMENT_HELD_BACK
+        if one.type not in {ClusterCondition.READY, ClusterCondition.CONFIG_APPLIED} and not held_back:
             continue
         if one.reason in _ON_THE_WAY or (old is not None and (old.status, old.reason) == (one.status, one.reason)):
             continue
         if one.type == ClusterCondition.READY and one.reason == reasons.get(ClusterCondition.CONFIG_APPLIED):
             # The other condition tells the same.
             continue
-        good = one.status == "True"
+        good = one.status == "True" and not held_back
         if good and one.type == ClusterCondition.READY and old is not None and old.reason == Reason.CONFIG_PENDING:
             # It was ready before, and only the configuration has changed: the other condition tells of that.
             had = snapshot.cluster.status.config
@@ -353,11 +411,25 @@ def _tell_ready(snapshot: Snapshot, wanted: ClusterStatus) -> list[Action]:
 def _tell_refused(snapshot: Snapshot, config: rollout.Rollout) -> list[Action]:
     """Tell NodeSets that are left out, once for each reason."""
     by_name = {one.name: raw for one, raw in snapshot.node_sets}
-    return [
-        Tell(by_name[one.node_set], EventType.WARNING, "ConfigRefused", str(one.problem))
-        for one in config.rendered.refused
-        if (one.node_set, str(one.problem)) not in snapshot.memory.told and one.node_set in by_name
+    words = [(one.node_set, "ConfigRefused", str(one.problem)) for one in config.rendered.refused]
+    words += [
+        (name, str(Reason.CONFIG_UNTRIED), f"preflights go on without its slurmd: {one.why}")
+        for one in config.untried
+        for name in one.node_sets
     ]
+    return [
+        Tell(by_name[name], EventType.WARNING, reason, message)
+        for name, reason, message in words
+        if (name, message) not in snapshot.memory.told and name in by_name
+    ]
+
+
+def _tell_unaddressed(snapshot: Snapshot, config: rollout.Rollout) -> list[Action]:
+    """Tell of nodes outside Kubernetes without an address, once for each change of them."""
+    reason, words = Reason.NODES_WITHOUT_ADDRESS, config.unaddressed
+    if not words or snapshot.memory.said.get(reason) == words:
+        return []
+    return [Tell(snapshot.raw, EventType.WARNING, reason, words)]
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -27,24 +27,30 @@ from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster_status import ConfigStatus, RefusedNodeSet
-from slinky_operator.cluster import in_use, loading, membership, preflights
-from slinky_operator.cluster.actions import Action, AskUse, Hold, Write
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster import addresses, apart, attempts, by_hand, in_use, loading, membership, preflights
+from slinky_operator.cluster.actions import Action, AskStates, AskUse, Hold, Write
+from slinky_operator.cluster.addresses import Addresses
+from slinky_operator.cluster.attempts import Stage
 from slinky_operator.cluster.children import Child, is_current
 from slinky_operator.cluster.daemons import Images, shared
 from slinky_operator.cluster.in_use import Kept
 from slinky_operator.cluster.loading import Loading
 from slinky_operator.cluster.memory import Held
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflights import Untried
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
-from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, render
+from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered, parse, render
 from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+from slinky_operator.slurm.conf.states import marked
+from slinky_operator.slurm.jobs import SHARE
 
 USE_VALID: Final = 3.0
-"""Seconds for which Slurm's answer to what is in use counts."""
+"""Seconds for which Slurm's answer to what is in use counts; where it is dear, for longer while nothing is changed."""
 
 TRY_REFUSED: Final = timedelta(minutes=5)
 """How long a configuration that slurmctld did not take is left alone, unless it changes."""
@@ -62,8 +68,14 @@ class Rollout:
     reason: Reason
     message: str
     rendered: Rendered
+    untried: tuple[Untried, ...] = ()
+    """NodeSets whose slurmd preflights leave out."""
+
     wake_up: float | None = None
     """Seconds until something is due that no event will tell."""
+
+    unaddressed: str = ""
+    """Nodes outside Kubernetes that have no address where slurmctld runs, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +94,14 @@ class _Draft:
     """Comes before everything else: finalizers stand before anything is rendered for their owners."""
 
     remarks: str
+    untried: tuple[Untried, ...]
+    addresses: Addresses
 
-    def waiting(self, message: str, *actions: Action, wake_up: float | None = None) -> Rollout:
-        """The wanted configuration is on its way."""
-        return self._rollout(Reason.CONFIG_PENDING, message, actions, wake_up)
+    def waiting(
+        self, message: str, *actions: Action, wake_up: float | None = None, reason: Reason = Reason.CONFIG_PENDING
+    ) -> Rollout:
+        """The wanted configuration is on its way, or waits for somebody's help."""
+        return self._rollout(reason, message, actions, wake_up)
 
     def refused(
         self, message: str, *actions: Action, wake_up: float | None = None, reason: Reason = Reason.CONFIG_REFUSED
@@ -120,14 +136,27 @@ class _Draft:
         if status is None:
             status = self._status(tuple(sorted(set(self.stored.node_sets) & set(self.candidate.node_sets))))
         applied = reason is Reason.AS_EXPECTED
-        return Rollout((*self.joining, *actions), status, applied, reason, message, self.wanted, wake_up)
+        told = self.addresses.message
+        return Rollout(
+            (*self.joining, *actions),
+            status,
+            applied,
+            reason,
+            message,
+            self.wanted,
+            self.untried,
+            wake_up,
+            told,
+        )
 
 
-def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime) -> Rollout:
+def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime, first: str = "") -> Rollout:
     """Decide the next steps.
 
     Parameters
     ----------
+    first
+        What a change that has to be tried waits for; empty if nothing.
     images
         What daemons are tried with where nothing else is said.
     now
@@ -142,21 +171,43 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime)
     good = shared.intact(snapshot.children.get(("ConfigMap", naming.good_config(cluster.name))))
     running: Mapping[str, str] = (current or good or {}).get("data") or {}
     text = running.get(SLURM_CONF, "")
-    members, joining = membership.members(snapshot, text)
-    parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, text)]
+    lines = parse(text)
+    members, joining = membership.members(snapshot, lines)
+    parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, lines)]
     inputs = ConfInputs.of(cluster, parts, snapshot.texts)
     inputs = replace(inputs, held=_held(snapshot, inputs))
-    wanted = render(inputs, text)
+    known = addresses.addresses(snapshot, inputs, current, good)
+    inputs = addresses.over(inputs, known)
     is_live = _is_live(stored, current, good)
-    kept = Kept()
-    if not wanted.problems:
-        kept = in_use.keep(running, wanted.files, _use(snapshot, now), _nodes(snapshot), live=is_live)
-    candidate = render(kept.over(inputs), text)
-    draft = _Draft(wanted, candidate, kept, stored, tuple(joining), _remarks(wanted, snapshot))
-    asking = (AskUse(stored.applied_hash),) if kept.asks and _may_ask(snapshot, now) else ()
-    load = Loading(loading.Stage.LOADED)
+    load, shown = Loading(loading.Stage.LOADED), stored
     if current is not None and not is_live:
         load = loading.loading(snapshot, current, now)
+        if load.stage is loading.Stage.LOADED and stored.applied_hash != hash_of(current["data"]):
+            # The status may be another Cluster's, or lost: what slurmctld has shown to run is told all the same.
+            shown = _shown(members, lines, stored, hash_of(current["data"]))
+    # What no slurmctld has ever run has no jobs, and waiting for an answer would keep it from being mended.
+    waits = not _never_ran(snapshot, stored, good)
+
+    def drawn(states: Mapping[str, str]) -> tuple[ConfInputs, _Draft]:
+        given = replace(inputs, states=states, settled=is_live)
+        wanted, kept = render(given, text), Kept()
+        if not wanted.problems and waits:
+            kept = in_use.keep(running, wanted.files, _use(snapshot, now), _nodes(snapshot), live=is_live)
+        candidate = render(kept.over(given), text)
+        left_out = preflights.untried(snapshot, images, candidate)
+        return given, _Draft(
+            wanted, candidate, kept, shown, tuple(joining), _remarks(wanted, snapshot, known), left_out, known
+        )
+
+    inputs, draft = drawn({})
+    states = by_hand.known(snapshot, is_live=is_live)
+    changes = current is None or hash_of(current.get("data") or {}) != draft.candidate.hash
+    if states is not None and (changes or marked(text)):
+        inputs, draft = drawn(states.states)
+        changes = changes or hash_of((current or {}).get("data") or {}) != draft.candidate.hash
+    wanted, candidate, kept = draft.wanted, draft.candidate, draft.kept
+    asking: tuple[Action, ...] = (AskUse(stored.applied_hash),) if kept.asks and _may_ask(snapshot, now) else ()
+    asking += by_hand.questions(snapshot, now, is_live=is_live, changes=changes, marked=bool(marked(text)))
     usable = not wanted.problems and not candidate.problems
     if current is None and good is not None and not (usable and candidate.files == good["data"]):
         # Whatever is refused or tried meanwhile: slurmctld must find what it runs.
@@ -164,7 +215,7 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime)
         return draft.waiting("what somebody else has changed is put back", Write(Child(CONFIGMAPS, back), found))
     if wanted.problems:
         strangers = [
-            one for one in membership.leaving(snapshot, wanted) if lines_of(one.obj["metadata"]["name"], text) is None
+            one for one in membership.leaving(snapshot, wanted) if lines_of(one.obj["metadata"]["name"], lines) is None
         ]
         words = "; ".join(map(str, wanted.problems))
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
@@ -173,9 +224,20 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime)
         # What stays and what is wanted do not go together; neither is given up for the other.
         words = "; ".join((*map(str, candidate.problems), *kept.why))
         return draft.refused(words, *load.actions, *asking, wake_up=load.wake_up or USE_VALID, reason=kept.reason)
+    change = _Change(snapshot, images, inputs, draft, current, found, good, load, asking, text, is_live, first)
     if current is not None and hash_of(current.get("data") or {}) == candidate.hash:
-        return _settle(snapshot, draft, current, good, load, asking, wall)
-    return _change(_Change(snapshot, images, inputs, draft, current, found, good, load, asking, text), now, wall)
+        change = replace(change, draft=replace(draft, stored=stored))
+        return _settle(change, _looking(change, known, now), now, wall)
+    return _change(change, now, wall)
+
+
+def is_live(snapshot: Snapshot) -> bool:
+    """Whether slurmctld runs what its ConfigMap holds, be that what is wanted or not."""
+    cluster, children = snapshot.cluster, snapshot.children
+    current, good = (
+        shared.intact(children.get(("ConfigMap", make(cluster.name)))) for make in (naming.config, naming.good_config)
+    )
+    return _is_live(cluster.status.config or ConfigStatus(), current, good)
 
 
 def _is_live(stored: ConfigStatus, current: Object | None, good: Object | None) -> bool:
@@ -185,30 +247,58 @@ def _is_live(stored: ConfigStatus, current: Object | None, good: Object | None) 
     return current["data"] == good["data"] and shared.change_of(current) == shared.change_of(good)
 
 
+def _shown(members: Sequence[NodeSet], running: Parsed, stored: ConfigStatus, digest: str) -> ConfigStatus:
+    """The status of a configuration that slurmctld has loaded, from its slurm.conf."""
+    known = (*stored.node_sets, *(one.name for one in members if lines_of(one.name, running) is not None))
+    return stored.model_copy(update={"applied_hash": digest, "node_sets": tuple(sorted(set(known)))})
+
+
 def _change_id(found: Object | None, good: Object | None) -> str:
     """Tells the write that follows from all others, and is the same as long as it has not happened."""
     return "-".join(str(one["metadata"].get("resourceVersion", "")) if one else "none" for one in (found, good))
 
 
-def _settle(
-    snapshot: Snapshot,
-    draft: _Draft,
-    current: Object,
-    good: Object | None,
-    load: Loading,
-    asking: Sequence[Action],
-    wall: datetime,
-) -> Rollout:
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """Questions to the agent about addresses."""
+
+    actions: tuple[Action, ...] = ()
+    due: float | None = None
+    first: str = ""
+    """Nodes that wait for the first answer; empty if none do, or it takes too long."""
+
+
+def _looking(change: _Change, known: Addresses, now: float) -> _Looking:
+    """Ask where the files are live, or slurmctld may just be looking for addresses.
+
+    Not while a change is on its way: what is found meanwhile would make another one of it.
+    """
+    snapshot, current = change.snapshot, change.current
+    assert current is not None  # noqa: S101 - it holds the candidate
+    live, loaded = change.load.stage is loading.Stage.LOADED, snapshot.memory.loaded
+    if not live and not loading.is_asked(snapshot, current):
+        return _Looking()
+    waits = live and bool(known.unknown) and loaded is not None and now - loaded.at < addresses.PATIENCE
+    asks, due = addresses.asking(snapshot, current, known, now, waits=waits)
+    return _Looking(asks, due, addresses.some(known.unknown) if waits else "")
+
+
+def _settle(change: _Change, looking: _Looking, now: float, wall: datetime) -> Rollout:
     """The ConfigMap holds what it is to hold."""
+    snapshot, draft, current, good, load = change.snapshot, change.draft, change.current, change.good, change.load
+    assert current is not None  # noqa: S101 - it holds the candidate
     cluster, candidate = snapshot.cluster, draft.candidate
-    tidy = preflights.leftovers(snapshot)
-    change = shared.change_of(current)
-    child = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change))
+    tidy = attempts.leftovers(snapshot)
+    change_id = shared.change_of(current)
+    child = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change_id))
     if not is_current(child.body, current):
         return draft.waiting("the configuration is being written", Write(child, current))
     match load.stage:
         case loading.Stage.UNDER_WAY:
-            return draft.waiting(load.message, *tidy, *load.actions, wake_up=load.wake_up)
+            # Where there are names without an address, they are what takes so long.
+            words = "; ".join(filter(None, (load.message, draft.addresses.message)))
+            wake_up = _soonest(load.wake_up, looking.due)
+            return draft.waiting(words, *tidy, *load.actions, *looking.actions, wake_up=wake_up)
         case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.hash:
             back = shared.config_map(cluster, good["data"], hash_of(good["data"]), _change_id(current, good))
             # What it has ended on is not tried again by itself: each time nobody could be asked for a while.
@@ -220,12 +310,23 @@ def _settle(
             return draft.refused(load.message, *tidy, *load.actions, wake_up=load.wake_up)
         case loading.Stage.LOADED:
             name = naming.good_config(cluster.name)
-            keep_good = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change, name))
+            keep_good = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change_id, name))
             store = [] if good is not None and is_current(keep_good.body, good) else [Write(keep_good, good)]
+            if looking.first and draft.stored.applied_hash != candidate.hash:
+                # What can be known at once belongs to the configuration: nobody is to see nodes come a moment later.
+                words = f"addresses are looked up: {looking.first}"
+                return draft.waiting(words, *store, *tidy, *looking.actions, wake_up=looking.due)
             retry = [] if draft.stored.applied_hash != candidate.hash else _next_suspect(snapshot)
             leaving = membership.leaving(snapshot, candidate)
-            wake_up = USE_VALID if draft.kept.asks else None
-            return draft.live(*store, *tidy, *asking, *retry, *leaving, wake_up=wake_up)
+            beside = apart.again(snapshot, change.images, candidate, now, wall)
+            look = by_hand.LOOK_EVERY if candidate.by_hand else None
+            wake_up = _soonest(beside.wake_up, _asks_in(snapshot, now) if draft.kept.asks else None, looking.due, look)
+            actions = (*beside.actions, *change.asking, *retry, *leaving, *looking.actions)
+            return draft.live(*store, *actions, wake_up=wake_up)
+
+
+def _soonest(*times: float | None) -> float | None:
+    return min((one for one in times if one is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +345,14 @@ class _Change:
     load: Loading
     asking: tuple[Action, ...]
     running: str
+    is_live: bool
+    first: str = ""
+    """What has to come first."""
 
 
-def _change(change: _Change, now: float, wall: datetime) -> Rollout:
+def _change(  # noqa: PLR0911 - one for each step
+    change: _Change, now: float, wall: datetime
+) -> Rollout:
     snapshot, draft, current, load = change.snapshot, change.draft, change.current, change.load
     candidate = draft.candidate
     busy = (*change.asking, *load.actions)
@@ -259,15 +365,19 @@ def _change(change: _Change, now: float, wall: datetime) -> Rollout:
     body = shared.config_map(snapshot.cluster, candidate.files, candidate.hash, change_id)
     write = Write(Child(CONFIGMAPS, body), change.found)
     # What has never run cannot be broken, and what has run last can be put back without asking again.
-    if _never_ran(snapshot, draft, change.good) or (change.good or {}).get("data") == candidate.files:
-        return _written(draft, write, busy)
-    trial = preflights.trial(snapshot, change.images, candidate, now, wall)
-    if trial.stage is preflights.Stage.PASSED:
-        return _written(draft, write, (*trial.actions, *change.asking))
-    if trial.stage is preflights.Stage.UNDER_WAY:
+    if _never_ran(snapshot, draft.stored, change.good) or (change.good or {}).get("data") == candidate.files:
+        return _written(change, write, busy, now)
+    if change.first:
+        return draft.waiting(change.first, *busy, wake_up=load.wake_up or 5.0)
+    live = (change.good or current or {}).get("data") or {}
+    trial = preflights.trial(snapshot, change.images, candidate, live, now, wall)
+    if trial.stage is Stage.PASSED:
+        return _passed(change, write, trial.actions, now)
+    if trial.stage in {Stage.UNDER_WAY, Stage.STUCK}:
         wake_up = min(one for one in (trial.wake_up, load.wake_up, 5.0) if one is not None)
         words = "; ".join((f"preflight: {trial.message}", *draft.kept.why))
-        return draft.waiting(words, *trial.actions, *busy, wake_up=wake_up)
+        reason = Reason.CONFIG_UNTRIED if trial.stage is Stage.STUCK else Reason.CONFIG_PENDING
+        return draft.waiting(words, *trial.actions, *busy, wake_up=wake_up, reason=reason)
     suspects = _changed(change.inputs, candidate, change.running)
     if suspects:
         rest = {**change.inputs.held, **{one.name: "" for one in suspects}}
@@ -278,17 +388,39 @@ def _change(change: _Change, now: float, wall: datetime) -> Rollout:
     return draft.refused(trial.message, *trial.actions, *busy, wake_up=load.wake_up)
 
 
-def _never_ran(snapshot: Snapshot, draft: _Draft, good: Object | None) -> bool:
+def _passed(change: _Change, write: Write, tidy: Sequence[Action], now: float) -> Rollout:
+    draft = change.draft
+    if draft.kept.asks and not _is_fresh(change.snapshot, now):
+        # Answers that are dear are used for long: what goes now is looked at once more.
+        ask = AskUse(draft.stored.applied_hash)
+        words = "Slurm is asked once more what is in use"
+        return draft.waiting(words, *change.load.actions, ask, wake_up=USE_VALID)
+    return _written(change, write, (*tidy, *change.asking), now)
+
+
+def _never_ran(snapshot: Snapshot, stored: ConfigStatus, good: Object | None) -> bool:
     slurm = snapshot.slurm
     answers = slurm is not None and slurm.contact.state is ContactState.READY
-    return not draft.stored.applied_hash and good is None and not answers
+    # A slurmctld that an earlier Cluster of this name has left runs, though this one has never applied anything.
+    return not stored.applied_hash and good is None and not answers and not _is_ready(snapshot.controller_pod)
 
 
-def _written(draft: _Draft, write: Write, others: Sequence[Action]) -> Rollout:
+def _is_ready(pod: Object | None) -> bool:
+    conditions = ((pod or {}).get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _written(change: _Change, write: Write, others: Sequence[Action], now: float) -> Rollout:
+    snapshot, draft = change.snapshot, change.draft
+    unasked, questions = by_hand.unasked(snapshot, now, is_live=change.is_live)
+    if unasked:
+        asked = any(isinstance(one, AskStates) for one in others)
+        return draft.waiting(unasked, *others, *(() if asked else questions), wake_up=1.0)
     if set(draft.stored.node_sets) - set(draft.candidate.node_sets):
         # The status comes first: from then on nobody makes pods that the next configuration would not know.
         return draft.waiting("a NodeSet is being taken out", *others, wake_up=0.0)
-    return draft.waiting("the configuration is being written", *others, write)
+    told = by_hand.events(snapshot, draft.candidate, change.running)
+    return draft.waiting("the configuration is being written", *others, write, *told)
 
 
 # NodeSets held back
@@ -305,19 +437,20 @@ def _held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
 
 def _own_part(inputs: ConfInputs) -> str:
     """Tells whether the Cluster's own part of the configuration is another one."""
-    return hashlib.sha256(repr(replace(inputs, node_sets=(), held={})).encode()).hexdigest()[:16]
+    own = replace(inputs, node_sets=(), held={}, future=frozenset(), states={}, settled=True)
+    return hashlib.sha256(repr(own).encode()).hexdigest()[:16]
 
 
 def _changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeSetConf]:
     """NodeSets whose lines in a configuration are not those that run."""
-    text = candidate.files[SLURM_CONF]
+    after, before = parse(candidate.files[SLURM_CONF]), parse(running)
     out = {one.node_set for one in candidate.refused}
     return [
         one
         for one in inputs.node_sets
         if one.name in candidate.node_sets
         and one.name not in out
-        and lines_of(one.name, text) != lines_of(one.name, running)
+        and lines_of(one.name, after) != lines_of(one.name, before)
     ]
 
 
@@ -343,7 +476,7 @@ def _next_suspect(snapshot: Snapshot) -> list[Hold]:
 def _use(snapshot: Snapshot, now: float) -> in_use.Use | None:
     use = snapshot.memory.use
     stored = snapshot.cluster.status.config or ConfigStatus()
-    if use is None or use.hash != stored.applied_hash or now - use.asked_at > 2 * USE_VALID:
+    if use is None or use.hash != stored.applied_hash or now - use.asked_at > 2 * _pause(use):
         return None
     loaded = snapshot.memory.loaded
     if loaded is not None and use.asked_at < loaded.at:
@@ -364,12 +497,32 @@ def _may_ask(snapshot: Snapshot, now: float) -> bool:
     use, stored = _use(snapshot, now), snapshot.cluster.status.config
     if snapshot.slurm is None or snapshot.slurm.contact.state is not ContactState.READY or stored is None:
         return False
-    return use is None or now - use.asked_at >= USE_VALID
+    return use is None or now - use.asked_at >= _pause(use)
 
 
-def _remarks(rendered: Rendered, snapshot: Snapshot) -> str:
+def _pause(use: in_use.Use) -> float:
+    """Seconds until Slurm is asked again: its jobs are the dearest question there is."""
+    return max(USE_VALID, use.cost / SHARE)
+
+
+def _is_fresh(snapshot: Snapshot, now: float) -> bool:
+    """Whether Slurm has said a moment ago what is in use, or that it cannot."""
+    use = snapshot.memory.use
+    return use is not None and now - use.asked_at - use.cost <= USE_VALID
+
+
+def _asks_in(snapshot: Snapshot, now: float) -> float:
+    """Seconds until the next question."""
+    use = _use(snapshot, now)
+    return USE_VALID if use is None else max(USE_VALID, use.asked_at + _pause(use) - now)
+
+
+def _remarks(rendered: Rendered, snapshot: Snapshot, known: Addresses) -> str:
     words = [f"NodeSet {one.node_set}: {one.problem}" for one in rendered.refused]
+    words += by_hand.words(rendered)
     words += [f"NodeSet {error.name}: {error.problems[0]}" for _, error in snapshot.invalid_node_sets]
     if rendered.undefined:
         words.append(f"partitions name NodeSets that do not exist: {', '.join(rendered.undefined)}")
+    if known.message:
+        words.append(known.message)
     return "; ".join(words)

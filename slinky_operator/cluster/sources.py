@@ -38,7 +38,14 @@ class Source:
     cluster_uid: str = ""
     """Uid of the Cluster it belongs to by its label; empty for a user's own."""
 
+    cluster_name: str = ""
+    """The same for the name."""
+
     object_uid: str = ""
+    immutable: bool = False
+    servers: str | None = None
+    """URLs of the servers elsewhere that it is meant for, by its annotation; None without one."""
+
     data: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def digest(self, key: str) -> str:
@@ -83,12 +90,16 @@ class Sources:
         except errors.NotFound:
             return Source(name, self._clock(), exists=False)
         metadata: Mapping[str, Any] = secret["metadata"]
+        own = metadata.get("labels") or {}
         return Source(
             name,
             self._clock(),
             exists=True,
-            cluster_uid=(metadata.get("labels") or {}).get(labels.LABEL_CLUSTER_UID, ""),
+            cluster_uid=own.get(labels.LABEL_CLUSTER_UID, ""),
+            cluster_name=own.get(labels.LABEL_CLUSTER_NAME, ""),
             object_uid=metadata["uid"],
+            immutable=bool(secret.get("immutable")),
+            servers=(metadata.get("annotations") or {}).get(labels.ANNOTATION_SECRET_SERVER),
             data={key: _decoded(value) for key, value in (secret.get("data") or {}).items()},
         )
 

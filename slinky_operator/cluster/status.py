@@ -12,6 +12,7 @@ from slinky_api.v1alpha1.cluster_status import ClusterStatus, ConfigStatus, JobC
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.connection import Missing
 from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.replacement import Replacement, Stage
 from slinky_operator.cluster.rollout import Rollout
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState, Trouble
@@ -34,7 +35,7 @@ class Findings:
     """Why there is no connection."""
 
     key: Missing | None
-    """Why slurmctld cannot start."""
+    """What is wrong with a key that daemons have, or are to have."""
 
     refused: tuple[str, ...]
     """Objects that could not be written, and why."""
@@ -44,6 +45,12 @@ class Findings:
 
     starting: bool = False
     """Whether the daemons have never answered yet."""
+
+    replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
+    """What is known of the pod that is to take slurmctld's place."""
+
+    stuck: tuple[str, ...] = ()
+    """Why pods of the daemons do not come up."""
 
 
 def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterStatus:
@@ -173,7 +180,7 @@ def _troubled(trouble: Trouble, why: str) -> tuple[tuple[tuple[Word, str], ...],
 
 def _ready(conditions: list[Condition], findings: Findings) -> Condition:
     kind = ClusterCondition.READY
-    if findings.key is not None:
+    if findings.key is not None and findings.key.reason is not Reason.KEY_PENDING:
         return _condition(kind, "False", findings.key.reason, findings.key.message)
     if findings.refused:
         return _condition(kind, "False", Reason.CHILD_REFUSED, "; ".join(findings.refused))
@@ -185,15 +192,23 @@ def _ready(conditions: list[Condition], findings: Findings) -> Condition:
     )
     by_type = {one.type: one for one in conditions}
     found = [by_type[name] for name in order if name in by_type]
+    stuck = "; ".join(findings.stuck)
     # What is known to be wrong explains what cannot be known.
     for status in ("False", "Unknown"):
         for one in found:
+            contact = one.type != ClusterCondition.CONFIG_APPLIED and findings.missing is None
+            if one.status == status and contact and stuck:
+                known = Reason(one.reason)
+                reason = Reason.DAEMON_STUCK if findings.starting or known in ON_ITS_WAY else known
+                return _condition(kind, "False", reason, f"{stuck}; {one.type}: {one.message}")
             if one.status == status and findings.starting and findings.missing is None:
                 words = f"the daemons are starting; {one.type}: {one.message}"
                 return _condition(kind, "False", Reason.DAEMONS_STARTING, words)
             if one.status == status:
                 return _condition(kind, "False", Reason(one.reason), f"{one.type}: {one.message}")
-    return _condition(kind, "True", Reason.AS_EXPECTED)
+    pending = findings.key
+    good = _condition(kind, "True", Reason.AS_EXPECTED)
+    return good if pending is None else _condition(kind, "False", pending.reason, pending.message)
 
 
 ON_ITS_WAY: Final = frozenset(
@@ -201,9 +216,11 @@ ON_ITS_WAY: Final = frozenset(
         Reason.CONFIG_PENDING,
         Reason.CONNECTING,
         Reason.DAEMONS_STARTING,
+        Reason.KEY_PENDING,
         Reason.PARTITION_IN_USE,
         Reason.NODES_IN_USE,
         Reason.GRES_IN_USE,
+        Reason.WAITING_FOR_JOBS,
         Reason.DELETING,
     }
 )
@@ -214,17 +231,28 @@ def _overall(ready: Condition, findings: Findings, *, deleting: bool) -> Iterabl
     """Whether something is on its way, and whether something needs help."""
     progressing, degraded = ClusterCondition.PROGRESSING, ClusterCondition.DEGRADED
     left_out = findings.rollout.rendered.refused if findings.rollout is not None else ()
+    untried = findings.rollout.untried if findings.rollout is not None else ()
     if deleting:
         yield _condition(progressing, "True", Reason.DELETING, findings.deleting)
     elif ready.status != "True" and ready.reason in ON_ITS_WAY:
         yield _condition(progressing, "True", Reason(ready.reason), ready.message)
+    elif findings.replacement.stage is Stage.TRYING:
+        yield _condition(progressing, "True", Reason.DAEMONS_STARTING, findings.replacement.message)
     else:
         yield _condition(progressing, "False", Reason.AS_EXPECTED)
+    found: list[tuple[Reason, str]] = []
     if ready.status != "True" and ready.reason not in ON_ITS_WAY:
-        yield _condition(degraded, "True", Reason(ready.reason), ready.message)
-    elif left_out:
-        words = "; ".join(f"NodeSet {one.node_set}: {one.problem}" for one in left_out)
-        yield _condition(degraded, "True", Reason.CONFIG_REFUSED, words)
+        found.append((Reason(ready.reason), ready.message))
+    if findings.replacement.stage is Stage.HELD:
+        found.append((Reason.REPLACEMENT_HELD_BACK, findings.replacement.message))
+    found += [(Reason.CONFIG_REFUSED, f"NodeSet {one.node_set}: {one.problem}") for one in left_out]
+    found += [(Reason.CONFIG_UNTRIED, str(one)) for one in untried]
+    if findings.rollout is not None and findings.rollout.unaddressed:
+        found.append((Reason.NODES_WITHOUT_ADDRESS, findings.rollout.unaddressed))
+    if ready.status == "True":
+        found += [(Reason.DAEMON_STUCK, words) for words in findings.stuck]
+    if found:
+        yield _condition(degraded, "True", found[0][0], "; ".join(words for _, words in found))
     else:
         yield _condition(degraded, "False", Reason.AS_EXPECTED)
 
@@ -232,6 +260,9 @@ def _overall(ready: Condition, findings: Findings, *, deleting: bool) -> Iterabl
 def _config(snapshot: Snapshot, findings: Findings) -> ConfigStatus | None:
     if findings.rollout is not None:
         return findings.rollout.status
+    if findings.key is not None:
+        # New pods would have a key that is not meant for them.
+        return ConfigStatus(node_sets=())
     # Somebody else writes slurm.conf there, and the operator cannot know better: every NodeSet may have pods.
     names = tuple(one.name for one, _ in snapshot.node_sets if not one.deleting)
     return ConfigStatus(node_sets=names)

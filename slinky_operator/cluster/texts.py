@@ -12,15 +12,17 @@ import binascii
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.informer import Informer, prune_managed_fields
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.kube.store import Key
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.conf import TextSource
+from slinky_operator.slurm.conf.gather import refusal
 
 Listener = Callable[[Key], None]
 """Told the key of a Cluster of whose ConfigMaps one has changed. Must not block."""
@@ -91,7 +93,8 @@ class Texts:
         if known is not None:
             return known
         namespace, name = key
-        informer = Informer(self._client, CONFIGMAPS, namespaces=[namespace], field_selector=f"metadata.name={name}")
+        selector = f"metadata.name={name}"
+        informer = Informer(self._client, CONFIGMAPS, namespaces=[namespace], field_selector=selector, prune=prune)
         # Numbered: the watch before it may be ending still.
         made = _Watched(informer, f"ConfigMap {namespace}/{name} #{next(self._numbers)}")
         self._watched[key] = made
@@ -126,11 +129,28 @@ class Texts:
                 found = await self._client.get(CONFIGMAPS, name, namespace)
             except errors.NotFound:
                 found = None
+            else:
+                prune(found)
         return TextSource(name, exists=False) if found is None else text_source(found)
+
+
+REFUSED: Final = "refused"
+"""Key of an object, beside `metadata`, with the reason for which its data was not kept."""
+
+
+def prune(obj: Object) -> None:
+    """Drop bookkeeping, and all data of a ConfigMap that is too big to be used: it would only fill the memory."""
+    prune_managed_fields(obj)
+    obj[REFUSED] = refusal(obj.get("data") or {}, obj.get("binaryData") or {})
+    if obj[REFUSED]:
+        obj.pop("data", None)
+        obj.pop("binaryData", None)
 
 
 def text_source(obj: Object) -> TextSource:
     """Texts of a ConfigMap; what stands under `binaryData` counts if it is text all the same."""
+    if obj.get(REFUSED):
+        return TextSource(obj["metadata"]["name"], exists=True, refused=obj[REFUSED])
     texts = dict(obj.get("data") or {})
     not_text = []
     for key, value in (obj.get("binaryData") or {}).items():

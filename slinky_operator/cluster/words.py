@@ -8,6 +8,9 @@ from typing import Any, Final
 
 from slinky_operator.kube.objects import Object
 
+LONGEST: Final = 400
+"""Characters of a kubelet's or scheduler's sentence that are shown."""
+
 WORDS: Final = 4
 """Lines that are shown."""
 
@@ -37,3 +40,24 @@ def last_words(statuses: Iterable[Object], container: str) -> str:
             )
             return short(next((state.get("message") or "" for state in states if state), ""))
     return ""
+
+
+def stuck(pod: Object) -> str:
+    """Why a pod does not come up, as its scheduler and kubelet say; empty if they say nothing."""
+    status = pod.get("status") or {}
+    for one in status.get("conditions") or ():
+        if one.get("type") == "PodScheduled" and one.get("status") == "False":
+            return f"not scheduled: {one.get('message') or one.get('reason') or 'no word'}"[:LONGEST]
+    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        words = held_up(one)
+        if words:
+            return f"{one['name']}: {words}"
+    return ""
+
+
+def held_up(status: Object) -> str:
+    """Why a container waits, by its status; empty if it does not, or only because it is being made."""
+    waiting = (status.get("state") or {}).get("waiting") or {}
+    if waiting.get("reason") in {None, "", "ContainerCreating", "PodInitializing"}:
+        return ""
+    return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))[:LONGEST]

@@ -5,7 +5,8 @@ kubeconfig with client certificates, tokens, exec and OIDC plugins). Requests th
 from its configuration: its own request layer decodes into typed models that drop unknown fields and cost several
 times more CPU.
 
-What a request means, and which answers are errors, is left to `client`.
+Here it is said, once, when the API server stops answering and when it answers again; those who wait for it need no
+lines of their own. What a request means, and which answers are errors, is left to `client`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -64,6 +66,7 @@ class Connection:
         self._environments_proxy = _proxy_for(self._base)
         self._session: aiohttp.ClientSession | None = None
         self._in_use: dict[aiohttp.ClientSession, int] = {}
+        self._silent_since: float | None = None
 
     @classmethod
     async def connect(cls, kubeconfig: Path | None = None, context: str | None = None) -> Self:
@@ -129,6 +132,7 @@ class Connection:
         session = self._session or self._open()
         headers = await self._headers(content_type)
         self._in_use[session] = self._in_use.get(session, 0) + 1
+        answered = False
         try:
             async with session.request(
                 method,
@@ -140,16 +144,20 @@ class Connection:
                 trace_request_ctx=fence,
                 **self._route(),
             ) as response:
+                answered = True
+                self._note_answer()
                 try:
                     yield response
                 finally:
                     # A watch given up is cut at once: a polite TLS farewell would outlive the event loop.
                     if response.connection is not None and response.connection.transport is not None:
                         response.connection.transport.abort()
-        except aiohttp.ClientError as error:
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
             closed = _fence_behind(error)
             if closed is not None:
                 raise closed from None
+            if not answered:
+                self._note_silence(error)
             raise
         finally:
             self._in_use[session] -= 1
@@ -212,6 +220,17 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _note_answer(self) -> None:
+        if self._silent_since is not None:
+            logger.info("the API server answers again, after %.0f s", time.monotonic() - self._silent_since)
+            self._silent_since = None
+
+    def _note_silence(self, error: Exception) -> None:
+        if self._silent_since is None:
+            self._silent_since = time.monotonic()
+            words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            logger.warning("the API server does not answer, waiting for it: %s", words)
 
     async def _headers(self, content_type: str | None) -> dict[str, str]:
         headers = {"Accept": "application/json"}

@@ -7,7 +7,9 @@ once in that time, as kopf does, takes the kinds for not there, and watches noth
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import random
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -19,7 +21,10 @@ from slinky_operator.kube.resources import Resource
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY: Final = 0.5
-"""Seconds between two looks."""
+"""Seconds until the second look; then ever longer ones."""
+
+LONGEST_PAUSE: Final = 5.0
+"""Seconds between two looks at most."""
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=30.0)
 
@@ -28,11 +33,16 @@ async def until_shown(connection: Connection, resources: Iterable[Resource], pau
     """Return once the API server's lists have all these kinds; until then, ask again and again."""
     wanted = {(one.api_version, one.plural) for one in resources}
     last = ""
-    while True:
+    for attempt in itertools.count():
         try:
             missing = wanted - await _shown(connection, {version for version, _ in wanted})
-        except (aiohttp.ClientError, TimeoutError) as error:
-            why = f"the API server does not list its kinds: {str(error) or type(error).__name__}"
+        except aiohttp.ClientResponseError as error:
+            why = f"the API server does not list its kinds: {error.status} {error.message}"
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            # The connection says so by itself.
+            why = last
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            why = f"the API server's lists make no sense: {type(error).__name__}: {error}"
         else:
             if not missing:
                 return
@@ -40,7 +50,7 @@ async def until_shown(connection: Connection, resources: Iterable[Resource], pau
         if why != last:
             logger.warning(why)
             last = why
-        await asyncio.sleep(pause)
+        await asyncio.sleep(min(pause * 1.5 ** min(attempt, 20), LONGEST_PAUSE) * random.uniform(0.75, 1.0))  # noqa: S311
 
 
 async def _shown(connection: Connection, versions: Iterable[str]) -> set[tuple[str, str]]:

@@ -22,6 +22,7 @@ loop: what to do next is in the type, and handlers need no `except` for it.
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -164,6 +165,11 @@ class Unavailable(KubeError):
     def __init__(self, target: Target, message: str, *, maybe_done: bool = True, **details: Any) -> None:
         super().__init__(target, message, **details)
         self.maybe_done = maybe_done
+
+
+def level_of(error: BaseException) -> int:
+    """At which level to log an error that is waited out: `Connection` says by itself that nobody answers."""
+    return logging.DEBUG if isinstance(error, Unavailable) and not error.status else logging.WARNING
 
 
 _BY_STATUS: dict[int, type[KubeError]] = {

@@ -122,7 +122,7 @@ class Informer:
                     await self._pause(cursor)
             except errors.KubeError as error:
                 cursor.failures += 1
-                logger.warning("%s: %s", self._label(namespace), error)
+                logger.log(errors.level_of(error), "%s: %s", self._label(namespace), error)
                 if cursor.failures >= FAILURES_BEFORE_RELIST:
                     cursor.version = ""
                 await self._pause(cursor, error.retry_after)

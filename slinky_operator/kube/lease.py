@@ -19,7 +19,9 @@ import logging
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
+
+from typing_extensions import override
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
@@ -34,7 +36,14 @@ RELEASE_TIMEOUT: Final = 3.0
 
 
 class LeadershipLost(Exception):
-    """The Lease was not renewed in time, or somebody else holds it."""
+    """The Lease was not renewed in time, or somebody else holds it: an end that is meant to be, and says why."""
+
+    expected: ClassVar[bool] = True
+    """Whether this happens in healthy operation and needs no stack trace in the log."""
+
+    @override
+    def __str__(self) -> str:
+        return f"leadership lost: {super().__str__()}"
 
 
 class Elector:
@@ -99,6 +108,8 @@ class Elector:
         self._seen: tuple[Any, ...] = ()
         self._seen_at = 0.0
         self._renewed_at = 0.0
+        self._lost = False
+        self._told = ""
 
     async def run(self) -> None:
         """Become leader, then renew on and on.
@@ -116,9 +127,9 @@ class Elector:
             while True:
                 await asyncio.sleep(self._period())
                 await self._renew()
-        except LeadershipLost as lost:
+        except LeadershipLost:
+            self._lost = True
             self._fence.close()
-            logger.error("leadership lost: %s", lost)  # noqa: TRY400 - the reason is the message
             raise
 
     async def release(self) -> None:
@@ -127,7 +138,7 @@ class Elector:
         Call it after the last write has been answered and `run` has been cancelled.
         """
         self._fence.close()
-        if not self.leading.is_set():
+        if not self.leading.is_set() or self._lost:
             return
         try:
             async with asyncio.timeout(RELEASE_TIMEOUT):
@@ -160,9 +171,15 @@ class Elector:
             logger.debug("another candidate was faster")
             return False
         except (errors.KubeError, TimeoutError) as error:
-            logger.warning("cannot reach for the lease: %s", _words(error))
+            self._tell(f"cannot reach for the lease: {_words(error)}", errors.level_of(error))
             return False
+        self._told = ""
         return self._renewed(lease, started)
+
+    def _tell(self, words: str, level: int) -> None:
+        """Say why the Lease cannot be had, once for each reason."""
+        logger.log(logging.DEBUG if words == self._told else level, words)
+        self._told = words
 
     def _first(self) -> Object:
         return {

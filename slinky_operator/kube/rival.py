@@ -1,16 +1,21 @@
 """Waits until no other operator for the same kinds is at work: two of them would undo each other's drains and pods.
 
-Slinky's own operator is known by the Lease its replicas share. As long as somebody renews that, nothing is written
-here but an Event on the Lease. It is looked for before the first write and not again; where this process may not list
-Leases, or that operator runs with no election, it cannot be noticed, which the documents say.
+Slinky's own operator is known by the Lease its replicas share. As long as that is seen to be renewed, nothing is
+written here but an Event on the Lease. It is looked for before the first write and not again; where this process may
+not list Leases, or that operator runs with no election, it cannot be noticed, which the documents say.
+
+Whoever may write Leases in some namespace must not keep us from working. So a Lease counts only in namespaces where
+that operator may be, which are named in the settings; one elsewhere is told of and no more. And what counts is that it
+is seen to change, by the clock of this process: the times in it may say anything.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime, timedelta
+import random
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from slinky_operator.kube import errors
@@ -22,11 +27,20 @@ logger = logging.getLogger(__name__)
 LOOK_EVERY: Final = 5.0
 """Seconds between two looks at a Lease that is held."""
 
-SKEW: Final = timedelta(seconds=60)
-"""How far two machines' clocks may be apart."""
+LONGEST_PAUSE: Final = 15.0
+"""Seconds between two looks at most while the API server does not answer."""
 
-_DURATION: Final = 15
-"""Seconds a Lease holds that does not say."""
+SHORTEST: Final = 15.0
+"""Seconds for which a Lease must not have changed to count as given up, at least; what it says itself counts too."""
+
+LONGEST: Final = 60.0
+"""The same at most, whatever the Lease says."""
+
+MARGIN: Final = 5.0
+"""Seconds that a renewal may come late."""
+
+SHOWN: Final = 5
+"""Namespaces named in a line."""
 
 
 class Lister(Protocol):
@@ -44,26 +58,52 @@ class Lister(Protocol):
         ...
 
 
-def is_held(lease: Object, now: datetime) -> bool:
-    """Whether somebody renews a Lease, by its own times."""
-    spec: dict[str, Any] = lease.get("spec") or {}
-    renewed = spec.get("renewTime") or spec.get("acquireTime")
-    if not spec.get("holderIdentity") or not renewed:
-        return False
-    lasts = timedelta(seconds=int(spec.get("leaseDurationSeconds") or _DURATION))
-    return now - datetime.fromisoformat(str(renewed)) < lasts + SKEW
+class Observed:
+    """Leases, and when each was last seen to change.
+
+    Parameters
+    ----------
+    clock
+        Seconds that are never set back.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._seen: dict[str, tuple[tuple[Any, ...], float, bool]] = {}
+
+    def look(self, lease: Object) -> bool | None:
+        """Whether somebody holds a Lease, by what was seen of it so far; `None` while that cannot be said yet."""
+        spec: dict[str, Any] = lease.get("spec") or {}
+        uid = lease["metadata"].get("uid") or ""
+        if not spec.get("holderIdentity"):
+            self._seen.pop(uid, None)
+            return False
+        state = tuple(spec.get(field) for field in ("holderIdentity", "acquireTime", "renewTime", "leaseTransitions"))
+        before, since, renewed = self._seen.get(uid, (state, self._clock(), False))
+        if state != before:
+            since, renewed = self._clock(), True
+        self._seen[uid] = state, since, renewed
+        lasts = min(max(float(spec.get("leaseDurationSeconds") or 0.0), SHORTEST), LONGEST)
+        if self._clock() - since > lasts + MARGIN:
+            return False
+        return True if renewed else None
+
+    def forget(self) -> None:
+        """Begin again: for a while nobody could have been seen."""
+        self._seen.clear()
 
 
 async def until_alone(
     kube: Lister,
     name: str,
     namespaces: Sequence[str],
+    homes: Collection[str],
     tell: Callable[[Object, str], None],
     *,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Return once nobody renews a Lease of this name.
+    """Return once nobody is seen to renew a Lease of this name.
 
     Parameters
     ----------
@@ -72,33 +112,83 @@ async def until_alone(
     name
         Name of the Lease.
     namespaces
-        Where it may be; none for everywhere.
+        Which to look at; none for all.
+    homes
+        Those in which the other operator may be.
     tell
         Called with the Lease and the words for an Event, whenever one is found held.
     """
+    observed = Observed(clock)
+    lines = _Lines()
+    failures = 0
     while True:
-        held = [lease for lease in await _found(kube, name, namespaces) if is_held(lease, now())]
-        if not held:
-            return
-        for lease in held:
-            metadata = lease["metadata"]
+        try:
+            found = await _found(kube, name, namespaces, lines)
+        except errors.KubeError as error:
+            # Whoever cannot be looked for may be at work.
+            failures += 1
+            observed.forget()
+            lines.say(f"cannot look for another operator yet: {error}", errors.level_of(error))
+            pause = min(LOOK_EVERY * 2.0 ** min(failures - 1, 10), LONGEST_PAUSE)
+            await sleep(max(pause * random.uniform(0.5, 1.0), error.retry_after or 0.0))  # noqa: S311 - jitter
+            continue
+        failures = 0
+        _tell_strangers(name, [lease for lease in found if _namespace(lease) not in homes], homes, lines)
+        waiting = False
+        for lease in found:
+            held = _namespace(lease) in homes and observed.look(lease)
+            if held is False:
+                continue
+            waiting = True
+            where = f"Lease {_namespace(lease)}/{name}"
+            holder = str(lease["spec"]["holderIdentity"])[:100]
+            if held is None:
+                lines.say(f"{holder} holds {where}: it is watched for a while whether that is still renewed")
+                continue
             words = (
-                f"{lease['spec']['holderIdentity']} renews Lease {metadata.get('namespace')}/{name}: another operator "
-                "is at work on the same objects. Nothing is written until it has ended"
+                f"{holder} renews {where}: another operator is at work on the same objects. "
+                "Nothing is written until it has ended"
             )
-            logger.warning("%s", words)
+            lines.say(words)
             tell(lease, words)
+        if not waiting:
+            return
         await sleep(LOOK_EVERY)
 
 
-async def _found(kube: Lister, name: str, namespaces: Sequence[str]) -> list[Object]:
+class _Lines:
+    """Says each thing once."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def say(self, words: str, level: int = logging.WARNING) -> None:
+        logger.log(logging.DEBUG if words in self._said else level, words)
+        self._said.add(words)
+
+
+def _namespace(lease: Object) -> str:
+    return str(lease["metadata"].get("namespace") or "")
+
+
+def _tell_strangers(name: str, leases: Iterable[Object], homes: Collection[str], lines: _Lines) -> None:
+    found = sorted(_namespace(lease) for lease in leases if (lease.get("spec") or {}).get("holderIdentity"))
+    if found:
+        shown = ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+        lines.say(
+            f"Leases {name} in namespaces {shown} are not waited for: Slinky's operator is looked for in "
+            f"{', '.join(sorted(homes))} (--slinky-namespaces). If it runs there, end it"
+        )
+
+
+async def _found(kube: Lister, name: str, namespaces: Sequence[str], lines: _Lines) -> list[Object]:
     found: list[Object] = []
     everywhere: Sequence[str | None] = [None]
     for namespace in namespaces or everywhere:
         try:
             listing = await kube.list(LEASES, namespace, field_selector=f"metadata.name={name}")
         except errors.Forbidden as error:
-            logger.warning("cannot look for another operator: %s", error)
+            lines.say(f"cannot look for another operator: {error}")
             continue
         found += listing.items
     return found

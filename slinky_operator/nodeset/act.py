@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from slinky_operator.kube import errors as kube_errors
-from slinky_operator.nodeset import bookkeeping, guard, making, removal, telling, tenure
+from slinky_operator.nodeset import bookkeeping, guard, making, removal, retaining, telling, tenure
 from slinky_operator.nodeset.actions import (
     Action,
     AddFinalizer,
+    Adopt,
+    Announce,
     CreatePods,
     DeleteClaims,
     DeleteIdlePods,
@@ -24,6 +26,7 @@ from slinky_operator.nodeset.actions import (
     EndDrains,
     EnsureGuard,
     LetGo,
+    MarkClaims,
     MarkDown,
     MarkRecords,
     MarkRegistered,
@@ -94,10 +97,14 @@ class Actor:
                 self._note_marks(await self._marks().registered(action.pods))
             case Protect():
                 self._note_marks(await self._marks().protect(action.pods))
+            case Adopt():
+                await self._adopt(action.pods)
             case Unprotect():
                 await self._unprotect(action.pods)
             case Show():
                 self._note_marks(await self._marks().show(action.showings))
+            case Announce():
+                self._note_marks(await self._marks().announce(action.times))
             case Undrain():
                 await telling.undrain_nodes(means, action.nodes)
             case Drain():
@@ -112,7 +119,7 @@ class Actor:
                 await removal.delete(means, [(pod, pod.resource_version) for pod in action.pods])
             case DeletePods():
                 if action.forced:
-                    await removal.delete(means, [(pod, None) for pod in action.pods])
+                    await removal.give_up(means, action.pods, action.blind)
                 else:
                     await removal.delete_checked(means, action.pods)
             case Repair():
@@ -128,7 +135,9 @@ class Actor:
             case CreatePods():
                 await making.create(means, action)
             case DeleteClaims():
-                await bookkeeping.delete_claims(means.kube, means.nodeset, action)
+                await retaining.delete(means, action)
+            case MarkClaims():
+                await retaining.mark(means, action)
 
     async def _ensure_guard(self, unguarded: Sequence[Pod]) -> None:
         means = self.means
@@ -141,6 +150,16 @@ class Actor:
                 f"ConfigMap {guard.name(means.nodeset)}, which keeps pods until their jobs have ended, "
                 f"had been taken from {names}; it is theirs again",
             )
+
+    async def _adopt(self, pods: Sequence[Pod]) -> None:
+        means = self.means
+        if means.cluster is None:
+            raise ValueError("pods cannot be given to a Cluster that is not there")
+        failures = await self._marks().adopt(pods, means.cluster)
+        self._note_marks(failures)
+        if not failures:
+            names = listed([pod.name for pod in pods])
+            means.say("PodsAdopted", f"made for an earlier Cluster {means.cluster.name}, now this one's: {names}")
 
     async def _unprotect(self, wanted: Sequence[Pod]) -> None:
         free = await removal.evictable(self.means, wanted)
@@ -174,6 +193,6 @@ def _asks_slurm(action: Action) -> bool:
             return not action.forced
         case LetGo():
             # What Slurm has not been told of is for the next pass, which sees that Slurm has gone away.
-            return True
+            return not action.anyway
         case _:
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slinky_operator.nodeset.claims import Claim
+from slinky_operator.nodeset.claims import Claim, Retention
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.history import Recorded
@@ -54,6 +54,13 @@ class Protect:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopt:
+    """Give these pods to the Cluster there is: the one they were made for is gone."""
+
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unprotect:
     """Let these pods be evicted, unless the spec asks for protection and Slurm, asked once more, sees work on them."""
 
@@ -65,6 +72,13 @@ class Show:
     """Write on pods what Slurm shows of their nodes."""
 
     showings: tuple[Showing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Write on pods when they are made again unless their slurmds register; None takes the time off."""
+
+    times: tuple[tuple[Pod, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +128,9 @@ class DeletePods:
 
     pods: tuple[Pod, ...]
     forced: bool = False
-    """The user has said that their jobs may die: nobody is asked."""
+    """The user has said that their jobs may die: Slurm is asked only which jobs these are."""
+    blind: str = ""
+    """Why Slurm cannot be asked even that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +186,15 @@ class CreatePods:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkClaims:
+    """Write on claims what becomes of them; None takes what is written off."""
+
+    marks: tuple[tuple[Claim, Retention | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteClaims:
-    """Delete the claims of pods that are gone."""
+    """Delete the claims of pods that are gone, those that are still marked for it."""
 
     claims: tuple[Claim, ...]
 
@@ -179,6 +202,9 @@ class DeleteClaims:
 @dataclass(frozen=True, slots=True)
 class LetGo:
     """Delete the guard and take the finalizer off, unless the API server still has a pod; the NodeSet's last action."""
+
+    anyway: bool = False
+    """The user has given up the jobs: that Slurm does not answer, or refuses, holds up nothing."""
 
 
 Action = (
@@ -188,8 +214,10 @@ Action = (
     | MarkRecords
     | MarkRegistered
     | Protect
+    | Adopt
     | Unprotect
     | Show
+    | Announce
     | Undrain
     | Drain
     | SetTraits
@@ -203,6 +231,7 @@ Action = (
     | RenumberRevision
     | DropRevisions
     | CreatePods
+    | MarkClaims
     | DeleteClaims
     | LetGo
 )

@@ -5,6 +5,7 @@ An error is never an answer here: whoever asks gets all of it or an exception, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,15 +39,26 @@ async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | Non
     return {name: listed.get(name) for name in names}
 
 
-async def jobs(slurm: Slurm, *, fresh: bool = False) -> Mapping[str, tuple[Job, ...]]:
-    """The jobs that hold nodes, by node, as new as most plans need them, or as of now; raises `SlurmError`."""
-    return drain.jobs_by_node(await (slurm.client.jobs() if fresh else slurm.shared_jobs()))
+async def jobs(slurm: Slurm, *, since: float = -math.inf) -> Mapping[str, tuple[Job, ...]]:
+    """The jobs that hold nodes, by node, as new as plans need them; raises `SlurmError`.
+
+    Parameters
+    ----------
+    since
+        Seconds that are never set back: an answer asked for before that is none.
+    """
+    return drain.jobs_by_node(await slurm.shared_jobs(since))
+
+
+async def jobs_now(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
+    """The jobs that hold nodes, by node, asked for now; raises `SlurmError`."""
+    return drain.jobs_by_node(await slurm.fresh_jobs())
 
 
 async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
     """Ask for nodes, and then for jobs: what was drained when it was asked for can only have lost jobs since."""
     fresh = await nodes(slurm, names)
-    return Answer(fresh, drain.jobs_by_node(await slurm.client.jobs()))
+    return Answer(fresh, await jobs_now(slurm))
 
 
 async def clock(slurm: Slurm) -> datetime:
@@ -65,7 +77,7 @@ async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
 
     A job that has started since is no matter: Slurm itself refuses to delete a record under it.
     """
-    held = drain.jobs_by_node(await slurm.client.jobs())
+    held = await jobs_now(slurm)
     return Answer(await nodes(slurm, names), held)
 
 

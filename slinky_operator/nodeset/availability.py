@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from slinky_operator.nodeset import drain, podstate
+from slinky_operator.nodeset import drain, podstate, registration
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.identity import Bond
 from slinky_operator.nodeset.snapshot import Snapshot
+from slurm_client.models import Node
 
 
 def is_ready(pod: Pod, snapshot: Snapshot) -> bool:
     """Whether a pod is Ready: to Kubernetes, and to Slurm."""
     node = snapshot.slurm.nodes.get(pod.node_name)
-    if pod.deleting or pod.ready_since is None or not pod.registered or node is None:
+    return node is not None and _answers(pod, node, snapshot) and not registration.is_rejected(node)
+
+
+def may_serve(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether a pod is Ready, or is as soon as a drain is taken back: ours, or Slurm's for what has been mended."""
+    node = snapshot.slurm.nodes.get(pod.node_name)
+    if node is None or not _answers(pod, node, snapshot):
+        return False
+    return registration.is_outlived(node) or not registration.is_rejected(node)
+
+
+def _answers(pod: Pod, node: Node, snapshot: Snapshot) -> bool:
+    """Whether a pod is Ready to Kubernetes, and its slurmd answers Slurm."""
+    if pod.deleting or pod.ready_since is None or not pod.registered:
         return False
     if podstate.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
         return False

@@ -1,4 +1,4 @@
-"""Carries out what a plan asks for about revisions and claims: the part of `act` that touches what outlives a pod.
+"""Records revisions, and makes claims before their pods: the part of `act` that makes what outlives a pod.
 
 Each write may be repeated, and may meet one that an earlier pass made and the cache does not show: names follow from
 content, and what is deleted or changed is named by uid.
@@ -12,10 +12,10 @@ from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS, PODS
+from slinky_operator.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS
 from slinky_operator.nodeset import claims, history, takeover
-from slinky_operator.nodeset.actions import DeleteClaims, DropRevisions, RecordRevision, RenumberRevision
-from slinky_operator.nodeset.claims import Claim
+from slinky_operator.nodeset.actions import DropRevisions, RecordRevision, RenumberRevision
+from slinky_operator.nodeset.claims import Claim, Retention
 from slinky_operator.nodeset.ports import Kube
 from slinky_operator.nodeset.snapshot import Revision
 
@@ -79,8 +79,7 @@ async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[
     KubeError
         What the API server could not do, or refused.
     """
-    policy = nodeset.spec.persistent_volume_claim_retention_policy
-    there = {claim.name for claim in known if not claim.deleting}
+    there = {claim.name: claim for claim in known if not claim.deleting}
     for body in claims.build(nodeset, pod):
         name = body["metadata"]["name"]
         if name not in there:
@@ -90,11 +89,11 @@ async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[
                 found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
             else:
                 continue
-        elif policy.when_scaled == "Retain":
+        elif there[name].retention is not Retention.DELETE:
             continue
         else:
-            # Where claims go with their pods, the cache may still show one whose deletion we have asked for. It was
-            # for this claim that the pod was to have this name: without it, another claim may be the one that waits.
+            # The cache may still show one whose deletion we have asked for. It was for this claim that the pod was to
+            # have this name: without it, another claim may be the one that waits.
             try:
                 found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
             except errors.NotFound:
@@ -107,33 +106,6 @@ async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[
         if "deletionTimestamp" in found["metadata"]:
             return f"claim {name} of an earlier pod is still being deleted"
     return None
-
-
-async def delete_claims(kube: Kube, nodeset: NodeSet, action: DeleteClaims) -> None:
-    """Delete claims whose pods, by a look past the cache, are gone."""
-    for claim in action.claims:
-        try:
-            await kube.get(PODS, claim.pod, nodeset.namespace)
-        except errors.NotFound:
-            await _delete_claim(kube, nodeset, claim)
-
-
-async def delete_all_claims(kube: Kube, nodeset: NodeSet) -> None:
-    """Delete every claim of a NodeSet that is going, where its spec says so; its pods are gone."""
-    if nodeset.spec.persistent_volume_claim_retention_policy.when_deleted != "Delete":
-        return
-    selector = f"{labels.LABEL_NODESET_NAME}={nodeset.name}"
-    for obj in (await kube.list(PERSISTENTVOLUMECLAIMS, nodeset.namespace, label_selector=selector)).items:
-        claim = claims.read(obj)
-        if not claim.deleting:
-            await _delete_claim(kube, nodeset, claim)
-
-
-async def _delete_claim(kube: Kube, nodeset: NodeSet, claim: Claim) -> None:
-    try:
-        await kube.delete(PERSISTENTVOLUMECLAIMS, claim.name, nodeset.namespace, uid=claim.uid)
-    except (errors.NotFound, errors.Conflict):
-        return
 
 
 async def take_over_claims(kube: Kube, nodeset: NodeSet, pod: Object) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from slinky_operator.nodeset import drain, podstate, repairs, rollout, victims
-from slinky_operator.nodeset.availability import is_ready, may_come_up, serves
+from slinky_operator.nodeset import drain, podstate, registration, repairs, rollout, victims
+from slinky_operator.nodeset.availability import may_come_up, may_serve, serves
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.layout import Layout
@@ -61,13 +61,16 @@ def assign(
     for pod in live:
         causes[pod.name] |= cordons(snapshot, pod)
     staying = [pod for pod in live if not causes[pod.name]]
+    # They keep their places, and are missing until they have come up, as others are.
+    cordoned = [pod for pod in live if causes[pod.name] and drain.CORDONS.issuperset(causes[pod.name])]
     if layout.desired and not snapshot.revision.problems:
         late = [waits[pod.name] for pod in staying if pod.name in waits]
         repaired = repairs.choose(snapshot, late, live, awaited=awaited, desired=layout.desired, now=now)
         for name in repaired:
             causes[name].add(Cause.REPAIR)
         staying = [pod for pod in staying if pod.name not in repaired]
-        for name in _updates(snapshot, staying, layout.desired, len(repaired), awaited, now):
+        coming = awaited + sum(1 for pod in cordoned if may_come_up(pod, snapshot, now))
+        for name in _updates(snapshot, staying, layout.able, len(repaired), coming, now):
             causes[name].add(Cause.UPDATE)
     return {name: frozenset(found) for name, found in causes.items() if found}
 
@@ -80,13 +83,18 @@ def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
 
 
 def _updates(
-    snapshot: Snapshot, staying: Sequence[Pod], desired: int, repaired: int, awaited: int, now: datetime
+    snapshot: Snapshot, staying: Sequence[Pod], desired: int, repaired: int, others: int, now: datetime
 ) -> frozenset[str]:
     known = podstate.known(staying, snapshot.slurm, snapshot.owner)
-    outdated = rollout.outdated(staying, snapshot.nodeset, snapshot.revision, known)
+    nodes = snapshot.slurm.nodes
+    outdated = [
+        pod
+        for pod in rollout.outdated(staying, snapshot.nodeset, snapshot.revision, known)
+        # Its record would go with it, and with that somebody else's drain, of which it says nothing any more.
+        if pod.node_name not in nodes or not registration.words_before(pod, nodes[pod.node_name])
+    ]
     if not outdated:
         return frozenset()
-    nodes = snapshot.slurm.nodes
     begun = {
         pod.name for pod in outdated if pod.node_name in nodes and Cause.UPDATE in drain.causes_in(nodes[pod.node_name])
     }
@@ -98,10 +106,10 @@ def _updates(
         outdated,
         allowed=max(0, rollout.budget(snapshot.nodeset, desired) - repaired),
         unavailable=max(0, desired - repaired - serving),
-        under_way=going + awaited + coming,
+        under_way=going + others + coming,
         begun=begun,
         known=known,
-        # Not `serves`: what only a drain of ours keeps from it comes back with an undrain, and is not broken.
-        healthy=lambda pod: is_ready(pod, snapshot),
+        # Not `serves`: what only a drain keeps from it that we take back comes back with an undrain, and is not broken.
+        healthy=lambda pod: may_serve(pod, snapshot),
         rank=lambda pod: victims.rank(pod, snapshot.slurm, now),
     )

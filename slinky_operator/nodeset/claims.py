@@ -1,7 +1,7 @@
 """Claims made from `volumeClaimTemplates`: one of each for every pod, named `<claim>-<pod>`, as StatefulSets name them.
 
 A claim outlives its pod and serves the next one of that name. It has no owner: whether it goes is up to
-`persistentVolumeClaimRetentionPolicy`, and the operator deletes it, by uid, once no pod uses it. A claim belongs to
+`persistentVolumeClaimRetentionPolicy` and to what was written on it, see `retention`. A claim belongs to
 a NodeSet by a label with the NodeSet's name, which a NodeSet that is created anew under that name finds again; any
 other claim in its place is somebody else's and is never used, changed or deleted.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from slinky_api import labels
@@ -19,6 +20,22 @@ from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS
 from slinky_operator.nodeset import ordinals
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class Retention(StrEnum):
+    """What becomes of a claim whose pod went with a scale-in, the strictest last."""
+
+    DELETE = "Delete"
+    WITH_NODESET = "DeleteWithNodeSet"
+    RETAIN = "Retain"
+
+
+_STRICTNESS: Final = tuple(Retention)
+
+
+def stricter(one: Retention, other: Retention) -> Retention:
+    """Of two the one that keeps a claim longer."""
+    return max(one, other, key=_STRICTNESS.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +47,22 @@ class Claim:
     pod: str
     """Name of the pod it is for."""
     deleting: bool = False
+    retention: Retention | None = None
+    """What is written on it; None while its pod is to stay or to come back."""
 
 
 def read(obj: Mapping[str, Any]) -> Claim:
     """Read a claim of ours."""
     metadata = obj["metadata"]
     pod = (metadata.get("labels") or {}).get(labels.LABEL_POD_NAME) or ""
-    return Claim(metadata["name"], metadata["uid"], pod, "deletionTimestamp" in metadata)
+    return Claim(metadata["name"], metadata["uid"], pod, "deletionTimestamp" in metadata, _retention(metadata))
+
+
+def _retention(metadata: Mapping[str, Any]) -> Retention | None:
+    given = (metadata.get("annotations") or {}).get(labels.ANNOTATION_CLAIM_RETENTION)
+    if given is None:
+        return None
+    return Retention(given) if given in _STRICTNESS else Retention.RETAIN
 
 
 def is_ours(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
@@ -77,7 +103,11 @@ def build(nodeset: NodeSet, pod: str) -> Iterator[dict[str, Any]]:
                     labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
                     **own_labels(nodeset, pod),
                 },
-                "annotations": dict(metadata.get("annotations") or {}),
+                "annotations": {
+                    key: value
+                    for key, value in (metadata.get("annotations") or {}).items()
+                    if key != labels.ANNOTATION_CLAIM_RETENTION
+                },
             },
             "spec": dict(template.get("spec") or {}),
         }
@@ -115,43 +145,19 @@ def check(nodeset: NodeSet, reserved: Collection[str]) -> Iterator[tuple[str, st
 
 
 def next_ordinals(nodeset: NodeSet, claims: Iterable[Claim], held: Collection[int], count: int) -> list[int]:
-    """The ordinals of the next pods: first those whose claims wait for one, then the lowest free."""
+    """The ordinals of the next pods: first those whose claims wait for one, then the lowest free.
+
+    A pod that was lost or updated comes back to its claim before one that went with a scale-in does.
+    """
     if count <= 0:
         return []
-    waiting = {ordinals.ordinal(nodeset.name, claim.pod) for claim in claims if not claim.deleting}
-    returning = sorted(one for one in waiting if one is not None and one not in held)[:count]
+    waiting: dict[int, bool] = {}
+    for claim in claims:
+        number = ordinals.ordinal(nodeset.name, claim.pod)
+        if not claim.deleting and number is not None and number not in held:
+            waiting[number] = waiting.get(number, True) and claim.retention is not None
+    returning = sorted(waiting, key=lambda number: (waiting[number], number))[:count]
     return [*returning, *ordinals.lowest_free({*held, *returning}, count - len(returning))]
-
-
-def left_over(
-    nodeset: NodeSet, claims: Iterable[Claim], standing: Collection[str], wanted: Collection[str]
-) -> tuple[Claim, ...]:
-    """Claims of pods that went with a scale-in.
-
-    One whose pod would be called otherwise now, with more digits or fewer, has not: its ordinal is still there.
-
-    Parameters
-    ----------
-    nodeset
-        The NodeSet.
-    claims
-        The NodeSet's claims.
-    standing
-        Names of all its pods, those on their way out too.
-    wanted
-        Names of pods that are to be created, now or later.
-    """
-    kept = {*standing, *wanted}
-    numbers = {ordinals.ordinal(nodeset.name, pod) for pod in kept} - {None}
-    return tuple(
-        one
-        for one in claims
-        # One that names no pod was not made here: nobody can say whose it is.
-        if one.pod
-        and not one.deleting
-        and one.pod not in kept
-        and ordinals.ordinal(nodeset.name, one.pod) not in numbers
-    )
 
 
 def why_blocked(claims: Sequence[Claim], pod: str) -> str | None:

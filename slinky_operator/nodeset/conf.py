@@ -39,7 +39,8 @@ _SUFFIXES: Final[Mapping[str, Decimal]] = {
     "Ei": Decimal(1024) ** 6,
 }
 _QUANTITY: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkKMGTPE]?i?)")
-_PAIR: Final = re.compile(r'([^\s=]+)=("[^"]*"|\S*)')
+# A word without "=" is passed over whole: looking for one in each of its tails would take the square of its length.
+_WORD: Final = re.compile(r'([^\s=]+)(?:=("[^"]*"|\S*))?')
 
 
 class InvalidQuantity(ValueError):
@@ -59,10 +60,11 @@ def quantity(value: object) -> Decimal:
 
 def pairs(text: str) -> dict[str, str]:
     """The keys of a node line with their values, as written; a later one replaces an earlier one of any case."""
-    found: dict[str, str] = {}
-    for key, value in _PAIR.findall(text):
-        _put(found, key, value)
-    return found
+    found: dict[str, tuple[str, str]] = {}
+    for word in _WORD.finditer(text):
+        if word[2] is not None:
+            _put(found, word[1], word[2])
+    return dict(found.values())
 
 
 def cpus(resources: Mapping[str, Any]) -> int:
@@ -102,11 +104,13 @@ def node_line(nodeset: NodeSet, resources: Mapping[str, Any], user_conf: Iterabl
         Values of `--conf` in a template of the user's; their features are kept, their other keys win.
     """
     spec = nodeset.spec
-    line = {"CPUs": str(cpus(resources)), "RealMemory": str(memory_mib(resources))}
+    line: dict[str, tuple[str, str]] = {}
+    _put(line, "CPUs", str(cpus(resources)))
+    _put(line, "RealMemory", str(memory_mib(resources)))
     if spec.weight is not None:
-        line["Weight"] = str(spec.weight)
+        _put(line, "Weight", str(spec.weight))
     if spec.gres:
-        line["Gres"] = spec.gres
+        _put(line, "Gres", spec.gres)
     features = [nodeset.name, *spec.features]
     for text in (*user_conf, spec.extra_conf):
         for key, value in pairs(text).items():
@@ -115,15 +119,13 @@ def node_line(nodeset: NodeSet, resources: Mapping[str, Any], user_conf: Iterabl
             else:
                 _put(line, key, value)
     unique = [word for word in dict.fromkeys(features) if word]
-    return " ".join([f"Features={','.join(unique)}", *(f"{key}={value}" for key, value in line.items())])
+    return " ".join([f"Features={','.join(unique)}", *(f"{key}={value}" for key, value in line.values())])
 
 
-def _put(line: dict[str, str], key: str, value: str) -> None:
-    for known in line:
-        if known.lower() == key.lower():
-            line[known] = value
-            return
-    line[key] = value
+def _put(line: dict[str, tuple[str, str]], key: str, value: str) -> None:
+    """Set a key, whatever case it is written in; its place and its first spelling stay."""
+    folded = key.lower()
+    line[folded] = line.get(folded, (key, ""))[0], value
 
 
 def _amount(resources: Mapping[str, Any], name: str) -> Decimal | None:

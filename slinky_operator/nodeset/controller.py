@@ -7,7 +7,6 @@ from a fresh list, guards are looked up, and for the ended pods Slurm's own time
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -17,11 +16,13 @@ from typing import Any, Final, ParamSpec, TypeVar
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
+from slinky_operator.failures import Failures
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Key, Store
+from slinky_operator.kube.weight import decide
 from slinky_operator.nodeset import asking, identity, status
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.actions import LetGo
@@ -55,7 +56,7 @@ GATHERING: Final = 0.0004
 Pods that come or go by the hundred would otherwise have a pass for each, all over all of them."""
 
 LONG: Final = 200
-"""Pods from which on rules are left to a thread."""
+"""Pods, there or wanted, from which on rules are left to a thread."""
 
 BLIND: Final = 5.0
 """Seconds until the next try after Slurm has failed to answer a question or a write."""
@@ -125,6 +126,7 @@ class NodeSetController:
         self._guards: dict[str, str] = {}
         self._reserved = ReservedNames(clock)
         self._memory: dict[str, Memory] = {}
+        self._failures = Failures(NODESETS, kube, recorder, clock=clock, now=now)
         self.waking = Waking(nodesets, clusters, pods, hosts, self._memory, self._forget)
         """Handlers for the caches and for Slurm's events: each gives the keys to reconcile."""
 
@@ -134,7 +136,7 @@ class NodeSetController:
         Raises
         ------
         KubeError
-            What the API server could not do; the pass is repeated.
+            What the API server could not do; the pass is repeated, and `tell` shows it if the pass has not.
         """
         obj = self._nodesets.get(*key)
         if obj is None:
@@ -142,10 +144,12 @@ class NodeSetController:
         uid = obj["metadata"]["uid"]
         if not self.expectations.satisfied(uid):
             return Result(self.expectations.expires_in(uid))
+        await self._observer.prepare(obj)
         try:
             nodeset = self._observer.readings.nodeset(obj)
         except InvalidObjectError as error:
             await self._tell_invalid(obj, str(error))
+            self._failures.passed(uid)
             return Result()
         memory = self._memory.setdefault(uid, Memory())
         cluster = self._observer.cluster(nodeset)
@@ -158,26 +162,36 @@ class NodeSetController:
             ended=frozenset(memory.ended),
             guard=self._guards.get(uid, ""),
         )
-        snapshot, planned = await self._plan(snapshot, slurm)
+        snapshot, planned = await self._plan(snapshot, slurm, memory)
         outcome = await Actor(self._means(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         if outcome.told_slurm_at is not None:
             memory.told_slurm_at = outcome.told_slurm_at
         if outcome.slurm_error is not None:
             snapshot = blinded(snapshot, asking.reason_of(outcome.slurm_error), str(outcome.slurm_error))
+        told = (*outcome.refusals, *outcome.kept)
+        failed = ExceptionGroup(f"NodeSet {key[0]}/{key[1]}", outcome.errors) if outcome.errors else None
+        failure = None if failed is None else self._failures.note(obj, failed, told)
         if not _lets_go(planned, outcome):
-            told = (*outcome.refusals, *outcome.kept)
-            wanted = await self._pure(snapshot, status.build, snapshot, planned.assessment, self._now(), told)
+            wanted = await self._pure(snapshot, status.build, snapshot, planned.assessment, self._now(), told, failure)
             await self._write_status(nodeset, wanted)
-        if outcome.errors:
-            raise ExceptionGroup(f"NodeSet {nodeset.namespace}/{nodeset.name}", outcome.errors)
+        if failed is not None:
+            raise failed
+        self._failures.passed(uid)
         return Result(_next(planned, outcome), rest=GATHERING * len(snapshot.pods))
 
-    async def _plan(self, snapshot: Snapshot, slurm: Slurm | None) -> tuple[Snapshot, Plan]:
+    async def tell(self, key: Key, error: BaseException) -> None:
+        """Show on a NodeSet what a pass over it has ended with; for whoever runs passes."""
+        obj = self._nodesets.get(*key)
+        if obj is not None:
+            await self._failures.tell(obj, error)
+
+    async def _plan(self, snapshot: Snapshot, slurm: Slurm | None, memory: Memory) -> tuple[Snapshot, Plan]:
         """Plan, with the jobs asked for if the plan needs them."""
         made = await self._pure(snapshot, plan, snapshot, self._now())
         if made.needs_jobs and slurm is not None:
             try:
-                snapshot = with_jobs(snapshot, await asking.jobs(slurm, fresh=made.fresh_jobs))
+                since = memory.orphaned_since(made.orphans, self._clock())
+                snapshot = with_jobs(snapshot, await asking.jobs(slurm, since=since))
             except slurm_errors.SlurmError as error:
                 snapshot = blinded(snapshot, asking.reason_of(error), str(error))
             made = await self._pure(snapshot, plan, snapshot, self._now())
@@ -185,9 +199,9 @@ class NodeSetController:
 
     async def _pure(self, snapshot: Snapshot, rules: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What rules make of a snapshot: all they read is frozen, so that a long one need not keep the loop."""
-        if len(snapshot.pods) < LONG:
+        if max(len(snapshot.pods), snapshot.nodeset.spec.replicas or 0) < LONG:
             return rules(*args, **kwargs)
-        return await asyncio.to_thread(rules, *args, **kwargs)
+        return await decide(rules, *args, **kwargs)
 
     def _means(
         self, nodeset: NodeSet, obj: Object, cluster: Cluster | None, slurm: Slurm | None, snapshot: Snapshot
@@ -243,6 +257,7 @@ class NodeSetController:
 
     def _forget(self, uid: str) -> None:
         self.expectations.forget(uid)
+        self._failures.passed(uid)
         self._observer.forget(uid)
         self._reserved.release(uid)
         self._guards.pop(uid, None)

@@ -1,8 +1,9 @@
 """The rules of draining: whose a drain is, and when a node holds nothing any more.
 
 The words are Slurm's. A drain is ours if its reason begins with `slurm-operator: `; any other drain is somebody else's,
-is never changed and never undone. The reason names what we drain for, the NodeSet, and what a cordoned Node says of
-itself, so that one call serves all nodes that are drained for the same causes in the same words.
+is never changed and never undone, unless slurmctld itself set it for a bad registration (`registration`). The reason
+names what we drain for, the NodeSet, and what a cordoned Node says of itself, so that one call serves all nodes that
+are drained for the same causes in the same words.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
-from slinky_operator.nodeset import identity
+from slinky_operator.nodeset import identity, registration
 from slurm_client.models import Job, Node
 
 PREFIX: Final = "slurm-operator: "
@@ -99,8 +100,20 @@ def is_ours(node: Node) -> bool:
 
 
 def is_foreign(node: Node) -> bool:
-    """Whether somebody else keeps the node drained, Slurm itself included."""
-    return node.is_drain and not is_ours(node) and node.reason != PARTING
+    """Whether somebody else keeps the node drained; what slurmctld did for a bad registration is nobody's drain."""
+    if not node.is_drain or is_ours(node) or node.reason == PARTING:
+        return False
+    return not registration.is_slurms_drain(node)
+
+
+def may_be_given_back(node: Node) -> bool:
+    """Whether a node may be undrained: the drain is ours, or slurmctld's own for a registration that has been mended.
+
+    While its registration is invalid, Slurm refuses that.
+    """
+    if registration.is_invalid(node):
+        return False
+    return is_ours(node) or registration.is_outlived(node)
 
 
 def is_busy(node: Node) -> bool:
@@ -142,10 +155,12 @@ def is_drained(node: Node, jobs: Iterable[Job]) -> bool:
 def needs_write(node: Node, causes: Collection[Cause]) -> bool:
     """Whether a node that is to be drained for these causes needs a write: nobody drains it, or we do for other ends.
 
+    What slurmctld drained for a registration that has been mended since, nobody drains.
+
     Slurm notes when a reason was written. A node that was cordoned for a week and is now to go is drained anew, so that
     its jobs have the time that the spec gives them; so is one that was to go and is only cordoned now.
     """
-    if not node.is_drain:
+    if not node.is_drain or registration.is_outlived(node):
         return True
     return is_ours(node) and TIMED.isdisjoint(causes) != TIMED.isdisjoint(causes_in(node))
 
@@ -167,10 +182,10 @@ def to_drain(
 
 
 def to_undrain(wanted: Iterable[str], fresh: Mapping[str, Node | None], owner: str) -> list[str]:
-    """Of the nodes we want back, those that are still in our drain."""
+    """Of the nodes we want back, those that still may be given back."""
     found = []
     for name in wanted:
         node = fresh.get(name)
-        if node is not None and is_ours(node) and identity.is_tagged(node, owner):
+        if node is not None and may_be_given_back(node) and identity.is_tagged(node, owner):
             found.append(name)
     return found

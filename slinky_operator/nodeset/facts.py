@@ -15,6 +15,7 @@ from slinky_api import labels
 from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset import ScalingMode
 from slinky_operator.nodeset import guard, matching, ordinals
+from slinky_operator.slurm import naming
 
 SLURMD: Final = "slurmd"
 """Name of the container that matters; what runs beside it is the user's."""
@@ -92,6 +93,8 @@ class Pod:
     ready_since: datetime | None = None
     """Since when Kubernetes calls it Ready; None if it does not."""
     cordoned: bool = False
+    cluster_labels: tuple[str, str] = ("", "")
+    """The labels by which its Cluster knows it: the Cluster's uid, and that it is a slurmd pod of that name at all."""
     deletion_cost: int = 0
     created_at: datetime | None = None
     protected: bool = False
@@ -99,6 +102,8 @@ class Pod:
     told: Told | None = None
     deadline: str = ""
     """When the last of its jobs ends, as written on it."""
+    register_by: datetime | None = None
+    """When it is made again unless its slurmd has registered, as written on it."""
 
     @property
     def stands_on(self) -> str:
@@ -152,10 +157,12 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         registered=registered.get("status") == "True",
         ready_since=_time(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
         cordoned=labels.is_true(metadata.get("annotations"), labels.ANNOTATION_POD_CORDON),
+        cluster_labels=(own.get(labels.LABEL_CLUSTER_UID) or "", _slurmd_of(own)),
         deletion_cost=_integer(labels.read(metadata.get("annotations"), labels.ANNOTATION_POD_DELETION_COST)),
         created_at=_time(metadata.get("creationTimestamp")),
         protected=own.get(labels.LABEL_POD_PROTECT) == "true",
         told=_told(conditions.get(PodCondition.SLURM_DRAINED.value)),
+        register_by=_time((metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_REGISTER_BY)),
         deadline=(metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_DEADLINE) or "",
     )
 
@@ -177,6 +184,12 @@ def has_ended(status: Mapping[str, Any], *, deleting: bool) -> bool:
     if status.get("phase") in _OVER:
         return True
     return deleting and bool(states)
+
+
+def _slurmd_of(own: Mapping[str, str]) -> str:
+    """Name of the Cluster whose Service has the pod; empty if none has."""
+    name = own.get(labels.LABEL_CLUSTER_NAME) or ""
+    return name if name and naming.slurmd_labels(name).items() <= own.items() else ""
 
 
 def _slurmd(status: Mapping[str, Any], *, deleting: bool) -> tuple[Slurmd, datetime | None, str]:

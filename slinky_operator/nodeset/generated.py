@@ -99,7 +99,7 @@ def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, s
     return {
         **(selector.match_labels if selector is not None else {}),
         **named,
-        labels.LABEL_CLUSTER_NAME: cluster.name,
+        **naming.slurmd_labels(cluster.name),
         labels.LABEL_CLUSTER_UID: cluster.uid,
         labels.LABEL_NODESET_NAME: nodeset.name,
         labels.LABEL_NODESET_UID: nodeset.uid,

@@ -8,12 +8,13 @@ from typing import Final
 from slinky_api import labels
 from slinky_operator.kube.store import Indexer, by_label
 from slinky_operator.nodeset import facts
+from slinky_operator.slurm import whose
 
 POD_INDEX: Final = "nodeset"
 """Index of the pod cache over the uid label of the NodeSet."""
 
 NODE_INDEX: Final = "node"
-"""Index of the pod cache over `<uid of the Cluster>/<name of the Slurm node>`."""
+"""Index of the pod cache over `<namespace>/<cluster>/<name of the Slurm node>`: pods outlive their Cluster."""
 
 REVISION_INDEX: Final = "nodeset"
 """Index of the ControllerRevision cache over the uid label of the NodeSet."""
@@ -29,11 +30,13 @@ HOST_INDEX: Final = "host"
 
 INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
     POD_INDEX: lambda obj: (
-        [uid] if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) else []
+        [uid]
+        if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) and whose.is_slurmd(obj)
+        else []
     ),
     NODE_INDEX: lambda obj: (
-        [f"{cluster}/{facts.node_name(obj)}"]
-        if (cluster := (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_UID))
+        [f"{obj['metadata'].get('namespace') or ''}/{cluster}/{facts.node_name(obj)}"]
+        if (cluster := (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_NAME))
         and labels.LABEL_NODESET_UID in obj["metadata"]["labels"]
         else []
     ),

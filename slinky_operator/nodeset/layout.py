@@ -17,6 +17,7 @@ from slinky_operator.nodeset.hosts import Host
 from slinky_operator.nodeset.matching import Fit
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.snapshot import Snapshot
+from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class Layout:
     """Names of pods that would come back if their Node took new ones."""
     conflicts: Mapping[str, str] = field(default_factory=dict)
     """Nodes that are left out because nothing there can have their name, and why."""
+
+    @property
+    def able(self) -> int:
+        """How many there can be: those wanted, without those whose names are somebody else's for good."""
+        return 0 if self.desired is None else min(self.desired, len(self.staying) + len(self.free))
 
     @property
     def excess(self) -> int:
@@ -86,13 +92,27 @@ def _numbered(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
     held = {pod.ordinal for pod in live if pod.ordinal is not None}
     numbers = claims.next_ordinals(nodeset, snapshot.claims, held, missing)
     pinned = pins.known(nodeset)
-    free = tuple(places.of_ordinal(nodeset, number, pinned.get(str(number), "")) for number in numbers)
-    return Layout(desired, tuple(live), free=free, missing=missing)
+    found = [places.of_ordinal(nodeset, number, pinned.get(str(number), "")) for number in numbers]
+    # A name that another NodeSet has is passed over, not replaced: there is no other for that ordinal.
+    taken = {place.pod: _named_like(place) for place in found if place.node in snapshot.cluster.node_sets}
+    free = tuple(place for place in found if place.pod not in taken)
+    return Layout(desired, tuple(live), free=free, missing=missing, waiting=frozenset(taken), conflicts=taken)
+
+
+def _named_like(place: Place) -> str:
+    """Why a place is left empty whose node would be named like a NodeSet."""
+    return (
+        f"pod {place.pod} is not made: NodeSet {place.node}, which was there before, has its name, and Slurm takes no "
+        "node that is named like a NodeSet. Make one of the two again under another name, or scale below this ordinal"
+    )
 
 
 def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, Host], live: Sequence[Pod]) -> Layout:
     nodeset = snapshot.nodeset
-    pod_spec = (nodeset.spec.template or {}).get("spec") or {}
+    template = nodeset.spec.template or {}
+    # What has another shape than a pod template is not read: no pod is made from it, and every pod stays where it is.
+    is_readable = next(misfits(template, POD_TEMPLATE), None) is None
+    pod_spec = (template.get("spec") or {}) if is_readable else {}
     fits = {name: matching.fit(pod_spec, host) for name, host in hosts.items()}
     staying = [pod for pod in live if fits.get(pod.stands_on, Fit.NO) is not Fit.NO]
     misplaced = [pod for pod in live if fits.get(pod.stands_on, Fit.NO) is Fit.NO]

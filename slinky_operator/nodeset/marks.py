@@ -13,6 +13,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
+from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.expectations import Expectations
@@ -23,6 +24,7 @@ from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.facts import Pod, Told
 from slinky_operator.nodeset.ports import Kube
 from slinky_operator.nodeset.shown import Showing
+from slinky_operator.slurm import naming
 
 DRAIN_MANAGER: Final = f"{labels.FIELD_MANAGER}-drain"
 """Field manager of the condition that tells of drains."""
@@ -68,6 +70,11 @@ class Marks:
         """Put these pods into the PodDisruptionBudget; gives what failed."""
         return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: "true"}}) for pod in pods)
 
+    async def adopt(self, pods: Sequence[Pod], cluster: Cluster) -> list[Exception]:
+        """Give these pods the labels of the Cluster there is; gives what failed."""
+        wanted = {**naming.slurmd_labels(cluster.name), labels.LABEL_CLUSTER_UID: cluster.uid}
+        return await self._all(self._metadata(pod, {"labels": wanted}) for pod in pods)
+
     async def unprotect(self, pods: Sequence[Pod]) -> list[Exception]:
         """Take these pods out of the PodDisruptionBudget; gives what failed."""
         return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: None}}) for pod in pods)
@@ -89,6 +96,11 @@ class Marks:
             if one.deadline is not None
         )
         return await self._all(chain(conditions, deadlines))
+
+    async def announce(self, times: Sequence[tuple[Pod, str | None]]) -> list[Exception]:
+        """Write on pods when they are made again unless they register; gives what failed."""
+        key = labels.ANNOTATION_POD_REGISTER_BY
+        return await self._all(self._metadata(pod, {"annotations": {key: when}}) for pod, when in times)
 
     async def _all(self, calls: Iterable[Awaitable[None]]) -> list[Exception]:
         failures: list[Exception] = []

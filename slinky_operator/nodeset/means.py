@@ -36,6 +36,8 @@ class Outcome:
     """What is to be tried again."""
     told_slurm_at: float | None = None
     """Clock by which all was, or may have been, written to Slurm that its cache does not show yet; None for nothing."""
+    downed: list[str] = field(default_factory=list)
+    """Nodes that were just marked down: the next pass sees what Slurm has made of their jobs."""
     acted: bool = False
     """Whether anything was written that the next pass must look at."""
 

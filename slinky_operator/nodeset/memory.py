@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from slinky_operator.nodeset.observe import OLDEST_PICTURE
@@ -19,6 +20,17 @@ class Memory:
     """Clock of the last write to Slurm that its cache may not show; until it does, nothing is counted."""
     hurried_for: float | None = None
     """The write for which a picture was asked for already: asking again would only make it asked for twice."""
+
+    orphans: dict[str, float] = field(default_factory=dict)
+    """Nodes without a pod whose names may be used again, and since when that is known, by the clock never set back."""
+
+    def orphaned_since(self, names: Collection[str], now: float) -> float:
+        """Since when all of these nodes have been known to have no pod; the beginning of time where there are none.
+
+        No job begins on a node without a slurmd: what Slurm has said of jobs since then holds.
+        """
+        self.orphans = {name: self.orphans.get(name, now) for name in names}
+        return max(self.orphans.values(), default=-math.inf)
 
     def must_wait_for(self, slurm: Slurm | None, clock: Callable[[], float]) -> bool:
         """Whether a write of ours may be missing in the picture of a Slurm that can be asked.

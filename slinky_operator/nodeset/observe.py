@@ -11,6 +11,7 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import claims as claim_facts
 from slinky_operator.nodeset import facts, history, identity, ordinals, places
@@ -76,6 +77,12 @@ class Observer:
         self.readings = Readings()
         self._read: dict[str, dict[str, facts.Pod]] = {}
         """Pods as they were read last, by uids of NodeSet and pod: few of them change between two passes."""
+
+    async def prepare(self, obj: Object) -> None:
+        """Read a NodeSet and its Cluster in a thread, where they are big."""
+        name = (obj.get("spec") or {}).get("clusterName")
+        cluster = self._clusters.get(obj["metadata"].get("namespace", ""), name) if isinstance(name, str) else None
+        await self.readings.prepare(obj, cluster)
 
     def cluster(self, nodeset: NodeSet) -> Cluster | None:
         """The Cluster a NodeSet names, or None if there is none that can be read."""
@@ -165,7 +172,9 @@ class Observer:
         if contact.state is not ContactState.READY:
             unready = Reason.CONNECTING if contact.state is ContactState.CONNECTING else Reason.SLURM_UNREACHABLE
             return _blind(_REASONS.get(contact.trouble, unready), contact.why)
-        if slurm.nodes_at is None or self._clock() - slurm.nodes_at > OLDEST_PICTURE:
+        if slurm.nodes_at is None:
+            return _blind(Reason.CONNECTING, "the nodes have yet to be listed")
+        if self._clock() - slurm.nodes_at > OLDEST_PICTURE:
             return _blind(Reason.SLURM_UNREACHABLE, "there is no recent picture of the nodes")
         names = {item.node_name for item in own}
         owner = identity.tag(nodeset.namespace, nodeset.name)
@@ -204,7 +213,7 @@ class Observer:
             return strangers, {}
         neighbours = {}
         for node in possible:
-            for other in self._pods.find(NODE_INDEX, f"{cluster.uid}/{node}"):
+            for other in self._pods.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{node}"):
                 given = other["metadata"]["labels"]
                 if given[labels.LABEL_NODESET_UID] != nodeset.uid:
                     neighbours[node] = given.get(labels.LABEL_NODESET_NAME) or ""

@@ -49,8 +49,9 @@ class Plan:
     """Seconds until the next pass even if nothing changes."""
     needs_jobs: bool = False
     """Whether the jobs must be asked for and a new plan made."""
-    fresh_jobs: bool = False
-    """Whether they must be asked for just now: a name may be used again on which a suspended job does not show."""
+    orphans: frozenset[str] = frozenset()
+    """Nodes without a pod whose names may be used again: the jobs must have been asked for since they had none, for a
+    suspended job does not show on its node."""
 
 
 def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - the order of things stands in one place
@@ -79,7 +80,9 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         orphans = [node for node in orphans if drain.is_busy(node)]
     waits = repairs.waiting(snapshot, live, layout)
     if _needs_jobs(snapshot, live, layout, orphans) or repairs.needs_jobs(snapshot, waits.values(), now):
-        return Plan(Assessment(desired), needs_jobs=True, fresh_jobs=bool(orphans and layout.missing))
+        return Plan(
+            Assessment(desired), needs_jobs=True, orphans=frozenset(node.name for node in orphans if layout.missing)
+        )
 
     chosen = causing.choose(snapshot, layout, now)
     created = creation.Creation()
@@ -93,12 +96,14 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
     actions: list[Action] = []
     late = slurm_steps.overdue(snapshot, live, causes, now) if snapshot.slurm.readable and not skip else []
     settling = records.Settling()
+    if snapshot.slurm.readable:
+        # Of a NodeSet whose jobs are given up too: Slurm would show them RUNNING for minutes.
+        settling = records.settle(orphans, snapshot.slurm.jobs, _ended(snapshot))
     if skip:
         actions += pod_steps.delete_all(snapshot)
     else:
         actions += pod_steps.deletions_without_slurm(snapshot, live, causes)
         if snapshot.slurm.readable:
-            settling = records.settle(orphans, snapshot.slurm.jobs, _ended(snapshot))
             slurm = [
                 *slurm_steps.registrations_and_drains(snapshot, live, causes, now),
                 *slurm_steps.endings(late, causes),
@@ -106,8 +111,10 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
             actions = [*slurm, *actions, *slurm_steps.give_traits(snapshot, live)]
         actions = [
             *pod_steps.protections(snapshot, live, states, causes),
+            *pod_steps.adoptions(snapshot, live),
             *actions,
             *pod_steps.showings(snapshot, live, states, actions),
+            *pod_steps.announcements(snapshot, waits, now),
         ]
     if snapshot.slurm.readable:
         if settling.down:
@@ -122,11 +129,13 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         actions.append(EnsureGuard(unguarded))
     if created.pods:
         actions += [*([] if snapshot.guard or unguarded else [EnsureGuard()]), *created.pods]
-    actions += [*forget, *pod_steps.claims_to_delete(snapshot, layout)]
+    marked, left_over = pod_steps.claims_to_settle(snapshot, layout, live, causes)
+    # What becomes of a claim is written down before its pod goes.
+    actions = [*marked, *actions, *forget, *left_over]
     # Afterwards others may hold it for hours: there is nothing left to do then.
     held = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers or bool(snapshot.guard)
-    if nodeset.deleting and held and not snapshot.pods and not settling.down:
-        actions.append(LetGo())
+    if nodeset.deleting and held and not snapshot.pods and (skip or not settling.down):
+        actions.append(LetGo(anyway=skip))
     assessment = Assessment(
         desired,
         states,

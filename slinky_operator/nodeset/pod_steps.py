@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
-from slinky_api.v1alpha1.nodeset import ScalingMode
-from slinky_operator.nodeset import claims, drain, history, places, podstate, protection, shown
+from slinky_operator.nodeset import drain, history, podstate, protection, repairs, retention, shown
 from slinky_operator.nodeset.actions import (
     Action,
+    Adopt,
+    Announce,
     DeleteClaims,
     DeleteIdlePods,
     DeletePods,
     DropRevisions,
+    MarkClaims,
     Protect,
     RecordRevision,
     RenumberRevision,
@@ -23,13 +26,15 @@ from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.layout import Layout
 from slinky_operator.nodeset.podstate import State
+from slinky_operator.nodeset.repairs import Wait
 from slinky_operator.nodeset.snapshot import Snapshot
 
 
 def delete_all(snapshot: Snapshot) -> list[Action]:
     """Every pod at once, whatever holds its node."""
     going = tuple(pod for pod in snapshot.pods if not pod.deleting)
-    return [DeletePods(going, forced=True)] if going else []
+    blind = "" if snapshot.slurm.readable else snapshot.slurm.why
+    return [DeletePods(going, forced=True, blind=blind)] if going else []
 
 
 def deletions_without_slurm(
@@ -61,6 +66,18 @@ def protections(
     return [*([Protect(protect)] if protect else []), *([Unprotect(lift)] if lift else [])]
 
 
+def adoptions(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
+    """Pods without the labels of the Cluster there is: it was created again under its name, or they are older.
+
+    The Cluster's budget has them already, by its name; so nothing waits for this.
+    """
+    cluster, name = snapshot.cluster, snapshot.nodeset.spec.cluster_name
+    if not cluster.exists:
+        return []
+    found = tuple(pod for pod in live if pod.cluster_labels != (cluster.uid, name))
+    return [Adopt(found)] if found else []
+
+
 def showings(
     snapshot: Snapshot, live: Sequence[Pod], states: Mapping[str, State], actions: Sequence[Action]
 ) -> list[Action]:
@@ -72,6 +89,12 @@ def showings(
     changes = [shown.change(pod, nodes.get(pod.node_name), states[pod.name]) for pod in live if pod.name not in going]
     found = tuple(one for one in changes if one is not None)
     return [Show(found)] if found else []
+
+
+def announcements(snapshot: Snapshot, waits: Mapping[str, Wait], now: datetime) -> list[Action]:
+    """What is told on pods of when they are made again."""
+    found = repairs.announcements(snapshot, waits, now)
+    return [Announce(found)] if found else []
 
 
 def upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
@@ -92,18 +115,9 @@ def upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
     return record, [DropRevisions(found.drop)] if found.drop else []
 
 
-def claims_to_delete(snapshot: Snapshot, layout: Layout) -> list[Action]:
-    """Claims of pods that went with a scale-in, where the spec wants them to go; those of a deletion go last of all."""
-    nodeset = snapshot.nodeset
-    if nodeset.spec.persistent_volume_claim_retention_policy.when_scaled != "Delete":
-        return []
-    if layout.desired is None or nodeset.deleting or not snapshot.cluster.exists or snapshot.cluster.deleting:
-        return []
-    if layout.missing and nodeset.mode is ScalingMode.STATEFUL_SET:
-        # Which ordinals come back the claims tell, and their cache may be behind: what seems left over may be what the
-        # next pod comes back to.
-        return []
-    # Pods that were taken over may have other names than those that will come after them.
-    standing = {name for pod in snapshot.pods for name in (pod.name, places.pod_name(nodeset, pod.node_name))}
-    left = claims.left_over(nodeset, snapshot.claims, standing, layout.awaited)
-    return [DeleteClaims(left)] if left else []
+def claims_to_settle(
+    snapshot: Snapshot, layout: Layout, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]]
+) -> tuple[list[Action], list[Action]]:
+    """What is to be written on claims before any pod goes, and which claims go after all else."""
+    found = retention.settle(snapshot, layout, {pod.name for pod in live}, causes)
+    return [MarkClaims(found.marks)] if found.marks else [], [DeleteClaims(found.delete)] if found.delete else []

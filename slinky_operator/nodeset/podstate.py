@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_operator.nodeset import drain, identity
+from slinky_operator.nodeset import drain, identity, registration
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.identity import Bond
@@ -35,6 +35,14 @@ class Ready:
     """Registered, and not drained by us; `foreign` is the reason of somebody else's drain."""
 
     foreign: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Misregistered:
+    """Known to Slurm, which does not take what its slurmd registered with; it gets no job. Jobs on it go on."""
+
+    why: str
+    """Slurm's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ class Unknown:
     """Whether its node had registered and Slurm has lost it: jobs may run there of which nobody tells."""
 
 
-State = Starting | Ready | Draining | Drained | Deleting | Ended | Unknown
+State = Starting | Ready | Misregistered | Draining | Drained | Deleting | Ended | Unknown
 
 
 def bond_of(pod: Pod, node: Node, owner: str) -> Bond:
@@ -131,10 +139,13 @@ def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str)
 
 
 def _registered(pod: Pod, node: Node, slurm: SlurmFacts, causes: frozenset[Cause]) -> State:
-    causes |= drain.causes_in(node)
+    wanted, causes = causes, causes | drain.causes_in(node)
     if not pod.registered:
         # It counts from the pass after the one that writes it down.
         return Starting("registered just now")
+    if not wanted and registration.is_rejected(node) and not drain.is_foreign(node):
+        # What we had drained before cannot be given back either.
+        return Misregistered(node.reason)
     if not causes and not drain.is_ours(node):
         return Ready(node.reason if drain.is_foreign(node) else "")
     jobs = (slurm.jobs or {}).get(pod.node_name, ())

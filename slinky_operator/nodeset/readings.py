@@ -6,18 +6,16 @@ spec is kept as long as the spec is equal: its status changes with most passes, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.parse_cache import ParseCache
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import revision, template
 from slinky_operator.nodeset.revision import Content
-
-Source = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +29,28 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class _NodeSet:
-    source: Source
-    read: NodeSet
-    spec: NodeSetSpec | None = None
-    """That of `wanted`."""
-    cluster: Cluster | None = None
-    wanted: Wanted | None = None
+class _Followed:
+    spec: NodeSetSpec
+    cluster: Cluster | None
+    wanted: Wanted
 
 
 class Readings:
     """NodeSets and Clusters as they were read last."""
 
     def __init__(self) -> None:
-        self._nodesets: dict[str, _NodeSet] = {}
-        self._clusters: dict[Key, tuple[Source, Cluster | None]] = {}
+        self._nodesets = ParseCache(NodeSet)
+        self._clusters = ParseCache(Cluster)
+        self._uids: dict[Key, str] = {}
+        """Of the Clusters that were read."""
+        self._followed: dict[str, _Followed] = {}
 
-    def nodeset(self, obj: Source) -> NodeSet:
+    async def prepare(self, obj: Object, cluster: Object | None) -> None:
+        """Read big ones in a thread."""
+        await self._nodesets.prepare(obj)
+        await self._clusters.prepare(cluster)
+
+    def nodeset(self, obj: Object) -> NodeSet:
         """Read a NodeSet.
 
         Raises
@@ -55,42 +58,33 @@ class Readings:
         InvalidObjectError
             It is none that can be read.
         """
-        uid = obj["metadata"]["uid"]
-        known = self._nodesets.get(uid)
-        if known is None:
-            known = self._nodesets[uid] = _NodeSet(obj, NodeSet.parse(obj))
-        elif known.source is not obj:
-            known.read = NodeSet.parse(obj)
-            known.source = obj
-        return known.read
+        return self._nodesets.read(obj)
 
-    def cluster(self, key: Key, obj: Source | None) -> Cluster | None:
+    def cluster(self, key: Key, obj: Object | None) -> Cluster | None:
         """Read a Cluster; None if there is none, or none that can be read."""
+        uid = "" if obj is None else obj["metadata"].get("uid", "")
+        before = self._uids.pop(key, uid)
+        if before != uid:
+            self._clusters.forget(before)
         if obj is None:
-            self._clusters.pop(key, None)
             return None
-        known = self._clusters.get(key)
-        if known is None or known[0] is not obj:
-            try:
-                known = obj, Cluster.parse(obj)
-            except InvalidObjectError:
-                known = obj, None
-            self._clusters[key] = known
-        return known[1]
+        self._uids[key] = uid
+        try:
+            return self._clusters.read(obj)
+        except InvalidObjectError:
+            return None
 
     def wanted(self, nodeset: NodeSet, cluster: Cluster | None) -> Wanted:
         """Tell what the spec of a NodeSet says of its pods."""
-        known = self._nodesets.get(nodeset.uid)
-        if known is None:
-            return _wanted(nodeset, cluster)
-        if known.wanted is None or known.cluster is not cluster or known.spec != nodeset.spec:
-            known.wanted = _wanted(nodeset, cluster)
-        known.spec, known.cluster = nodeset.spec, cluster
+        known = self._followed.get(nodeset.uid)
+        if known is None or known.cluster is not cluster or known.spec != nodeset.spec:
+            known = self._followed[nodeset.uid] = _Followed(nodeset.spec, cluster, _wanted(nodeset, cluster))
         return known.wanted
 
     def forget(self, uid: str) -> None:
         """Drop what is kept of a NodeSet that is gone."""
-        self._nodesets.pop(uid, None)
+        self._nodesets.forget(uid)
+        self._followed.pop(uid, None)
 
 
 def _wanted(nodeset: NodeSet, cluster: Cluster | None) -> Wanted:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from slinky_api import labels
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import asking, facts, places, podstate, protection, repairs
 from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.means import Means, listed
+from slurm_client import errors as slurm_errors
+from slurm_client.models import Job
 
 DELETE_BATCH: Final = 250
 """Pods deleted on one answer of Slurm's."""
@@ -24,6 +27,12 @@ DELETE_BATCH: Final = 250
 PROOF_HOLDS: Final = 20.0
 """Seconds for which an answer of Slurm's is a reason to delete a pod. A slow API server is asked again and again; by
 then somebody may have given the node back to Slurm."""
+
+JOBS_TOLD: Final = 5
+"""Jobs told of one node."""
+
+LONGEST_WHY: Final = 200
+"""Characters told of why Slurm cannot be asked."""
 
 SINGLY: Final = 8
 """Pods looked up one by one; for more, they are listed."""
@@ -59,6 +68,44 @@ async def repair(means: Means, wanted: Sequence[Pod]) -> None:
     if gone:
         told = listed([repairs.note(pod) for pod in gone])
         means.warn("PodsRepaired", f"made anew, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
+
+
+async def give_up(means: Means, wanted: Sequence[Pod], blind: str) -> None:
+    """Delete pods with their jobs, as the user has asked for, and warn which jobs those are.
+
+    Parameters
+    ----------
+    blind
+        Why Slurm cannot be asked; empty if it can.
+    """
+    held: Mapping[str, tuple[Job, ...]] = {}
+    if not blind:
+        try:
+            held = await asking.jobs_now(means.reach())
+        except slurm_errors.SlurmError as error:
+            # Whoever gives up jobs does not wait for Slurm.
+            blind = str(error)
+    asked = f"{labels.ANNOTATION_SKIP_DRAIN}=true"
+    losing = [f"{pod.node_name} (jobs {_some(held[pod.node_name])})" for pod in wanted if held.get(pod.node_name)]
+    unknown = [pod.name for pod in wanted if not podstate.is_free_blindly(pod)] if blind else []
+    if losing:
+        means.warn(
+            "JobsGivenUp",
+            f"{asked}: pods are deleted with their jobs: {listed(losing)}; once a pod has ended, its node is marked "
+            "DOWN, and Slurm takes the jobs back",
+        )
+    if unknown:
+        means.warn(
+            "JobsGivenUp",
+            f"{asked}: pods are deleted with whatever jobs they hold: {listed(unknown)}; Slurm cannot be asked which "
+            f"these are, and may show them RUNNING until it misses the nodes: {blind[:LONGEST_WHY]}",
+        )
+    await delete(means, [(pod, None) for pod in wanted])
+
+
+def _some(jobs: Sequence[Job]) -> str:
+    shown = ", ".join(job.alone for job in jobs[:JOBS_TOLD])
+    return shown if len(jobs) <= JOBS_TOLD else f"{shown} and {len(jobs) - JOBS_TOLD} more"
 
 
 async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]], *, until: float = math.inf) -> list[Pod]:

@@ -5,19 +5,21 @@ begins with what is right by then; and where nothing is, one after the other is 
 may take, and each has its whole time.
 
 A pod may have held a job only if Slurm has known it. So one that has registered is never meant here, even where Slurm
-has forgotten it, and neither is one whose name a job or somebody else's record or drain has. Nothing is remembered: a
-pod's time begins when its slurmd starts, or when Slurm can be asked again, whichever is later; what has been made anew
-shows by how young it is. A pod that somebody has cordoned is left to be looked at.
+has forgotten it, and neither is one whose name a job or somebody else's record or drain has. A pod's
+time begins when its slurmd starts, or when Slurm can be asked again, whichever is later. When it ends is written on the
+pod, so that it stays as it was told when the operator is started again, and is taken off when Slurm is away: then no
+slurmd could register. What has been made anew shows by how young it is. A pod that somebody has cordoned is left to be
+looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_api.conditions import NodeSetCondition, find, is_true
+from slinky_api.conditions import NodeSetCondition, Reason, find, is_true
 from slinky_operator.nodeset import creation, drain, places, podstate, rollout
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
@@ -74,8 +76,38 @@ def waiting(snapshot: Snapshot, live: Iterable[Pod], layout: Layout) -> dict[str
         # Not by the clock of its Node alone, which may be slow.
         begin = max(filter(None, (pod.slurmd_started_at, pod.created_at, reachable.last_transition_time)))
         jobs = tuple(job.id for job in (snapshot.slurm.jobs or {}).get(pod.node_name, ()))
-        found[pod.name] = Wait(pod, pod.slurmd_started_at, begin + snapshot.patience, jobs)
+        until = _until(pod, pod.slurmd_started_at, begin + snapshot.patience, snapshot.patience)
+        found[pod.name] = Wait(pod, pod.slurmd_started_at, until, jobs)
     return found
+
+
+def _until(pod: Pod, started_at: datetime, latest: datetime, patience: timedelta) -> datetime:
+    """When the time of a pod ends: as was told before, if this slurmd has had its whole time by then."""
+    if pod.register_by is None or pod.register_by.tzinfo is None:
+        return latest
+    return min(latest, max(pod.register_by, started_at + patience))
+
+
+def announcements(snapshot: Snapshot, waits: Mapping[str, Wait], now: datetime) -> tuple[tuple[Pod, str | None], ...]:
+    """What is to be written on pods of when they are made again: the time, or None where none holds any more.
+
+    A slurmd that has just started is on its way as a rule, and nothing is written for it.
+    """
+    if not snapshot.slurm.readable:
+        away = snapshot.slurm.reason in {Reason.SLURM_UNREACHABLE, Reason.CONTROLLER_DOWN}
+        return tuple((pod, None) for pod in snapshot.pods if away and pod.register_by is not None and not pod.deleting)
+    over = [(pod, None) for pod in snapshot.pods if pod.registered and pod.register_by is not None and not pod.deleting]
+    late = [
+        (one.pod, _stamp(one.until))
+        for one in waits.values()
+        if now - one.since >= podstate.REGISTRATION_GRACE and _differ(one.pod.register_by, one.until)
+    ]
+    return (*over, *late)
+
+
+def _differ(written: datetime | None, until: datetime) -> bool:
+    """Whether a time is to be written; fractions of a second are not."""
+    return written is None or written.tzinfo is None or int(written.timestamp()) != int(until.timestamp())
 
 
 def needs_jobs(snapshot: Snapshot, waits: Iterable[Wait], now: datetime) -> bool:

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from slinky_operator.nodeset import podstate
+from slinky_operator.nodeset import podstate, registration
 from slinky_operator.nodeset.facts import Pod, Told
 from slurm_client.models import Job, Node
 from slurm_client.models.values import Infinite
@@ -25,7 +25,8 @@ LONGEST_LIST: Final = 10
 class _Reason(StrEnum):
     DRAINED = "Drained"
     DRAINING = "Draining"
-    FOREIGN_DRAIN = "ForeignDrain"
+    FOREIGN_DRAIN = registration.FOREIGN_DRAIN
+    INVALID_REGISTRATION = "InvalidRegistration"
     NOT_DRAINED = "NotDrained"
 
 
@@ -61,7 +62,7 @@ def change(pod: Pod, node: Node | None, state: podstate.State) -> Showing | None
     return Showing(pod, told, deadline) if told is not None or deadline is not None else None
 
 
-def _told(pod: Pod, node: Node | None, state: podstate.State) -> Told | None:
+def _told(pod: Pod, node: Node | None, state: podstate.State) -> Told | None:  # noqa: PLR0911 - one for each
     if node is None:
         return None
     match state:
@@ -69,6 +70,11 @@ def _told(pod: Pod, node: Node | None, state: podstate.State) -> Told | None:
             return Told("True", _Reason.DRAINED.value, f"node {node.name} holds no job; {_drain(node)}")
         case podstate.Draining() if node.is_drain and state.jobs:
             return Told("False", _Reason.DRAINING.value, f"node {node.name} holds {_jobs(state.jobs)}; {_drain(node)}")
+        case podstate.Misregistered():
+            text = f"node {node.name} is {node.state}; {_drain(node)}"
+            # Nothing but what stands there tells of a drain that slurmctld has written over.
+            is_lost = registration.words_before(pod, node)
+            return pod.told if is_lost else Told("False", _Reason.INVALID_REGISTRATION.value, text)
         case podstate.Ready() if state.foreign:
             return Told("False", _Reason.FOREIGN_DRAIN.value, f"node {node.name} is {node.state}; {_drain(node)}")
         case podstate.Ready() if pod.told is not None:
@@ -79,7 +85,7 @@ def _told(pod: Pod, node: Node | None, state: podstate.State) -> Told | None:
 
 def _drain(node: Node) -> str:
     since = f" since {_stamp(node.reason_changed_at)}" if node.reason_changed_at is not None else ""
-    return f"drained{since} with the reason: {node.reason}"
+    return f"drained{since} {registration.WORDS}{node.reason}"
 
 
 def _jobs(jobs: Iterable[Job]) -> str:
@@ -96,7 +102,7 @@ def _deadline(state: podstate.State) -> str | None:
             ends = [None if isinstance(job.time_limit, Infinite) else job.end_time for job in state.jobs]
             known = [end for end in ends if end is not None]
             return _stamp(max(known)) if len(known) == len(ends) else ""
-        case podstate.Draining() | podstate.Drained() | podstate.Ready():
+        case podstate.Draining() | podstate.Drained() | podstate.Ready() | podstate.Misregistered():
             return ""
         case _:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from slinky_operator.nodeset import deadline, drain, podstate, protection, takeover, traits, victims
+from slinky_operator.nodeset import deadline, drain, podstate, protection, registration, takeover, traits, victims
 from slinky_operator.nodeset.actions import (
     Action,
     DeletePods,
@@ -22,7 +22,7 @@ from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.hosts import Host
 from slinky_operator.nodeset.identity import Bond
 from slinky_operator.nodeset.snapshot import Snapshot
-from slurm_client.models import Job
+from slurm_client.models import Job, Node
 
 
 def registrations_and_drains(  # noqa: C901 - one line for each kind
@@ -46,9 +46,11 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
             unmarked.append(pod)
         if bond is Bond.FOREIGN:
             continue
-        if node is not None and not why and drain.is_ours(node) and protection.may_undrain(snapshot.nodeset, pod):
+        # What slurmctld has written its words over may be somebody else's drain.
+        is_open = node is not None and not registration.words_before(pod, node)
+        if node is not None and is_open and not why and _may_undrain(snapshot, pod, node):
             undrain.append(pod.node_name)
-        if node is not None and why and drain.needs_write(node, why):
+        if node is not None and is_open and why and drain.needs_write(node, why):
             host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None
             words = host.why_cordoned if host is not None else ""
             wanted.setdefault((why, words), []).append(pod.node_name)
@@ -72,6 +74,10 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
     if repair:
         actions.append(Repair(tuple(repair)))
     return actions
+
+
+def _may_undrain(snapshot: Snapshot, pod: Pod, node: Node) -> bool:
+    return drain.may_be_given_back(node) and protection.may_undrain(snapshot.nodeset, pod)
 
 
 def give_traits(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:

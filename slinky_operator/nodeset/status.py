@@ -14,7 +14,8 @@ from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, find, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset import Drain, NodeSet, NodeSetStatus
-from slinky_operator.nodeset import availability, drain, history, pins, podstate, repairs, rollout
+from slinky_operator.failures import Failure
+from slinky_operator.nodeset import availability, drain, history, pins, podstate, rejections, repairs, rollout
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.layout import is_fixed_otherwise
@@ -24,7 +25,13 @@ LONGEST_LIST = 5
 """Nodes told in one condition."""
 
 
-def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequence[str] = ()) -> NodeSetStatus:
+def build(
+    snapshot: Snapshot,
+    found: Assessment,
+    now: datetime,
+    refusals: Sequence[str] = (),
+    failure: Failure | None = None,
+) -> NodeSetStatus:
     """Make the status.
 
     Parameters
@@ -35,6 +42,8 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
         For conditions that change.
     refusals
         What was refused, or kept a pod from being deleted, in this pass.
+    failure
+        With what this pass will end.
     """
     nodeset = snapshot.nodeset
     stored = nodeset.status
@@ -66,7 +75,7 @@ def build(snapshot: Snapshot, found: Assessment, now: datetime, refusals: Sequen
         allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
         down=sum(1 for node in nodes if node.is_down),
         drain=sum(1 for node in nodes if node.is_drain),
-        conditions=merge(stored.conditions, _conditions(snapshot, found, counts, refusals, now), now),
+        conditions=merge(stored.conditions, _conditions(snapshot, found, counts, refusals, failure, now), now),
         observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
         selector=selector(nodeset),
         scaling_mode=nodeset.mode,
@@ -127,9 +136,14 @@ class Counts:
 
 
 def _conditions(
-    snapshot: Snapshot, found: Assessment, counts: Counts, refusals: Sequence[str], now: datetime
+    snapshot: Snapshot,
+    found: Assessment,
+    counts: Counts,
+    refusals: Sequence[str],
+    failure: Failure | None,
+    now: datetime,
 ) -> list[Condition]:
-    trouble = _trouble(snapshot, found, refusals, now)
+    trouble = _with(failure, _trouble(snapshot, found, refusals, now))
     progress = _progress(snapshot, found, counts, now)
     held_back = _held_back(snapshot, counts) if progress is None else None
     slurm = snapshot.slurm
@@ -180,9 +194,24 @@ def _trouble(  # noqa: PLR0911 - one for each
     if unknown:
         others = sorted(state.why for state in unknown if not state.forgotten)
         return Reason.NODE_UNKNOWN, _told([*_forgotten(found), *others])
+    rejected = rejections.told(snapshot, found)
+    if rejected:
+        return Reason.INVALID_REGISTRATION, rejections.advised(_told(rejected))
     if refusals:
         return Reason.POD_REFUSED, _told(sorted(refusals))
     return _unregistered(snapshot, found, now)
+
+
+def _with(failure: Failure | None, trouble: tuple[Reason, str] | None) -> tuple[Reason, str] | None:
+    """Trouble, and with what the pass ends unless that is told there already."""
+    if failure is None:
+        return trouble
+    if trouble is None:
+        return failure.reason, failure.message
+    reason, text = trouble
+    if failure.words and all(words in text for words in failure.words):
+        return trouble
+    return reason, f"{text}; {failure.message}"
 
 
 def _forgotten(found: Assessment) -> list[str]:

@@ -19,6 +19,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.nodeset import claims, facts, guard, ordinals, places, revision
+from slinky_operator.slurm import naming
 from slurm_client.models import Node
 
 LEASE: str = "0033bda7.slinky.slurm.net"
@@ -37,7 +38,7 @@ def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid:
     """What makes one of their pods one of ours: a merge patch of its metadata."""
     metadata = obj["metadata"]
     own: dict[str, str | None] = {
-        labels.LABEL_CLUSTER_NAME: cluster.name,
+        **naming.slurmd_labels(cluster.name),
         labels.LABEL_CLUSTER_UID: cluster.uid,
         labels.LABEL_NODESET_NAME: nodeset.name,
         labels.LABEL_NODESET_UID: nodeset.uid,

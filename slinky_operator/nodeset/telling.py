@@ -89,6 +89,7 @@ async def mark_down(means: Means, names: Sequence[str]) -> None:
     if foreign:
         await slurm.client.update_nodes(foreign, state="DOWN")
     if plain or foreign:
+        means.outcome.downed += [*plain, *foreign]
         told = listed([*plain, *foreign])
         means.warn("NodesDown", f"pods have ended with jobs: {told}; Slurm takes the jobs back")
     means.outcome.acted = True

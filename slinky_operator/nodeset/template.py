@@ -9,17 +9,24 @@ from typing import Any, Final
 from typing_extensions import override
 
 from slinky_api import labels
+from slinky_api.errors import SpecError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import arguments, claims, conf, generated
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.generated import KEY_VOLUME, Defaults
-from slinky_operator.slurm import naming
-from slinky_operator.slurm.templates import POD_SPEC, RefusedFragment, merge
+from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm.shapes import CLAIM, misfits
+from slinky_operator.slurm.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
+
+MOST_PROBLEMS: Final = 8
+"""Fields of the wrong kind that are told at a time."""
+
+LONGEST_ARGUMENT: Final = 4096
+"""Characters of one argument of slurmd's, as of `spec.extraConf`."""
 
 _OWN_ARGUMENTS: Final = frozenset({"-N", "--instance-id", "--extra"})
 _OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
-_OWN_PREFIXES: Final = (labels.NODESET_PREFIX, labels.CLUSTER_PREFIX)
 _OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
 _REFUSED_SPEC: Final = ("subdomain", "nodeName")
 
@@ -36,7 +43,7 @@ class Problem:
         return f"{self.field}: {self.reason}"
 
 
-class RefusedTemplate(ValueError):
+class RefusedTemplate(SpecError, ValueError):
     """No pod can be made from this NodeSet; carries all fields that are in the way."""
 
     def __init__(self, nodeset: NodeSet, problems: Sequence[Problem]) -> None:
@@ -45,9 +52,19 @@ class RefusedTemplate(ValueError):
         super().__init__(f"NodeSet {nodeset.namespace}/{nodeset.name}: {'; '.join(map(str, problems))}")
 
 
-def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C901 - one field after the other
+def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
     """All fields of the NodeSet that keep its pods from being made; none if they can be."""
     template = nodeset.spec.template or {}
+    odd = [Problem(field, reason) for field, reason in misfits(template, POD_TEMPLATE, "spec.template")]
+    odd += [
+        Problem(field, reason)
+        for place, claim in enumerate(nodeset.spec.volume_claim_templates)
+        for field, reason in misfits(claim, CLAIM, f"spec.volumeClaimTemplates[{place}]")
+    ]
+    if odd:
+        # Nothing else may read what has another shape.
+        yield from odd[:MOST_PROBLEMS]
+        return
     spec = template.get("spec") or {}
     where = "spec.template.spec"
     for field in _REFUSED_SPEC:
@@ -55,9 +72,7 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C90
             yield Problem(f"{where}.{field}", "is the operator's: it decides which node the pod is to Slurm")
     if spec.get("restartPolicy") not in {None, "Always"}:
         yield Problem(f"{where}.restartPolicy", "must be Always: a slurmd that ended comes back under the same name")
-    for label in (template.get("metadata") or {}).get("labels") or {}:
-        if label.startswith(_OWN_PREFIXES) or label in _OWN_LABELS:
-            yield Problem(f"spec.template.metadata.labels[{label}]", "is the operator's")
+    yield from _check_labels(nodeset, template)
     try:
         merged = merge(generated.spec(nodeset, cluster, Defaults("")), spec, POD_SPEC)
     except RefusedFragment as error:
@@ -80,6 +95,18 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:  # noqa: C90
         yield Problem("spec.resources", str(error))
 
 
+def _check_labels(nodeset: NodeSet, template: Mapping[str, Any]) -> Iterable[Problem]:
+    selector = nodeset.spec.selector
+    given = {
+        "spec.template.metadata.labels": (template.get("metadata") or {}).get("labels") or {},
+        "spec.selector.matchLabels": selector.match_labels if selector is not None else {},
+    }
+    for where, found in given.items():
+        for label in found:
+            if label.startswith(whose.OWN_PREFIXES) or label in _OWN_LABELS:
+                yield Problem(f"{where}[{label}]", "is the operator's: it says whose a pod is")
+
+
 def _check_containers(containers: Iterable[Mapping[str, Any]], where: str) -> Iterable[Problem]:
     for place, container in enumerate(containers):
         at = f"{where}.containers[{place}]"
@@ -92,6 +119,9 @@ def _check_containers(containers: Iterable[Mapping[str, Any]], where: str) -> It
 def _check_slurmd(container: Mapping[str, Any], at: str) -> Iterable[Problem]:
     for place, argument in enumerate(container.get("args") or ()):
         word = str(argument)
+        if len(word) > LONGEST_ARGUMENT:
+            yield Problem(f"{at}.args[{place}]", f"has {len(word)} characters, and may have {LONGEST_ARGUMENT}")
+            continue
         if word.split("=", 1)[0] in _OWN_ARGUMENTS or (word.startswith("-N") and not word.startswith("--")):
             yield Problem(f"{at}.args[{place}]", f"{word.split('=', 1)[0]} is the operator's: it names the node")
     for place, variable in enumerate(container.get("env") or ()):

@@ -9,7 +9,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
-from slinky_operator.nodeset import bookkeeping, guard, takeover
+from slinky_operator.nodeset import bookkeeping, guard, retaining, takeover
 from slinky_operator.nodeset.bookkeeping import NameTaken
 from slinky_operator.nodeset.means import Means, listed
 
@@ -95,6 +95,9 @@ async def let_go(means: Means) -> None:
     delete it, whatever runs there.
     """
     nodeset = means.nodeset
+    if means.outcome.downed:
+        means.outcome.kept.append(f"Slurm takes the jobs back from {listed(means.outcome.downed)}")
+        return
     for obj in (await means.kube.list(PODS, nodeset.namespace)).items:
         metadata = obj["metadata"]
         if (metadata.get("labels") or {}).get(labels.LABEL_NODESET_UID) == nodeset.uid:
@@ -106,7 +109,8 @@ async def let_go(means: Means) -> None:
                 f"and it would go with the NodeSet: give it back its label ({nodeset.uid}), or delete the pod"
             )
             return
-    await bookkeeping.delete_all_claims(means.kube, means.nodeset)
+    if not await retaining.let_go(means):
+        return
     await _delete_guard(means)
     await _set_finalizers(means, add=False)
 

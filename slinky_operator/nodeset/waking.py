@@ -103,7 +103,9 @@ class Waking:
                 found.add((namespace, name))
         if not found:
             found.update(self._by_name(cluster_uid, node.name))
-            found.update(_key_of_owner(pod) for pod in self._pods.find(NODE_INDEX, f"{cluster_uid}/{node.name}"))
+            for namespace, name in self._clusters_of(cluster_uid):
+                pods = self._pods.find(NODE_INDEX, f"{namespace}/{name}/{node.name}")
+                found.update(map(_key_of_owner, pods))
             if old is None or new is None:
                 # A name that was somebody else's may be free, or one that was free is not.
                 of_cluster = frozenset(self.contact(cluster_uid))
@@ -125,11 +127,13 @@ class Waking:
 
     def contact(self, cluster_uid: str) -> Iterable[Key]:
         """Change of contact with a Cluster's Slurm: all NodeSets that name it."""
-        for cluster in self._clusters:
-            if cluster["metadata"]["uid"] == cluster_uid:
-                namespace, name = _key(cluster)
-                for nodeset in self._nodesets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
-                    yield _key(nodeset)
+        for namespace, name in self._clusters_of(cluster_uid):
+            for nodeset in self._nodesets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
+                yield _key(nodeset)
+
+    def _clusters_of(self, uid: str) -> Iterable[Key]:
+        """Key of the Cluster of a uid, if there is one."""
+        return [_key(cluster) for cluster in self._clusters if cluster["metadata"]["uid"] == uid]
 
     def _by_name(self, cluster_uid: str, node: str) -> Iterable[Key]:
         """The NodeSet that would name a pod so, among those of a Cluster."""

@@ -1,7 +1,14 @@
 """The controller loop: workers take keys from a queue, reconcile them and say when to come again.
 
 What happens after a failure is in the exception, not in the code that raised it (`Retry`). Every failure is logged
-with its key, and the key comes back with backoff; no exception ends a worker.
+with its key, and the key comes back with backoff.
+
+No pass ends a worker, whatever it raises. That holds for cancellations too: something that a pass waits for may have
+been cancelled, which looks like a cancellation of the worker and is a failure of the pass. The worker's own, and only
+that, shows in its task (`asyncio.Task.cancelling`), and it is obeyed even if the pass has swallowed it. What ends a
+worker all the same is logged with the object it worked on.
+
+What a pass has ended with is handed on, so that the object can show it; failing to do so is logged and changes nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +29,9 @@ K = TypeVar("K", bound=Hashable)
 
 TIMEOUT: Final = 300.0
 """Seconds for one pass. Each call inside has a shorter one of its own; this is the net below them."""
+
+TELLING: Final = 30.0
+"""Seconds for showing on an object that a pass over it has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,8 @@ class Controller(Generic[K]):
         Kind, namespace and name of a key, for log lines.
     timeout
         Seconds after which a pass is cancelled and counts as failed.
+    tell
+        Shows on the object of a key what a pass over it has ended with.
     """
 
     def __init__(
@@ -94,6 +106,7 @@ class Controller(Generic[K]):
         metrics: ControllerMetrics | None = None,
         describe: Callable[[K], tuple[str, str | None, str]] | None = None,
         timeout: float = TIMEOUT,
+        tell: Callable[[K, BaseException], Awaitable[None]] | None = None,
         queue: WorkQueue[K] | None = None,
     ) -> None:
         self.name = name
@@ -104,9 +117,11 @@ class Controller(Generic[K]):
         self._metrics = metrics
         self._describe = describe or (lambda key: (name, None, str(key)))
         self._timeout = timeout
+        self._tell = tell
         self._busy: dict[K, float] = {}
-        self._running = 0
+        self._ended = 0
         self._started = False
+        self._stopping = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -122,6 +137,7 @@ class Controller(Generic[K]):
 
     async def stop(self, grace: float) -> None:
         """Take no more keys and wait until the workers have finished, `grace` seconds at most."""
+        self._stopping = True
         self.queue.close()
         try:
             async with asyncio.timeout(grace):
@@ -131,10 +147,10 @@ class Controller(Generic[K]):
 
     def unhealthy(self) -> str | None:
         """Why this controller must be restarted, or `None`; for the liveness check."""
-        if not self._started:
+        if not self._started or self._stopping:
             return None
-        if self._running < self._workers:
-            return f"{self.name}: {self._workers - self._running} of {self._workers} workers have ended"
+        if self._ended:
+            return f"{self.name}: {self._ended} of {self._workers} workers have ended"
         now = time.monotonic()
         stuck = [key for key, since in self._busy.items() if now - since > 2 * self._timeout]
         if stuck:
@@ -142,60 +158,105 @@ class Controller(Generic[K]):
         return None
 
     async def _work(self) -> None:
-        self._running += 1
         self._idle.clear()
+        key: K | None = None
         try:
-            while True:
+            while not _cancelled():
+                key = None
                 key = await self.queue.get()
-                rest = 0.0
-                try:
-                    rest = await self._one(key)
-                finally:
-                    self.queue.done(key, rest)
+                await self._turn(key)
         except QueueClosed:
             return
+        except BaseException as error:
+            if not (isinstance(error, asyncio.CancelledError) and _cancelled()):
+                where = "while it waited for work" if key is None else f"in a pass over {key}"
+                logger.critical("%s: a worker has ended by itself %s", self.name, where, exc_info=error)
+            raise
         finally:
-            self._running -= 1
-            if not self._running:
+            self._ended += 1
+            if self._ended == self._workers:
                 self._idle.set()
+
+    async def _turn(self, key: K) -> None:
+        """Reconcile one key and give it back."""
+        rest = 0.0
+        try:
+            rest = await self._one(key)
+        except Exception:
+            # What a pass raises ends in `_outcome`: this is a mistake in telling of it.
+            logger.exception("%s: a pass over %s could not be closed; it comes again", self.name, key)
+            self.queue.add_failed(key)
+        finally:
+            self.queue.done(key, rest)
 
     async def _one(self, key: K) -> float:
         """Reconcile one key and decide when it comes again; gives how long it rests."""
         began = time.monotonic()
         self._busy[key] = began
-        self._count_busy()
         outcome, rest = "error", 0.0
-        with about(*self._describe(key)):
-            try:
-                async with asyncio.timeout(self._timeout):
-                    result = await self._reconcile(key)
-            except Exception as error:  # noqa: BLE001 - the one place where every failure of a pass ends
-                outcome = self._failed(key, error)
-            else:
-                self.queue.forget(key)
-                outcome, rest = "ok", result.rest
-                if result.requeue_after is not None:
-                    outcome = "requeue"
-                    self.queue.add_after(key, result.requeue_after)
-            finally:
-                del self._busy[key]
-                self._count_busy()
-                if self._metrics is not None:
-                    self._metrics.reconciled(outcome, time.monotonic() - began)
+        try:
+            self._count_busy()
+            with about(*self._describe(key)):
+                outcome, rest = await self._outcome(key)
+        finally:
+            del self._busy[key]
+            self._count_busy()
+            if self._metrics is not None:
+                self._metrics.reconciled(outcome, time.monotonic() - began)
         return rest
 
-    def _failed(self, key: K, error: Exception) -> str:
+    async def _outcome(self, key: K) -> tuple[str, float]:
+        """Reconcile one key; gives the outcome, and how long the key rests."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                result = await self._reconcile(key)
+        except (KeyboardInterrupt, GeneratorExit):
+            # Of the process and of the event loop, not of the pass.
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and _cancelled():
+                raise
+            outcome = self._failed(key, error)
+            await self._show(key, error)
+            return outcome, 0.0
+        self.queue.forget(key)
+        if result.requeue_after is None:
+            return "ok", result.rest
+        self.queue.add_after(key, result.requeue_after)
+        return "requeue", result.rest
+
+    async def _show(self, key: K, error: BaseException) -> None:
+        """Let the object of a key show what a pass has ended with."""
+        if self._tell is None:
+            return
+        try:
+            async with asyncio.timeout(TELLING):
+                await self._tell(key, error)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as second:
+            if isinstance(second, asyncio.CancelledError) and _cancelled():
+                raise
+            # The API server mostly fails for both, which is no news.
+            known = isinstance(second, Retry | TimeoutError)
+            logger.warning("the object cannot show that: %s", _words(second), exc_info=None if known else second)
+
+    def _failed(self, key: K, error: BaseException) -> str:
         """Log a failure and queue the key again; returns the outcome."""
         leaves = list(_leaves(error))
         wanted = max((leaf.retry_after or 0.0 for leaf in leaves if isinstance(leaf, Retry)), default=0.0)
         delay = self.queue.add_failed(key, wanted)
-        told = "; ".join(str(leaf) or type(leaf).__name__ for leaf in leaves)
+        told = "; ".join(_words(leaf) for leaf in leaves)
         if all(isinstance(leaf, Retry) and leaf.expected for leaf in leaves):
             logger.info("trying again in %.1f s: %s", delay, told)
             return "retry"
         if all(isinstance(leaf, Retry) for leaf in leaves):
             # An error of a boundary says all there is to say; where it was raised adds nothing.
             logger.error("trying again in %.1f s: %s", delay, told)
+        elif isinstance(error, asyncio.CancelledError):
+            logger.error(
+                "trying again in %.1f s: what the pass waited for was cancelled by somebody else", delay, exc_info=error
+            )
         elif isinstance(error, TimeoutError) and not str(error):
             logger.error("a pass did not end within %.0f s; trying again in %.1f s", self._timeout, delay)
         else:
@@ -205,6 +266,19 @@ class Controller(Generic[K]):
     def _count_busy(self) -> None:
         if self._metrics is not None:
             self._metrics.workers(len(self._busy))
+
+
+def _cancelled() -> bool:
+    """Whether the running task itself is to end; a cancellation that comes out of what it waits for is none."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # noqa: BLE001 - an exception that cannot say what it is about
+        return type(error).__name__
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

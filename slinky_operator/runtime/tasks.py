@@ -2,7 +2,8 @@
 
 A task that died unnoticed is worse than a crash: the caches go stale, and everything goes on as if. Tasks run until
 they are stopped, so one that returns by itself counts as crashed too. The process is expected to end and to be
-started again.
+started again. An end that is meant to be (`expected` of its exception) is left to whoever ends the process to tell of:
+it needs no trace.
 
 kopf cancels, when it exits, every task that was created after it had started. Start everything here before kopf.
 """
@@ -25,9 +26,15 @@ class TaskCrashed(Exception):
     """A background task ended by itself."""
 
     def __init__(self, name: str, error: BaseException | None) -> None:
-        super().__init__(f"{name}: {type(error).__name__}: {error}" if error else f"{name} ended without being asked")
         self.name = name
         self.error = error
+        self.expected = bool(getattr(error, "expected", False))
+        """Whether this is meant to happen, and says all there is to say."""
+        if error is None:
+            words = f"{name} ended without being asked"
+        else:
+            words = str(error) if self.expected else f"{name}: {type(error).__name__}: {error}"
+        super().__init__(words)
 
 
 class Supervisor:
@@ -114,7 +121,9 @@ class Supervisor:
             if error is not None:
                 logger.error("task %s failed while it was being stopped", name, exc_info=error)
             return
-        logger.critical("background task %s has ended by itself", name, exc_info=error)
+        crashed = TaskCrashed(name, error)
+        if not crashed.expected:
+            logger.critical("background task %s has ended by itself", name, exc_info=error)
         crash = self._crash_future()
         if not crash.done():
-            crash.set_result(TaskCrashed(name, error))
+            crash.set_result(crashed)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -24,8 +24,10 @@ import httpx
 
 from slinky_operator.kube.fence import Fence
 from slinky_operator.slurm.fencing import FencedTransport
+from slinky_operator.slurm.jobs import Jobs
 from slurm_client import SlurmClient, TokenProvider, errors
 from slurm_client.circuit import Circuit
+from slurm_client.intake import Intake
 from slurm_client.models import Job, Node
 from slurm_client.operations.base import Listing
 from slurm_client.watch import NodeEvent, Pace, Watch
@@ -34,9 +36,6 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.25
 """Seconds until the next question after a first failure; doubled for each further one."""
-
-JOBS_AGE: Final = 1.0
-"""Seconds for which one answer about jobs serves everybody who plans."""
 
 LONGEST_PAUSE: Final = 5.0
 """Seconds between questions to a Slurm that does not answer, at most."""
@@ -101,20 +100,6 @@ class Endpoint:
     """Seconds between them at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A question for jobs, and when it was asked."""
-
-    at: float
-    answer: asyncio.Future[Sequence[Job]]
-
-    @property
-    def failed(self) -> bool:
-        """Whether it has come to nothing."""
-        done = self.answer.done()
-        return done and (self.answer.cancelled() or self.answer.exception() is not None)
-
-
 class ClusterClient:
     """One Cluster's Slurm. Made by `ClientMap.put`; ends with `ClientMap.close`."""
 
@@ -145,9 +130,7 @@ class ClusterClient:
         self._tell = tell
         self._tell_contact = tell_contact
         self._closed = False
-        self._jobs: _Asked | None = None
-        self._changed_at = 0.0
-        """Monotonic seconds of the last node event."""
+        self._jobs = Jobs(self._ask_jobs)
         self._watch: Watch[Node] = Watch(
             self._fetch,
             lambda node: self.client.node(node, timeout=endpoint.timeout),
@@ -176,23 +159,26 @@ class ClusterClient:
         """Ask now: somebody knows that something has changed."""
         self._watch.poke()
 
-    async def shared_jobs(self) -> Sequence[Job]:
-        """The jobs, by an answer that may be shared: asked for a second ago at most, and after the last node event.
+    async def shared_jobs(self, since: float = -math.inf) -> Sequence[Job]:
+        """The jobs that have nodes, by an answer that may be shared, and be older the more it costs.
 
-        Enough to plan with. Before anything that cannot be undone, ask `client.jobs`.
+        Enough to plan with. Before anything that cannot be undone, ask `fresh_jobs`.
+
+        Parameters
+        ----------
+        since
+            Monotonic seconds: an answer asked for before that is none.
 
         Raises
         ------
         SlurmError
             If they could not be asked for.
         """
-        now = time.monotonic()
-        asked = self._jobs
-        if asked is None or asked.at <= max(self._changed_at, now - JOBS_AGE) or asked.failed:
-            asked = _Asked(now, asyncio.ensure_future(self._ask_jobs()))
-            self._jobs = asked
-        # Whoever waits with us may be cancelled; the others still want the answer.
-        return await asyncio.shield(asked.answer)
+        return await self._jobs.shared(since)
+
+    async def fresh_jobs(self) -> Sequence[Job]:
+        """All jobs, asked for now; raises `SlurmError` if they could not be."""
+        return await self._jobs.fresh()
 
     async def _ask_jobs(self) -> Sequence[Job]:
         return tuple(await self.client.jobs(timeout=self.endpoint.timeout))
@@ -213,13 +199,11 @@ class ClusterClient:
         return await self._watch.refresh(*names)
 
     async def close(self) -> None:
-        """Stop polling and close the connections."""
+        """Stop polling and close the connections; who waits for an answer gets `errors.ClientClosed`."""
         self._closed = True
         self._task.cancel()
-        if self._jobs is not None:
-            self._jobs.answer.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        # Not awaited: a cancellation of ours must not be taken for that of the task.
+        await asyncio.wait({self._task})
         await self._watch.close()
         await self.client.close()
 
@@ -229,7 +213,7 @@ class ClusterClient:
             try:
                 async with self._watch.reader() as events:
                     async for event in events:
-                        self._changed_at = time.monotonic()
+                        self._jobs.changed()
                         if not self._closed:
                             self._tell(self, event)
             except Exception as error:
@@ -271,6 +255,9 @@ class ClientMap:
         Asked before every write to any Slurm.
     transport
         Makes the transport for an endpoint; the network if absent.
+    intake
+        Room for the answers of all of them. Where they take too much together, the largest answer of the namespace
+        that takes most gives way.
     """
 
     def __init__(
@@ -278,8 +265,10 @@ class ClientMap:
         fence: Fence,
         *,
         transport: Callable[[Endpoint], httpx.AsyncBaseTransport] | None = None,
+        intake: Intake | None = None,
     ) -> None:
         self._fence = fence
+        self._intake = intake or Intake()
         self._transport = transport or _network
         self._entries: dict[str, ClusterClient] = {}
         self._node_listeners: list[NodeListener] = []
@@ -333,6 +322,8 @@ class ClientMap:
             # Recovery is noticed by the poll; a longer pause would only delay it.
             circuit=Circuit(first_pause=FIRST_PAUSE, longest_pause=LONGEST_PAUSE / 2),
             transport=transport,
+            intake=self._intake,
+            owner=namespace,
         )
         await self.close(uid)
         entry = ClusterClient(
@@ -347,6 +338,30 @@ class ClientMap:
         )
         self._entries[uid] = entry
         return entry
+
+    async def accepts(self, uid: str, token: TokenProvider) -> bool:
+        """Whether a Cluster's Slurm takes a token other than the one it is asked with; no answer counts as none."""
+        entry = self._entries.get(uid)
+        if entry is None:
+            return False
+        endpoint = entry.endpoint
+        transport = FencedTransport(self._transport(endpoint), self._fence, (entry.namespace, entry.name))
+        client = SlurmClient(
+            endpoint.url,
+            token,
+            api_version=entry.client.api_version,
+            timeout=endpoint.timeout,
+            transport=transport,
+        )
+        try:
+            # Unlike a ping, which is answered whatever the token.
+            _ = await client.partitions()
+        except errors.SlurmError as error:
+            logger.info("%s/%s does not take another key yet: %s", entry.namespace, entry.name, type(error).__name__)
+            return False
+        finally:
+            await client.close()
+        return True
 
     async def close(self, uid: str) -> None:
         """Close the entry of a Cluster, if there is one."""

@@ -2,25 +2,27 @@
 
 The same rule as for Kubernetes writes (`slinky_operator.kube.fence`), at the same place: right before the bytes are
 handed to the socket, so that requests that were waiting for a connection are held back too.
+
+What a write is follows from what the operation does, which `slurm_client` marks on the request, and not from its
+method: slurmrestd requeues jobs and reconfigures by GET. A request without the mark is a write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import httpx
 from typing_extensions import override
 
 from slinky_operator.kube.errors import Fenced, Target
 from slinky_operator.kube.fence import Fence
-
-_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+from slurm_client.wire import CHANGES_NOTHING
 
 
 def writes(request: httpx.Request) -> bool:
-    """Whether a request changes anything: `reconfigure` is a GET that does."""
-    return request.method not in _READS or request.url.path.rstrip("/").endswith("/reconfigure")
+    """Whether a request may change anything."""
+    return request.extensions.get(CHANGES_NOTHING) is not True
 
 
 class FencedTransport(httpx.AsyncBaseTransport):

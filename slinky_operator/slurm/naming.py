@@ -73,6 +73,9 @@ JWT_KEY_OF_USERS: Final = "jwt_hs256.key"
 
 CONTROLLER_CONTAINER: Final = "slurmctld"
 AGENT_CONTAINER: Final = "agent"
+SLURMD: Final = "slurmd"
+"""What slurmd pods say of themselves in `LABEL_DAEMON`."""
+
 RESTAPI_CONTAINER: Final = "slurmrestd"
 
 # Values of `app.kubernetes.io/component`
@@ -82,6 +85,10 @@ COMPONENT_RESTAPI: Final = "restapi"
 COMPONENT_CONFIG: Final = "config"
 COMPONENT_AUTH: Final = "auth"
 COMPONENT_PREFLIGHT: Final = "preflight"
+
+
+POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
+"""Set by Kubernetes on each pod of a StatefulSet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +151,23 @@ def preflight(cluster: str, digest: str) -> str:
     return f"{cluster}-preflight-{digest}"
 
 
+def children(cluster: str) -> frozenset[str]:
+    """Names of all objects that the operator makes for a Cluster, but for those of preflights and keys."""
+    return frozenset(
+        make(cluster) for make in (controller, restapi, config, good_config, node_service, disruption_budget)
+    )
+
+
+def is_child(cluster: str, name: str) -> bool:
+    """Whether the operator makes an object of this name; a copy that somebody has made of one has another."""
+    return name in children(cluster) or is_preflight(cluster, name)
+
+
+def is_preflight(cluster: str, name: str) -> bool:
+    """Whether a name can be that of a preflight."""
+    return name.startswith(preflight(cluster, ""))
+
+
 def slurm_key_secret(cluster: str) -> str:
     """Name of the Secret with the generated key of auth/slurm."""
     return f"{cluster}-auth-slurm"
@@ -152,6 +176,11 @@ def slurm_key_secret(cluster: str) -> str:
 def jwt_key_secret(cluster: str) -> str:
     """Name of the Secret with the generated key of auth/jwt."""
     return f"{cluster}-auth-jwt"
+
+
+def key_copy(cluster: str) -> str:
+    """Name of the Secret with the keys that the daemons run with, whatever becomes of the others."""
+    return f"{cluster}-auth-copy"
 
 
 def node_service(cluster: str) -> str:
@@ -206,12 +235,30 @@ def server(cluster: Cluster) -> str:
     return restapi_url(cluster.name, cluster.namespace)
 
 
+def slurmd_labels(cluster: str) -> dict[str, str]:
+    """What all slurmd pods of a Cluster have in common, and no other pod has.
+
+    Not the Cluster's uid: pods outlive a Cluster that is deleted and created again under its name.
+    """
+    return {labels.LABEL_CLUSTER_NAME: cluster, labels.LABEL_DAEMON: SLURMD}
+
+
 def common_labels(cluster: Cluster, component: str) -> dict[str, str]:
     """Labels of every object that belongs to a Cluster, its daemons' pods apart; the uid decides on ownership."""
     return {
         **pod_labels(cluster, component),
         labels.LABEL_CLUSTER_UID: cluster.uid,
     }
+
+
+def controller_selector(cluster: Cluster) -> dict[str, str]:
+    """What the Service of slurmctld selects by: the one pod of that name, whatever labels others are given."""
+    return {**selector_labels(cluster, COMPONENT_CONTROLLER), POD_NAME_LABEL: controller_pod(cluster.name)}
+
+
+def restapi_selector(cluster: Cluster) -> dict[str, str]:
+    """What the Service of slurmrestd selects by."""
+    return {**selector_labels(cluster, COMPONENT_RESTAPI), labels.LABEL_DAEMON: RESTAPI_CONTAINER}
 
 
 def pod_labels(cluster: Cluster, component: str) -> dict[str, str]:

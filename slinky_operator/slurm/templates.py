@@ -20,8 +20,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-POD_TEMPLATE: Final = "PodTemplateSpec"
-POD_SPEC: Final = "PodSpec"
+from slinky_operator.slurm.shapes import POD_SPEC, POD_TEMPLATE, misfits
+
+__all__ = ["POD_SPEC", "POD_TEMPLATE", "RefusedFragment", "merge"]
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
@@ -54,8 +55,10 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any], kind: str = POD_TEMP
     Raises
     ------
     RefusedFragment
-        If a directive means nothing where it stands, or an item has no merge key.
+        If a field is of the wrong kind, a directive means nothing where it stands, or an item has no merge key.
     """
+    for field, reason in misfits(over, kind):
+        raise RefusedFragment(field, reason)
     return _merge(base, over, kind, "")
 
 
@@ -68,7 +71,7 @@ def _types() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
 
 def _merge(base: Mapping[str, Any], over: Mapping[str, Any], kind: str, at: str) -> dict[str, Any]:
     directive = over.get(_PATCH)
-    if directive not in {None, "replace", "delete"}:
+    if directive not in (None, "replace", "delete"):
         raise RefusedFragment(f"{at}{_PATCH}", f"is {directive!r}, not replace or delete")
     if directive == "delete":
         return {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from slurm_client.decode.read import (
     count,
     flag,
+    is_short,
     limit,
     mapping,
     minutes,
@@ -23,11 +24,20 @@ from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-_node_state = functools.lru_cache(maxsize=1024)(NodeState.from_words)
-_job_state = functools.lru_cache(maxsize=1024)(JobState.from_words)
-_partition_state = functools.lru_cache(maxsize=64)(PartitionState.from_words)
+S = TypeVar("S")
+
+
+def _shared(make: Callable[[tuple[str, ...]], S], most: int) -> Callable[[tuple[str, ...]], S]:
+    """Let equal states be one object, as long as they are short: they outlive the answer that they were in."""
+    known = functools.lru_cache(maxsize=most)(make)
+    return lambda found: known(found) if is_short(found) else make(found)
+
+
+_node_state = _shared(NodeState.from_words, 1024)
+_job_state = _shared(JobState.from_words, 1024)
+_partition_state = _shared(PartitionState.from_words, 64)
 
 
 class Nameless(ValueError):

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any
 from slurm_client.models.values import INFINITE, Infinite
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _EMPTY: Mapping[str, Any] = {}
+
+_FEW = 32
+_SHORT = 256
+"""Longer lists and texts are not shared: what is shared outlives the answer that it was in."""
+
+_LARGEST = 2**64
+"""Slurm's own numbers have 64 bits."""
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -49,12 +56,17 @@ def words(value: Any) -> tuple[str, ...]:
         if not value:
             return ()
         try:
-            return _shared(tuple(value))
+            return (_shared if is_short(value) else _shared.__wrapped__)(tuple(value))
         except TypeError:  # something in it cannot be hashed
             return tuple(word for word in value if isinstance(word, str))
     if isinstance(value, str):
-        return _split(value)
+        return (_split if len(value) <= _SHORT else _split.__wrapped__)(value)
     return ()
+
+
+def is_short(value: Sequence[str]) -> bool:
+    """Whether words are so few and short that what is made of them may outlive the answer that they were in."""
+    return len(value) <= _FEW and sum(map(len, value)) <= _SHORT
 
 
 @functools.lru_cache(maxsize=8192)
@@ -88,9 +100,9 @@ def decimal(value: Any) -> float | None:
 def number(value: Any) -> int | None:
     """Return a whole number; ``None`` if unset, infinite or not a number."""
     if type(value) is int:
-        return value
+        return value if -_LARGEST <= value <= _LARGEST else None
     found = decimal(value)
-    return None if found is None else int(found)
+    return None if found is None or abs(found) > _LARGEST else int(found)
 
 
 def count(value: Any) -> int:

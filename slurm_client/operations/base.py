@@ -72,7 +72,7 @@ class Operations:
                 raise
             options["query"]["update_time"] = None
             answer = await self._session.call(operation, wanted=wanted, **options)
-        if answer.not_modified:
+        if answer.not_modified and options["query"]["update_time"] is not None:
             return None
         if answer.items is None:
             raise missing(wanted.key, answer, operation)

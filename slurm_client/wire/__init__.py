@@ -13,12 +13,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors
-from slurm_client.wire.endpoint import Endpoint
+from slurm_client.wire.endpoint import CHANGES_NOTHING, Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PARSERS", "PING", "Endpoint", "endpoint", "endpoints", "fields", "parsers_with", "unknown_fields"]
+__all__ = [
+    "CHANGES_NOTHING",
+    "PARSERS",
+    "PING",
+    "Endpoint",
+    "endpoint",
+    "endpoints",
+    "fields",
+    "parsers_with",
+    "unknown_fields",
+]
 
 PARSERS: tuple[str, ...] = ("v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45")
 """Data parsers this library speaks, oldest first."""

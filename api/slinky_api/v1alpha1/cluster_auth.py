@@ -61,7 +61,8 @@ class Token(ApiModel):
 
     secret_ref: SecretRefOrName
     """The Secret with the token: its name, as in Slinky 0.1, or an object with name and key. The key is
-    auth-token where none is named."""
+    auth-token where none is named. The Secret must name the server in its annotation cluster.slinky.slurm.net/server,
+    unless it holds nothing but a JWT of Slurm's under auth-token."""
 
     @property
     def secret_name(self) -> str:
@@ -87,10 +88,12 @@ class Auth(ApiModel):
     """Keys and tokens."""
 
     slurm_key_ref: KeyRef | None = None
-    """Secret with the key of auth/slurm (key slurm.key, or a key set as slurm.jwks); generated where absent."""
+    """Secret with the key of auth/slurm (key slurm.key, or a key set as slurm.jwks); generated where absent. With
+    spec.server, the Secret must name the server in its annotation cluster.slinky.slurm.net/server."""
     jwt_key_ref: KeyRef | None = None
     """Secret with the HS256 key of auth/jwt (key jwt_hs256.key); generated where absent. With spec.server, the operator
-    mints its tokens from it, and spec.token is not needed."""
+    mints its tokens from it, and spec.token is not needed; the Secret must then name the server in its annotation
+    cluster.slinky.slurm.net/server."""
     jwks_ref: KeyRef | None = None
     """ConfigMap with the public keys (key jwks.json) of whoever else issues tokens."""
     token_lifetime: Duration | None = None

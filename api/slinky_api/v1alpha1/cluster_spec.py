@@ -1,8 +1,11 @@
 """What a Cluster is to be, and which fields may stand beside which."""
 
 import base64
-import binascii
+import ipaddress
+import re
+import ssl
 from datetime import timedelta
+from functools import lru_cache
 from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
@@ -53,16 +56,43 @@ _CONF_FILES_MESSAGE: Final = "slurm.conf and slurmdbd.conf are written by the op
 _REFS = Annotated[tuple[ConfigMapRef, ...], Field(max_length=64)]
 
 
+_PEM: Final = "-----BEGIN CERTIFICATE-----"
+
+
+def _pem(bundle: str) -> str:
+    """Certificates in PEM form out of what was given; what stands between them may be in any language."""
+    text = bundle if _PEM in bundle else base64.b64decode("".join(bundle.split()), validate=True).decode("utf-8")
+    return text.encode("ascii", errors="replace").decode("ascii")
+
+
+@lru_cache(maxsize=16)
 def _check_ca_bundle(text: str) -> str:
-    if "-----BEGIN CERTIFICATE-----" in text:
-        return text
+    """Let the TLS library read it, as it will when the operator connects."""
     try:
-        decoded = base64.b64decode("".join(text.split()), validate=True)
-    except binascii.Error:
-        decoded = b""
-    if b"-----BEGIN CERTIFICATE-----" not in decoded:
+        pem = _pem(text)
+    except ValueError:
+        pem = ""
+    if _PEM not in pem:
         raise ValueError("must be certificates in PEM form, as they are or in base64")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError) as error:
+        raise ValueError(f"has a certificate that cannot be read: {error}") from error
     return text
+
+
+_ADDRESS: Final = re.compile(r"https?://(?:\[(?P<six>[^]]*)\]|(?P<four>[0-9]+(?:\.[0-9]+){3})(?=[:/]|$))", re.ASCII)
+
+
+def _check_server(url: str) -> str:
+    """Refuse what looks like an IP address and is none."""
+    found = _ADDRESS.match(url)
+    if found is not None:
+        try:
+            _ = ipaddress.ip_address(found["six"] or found["four"] or "")
+        except ValueError as error:
+            raise ValueError(f"must have an IP address that there can be: {error}") from error
+    return url
 
 
 def _spec_rules() -> list[JsonValue]:
@@ -111,7 +141,7 @@ class ClusterSpec(ApiModel):
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _spec_rules()})
 
-    server: Url | None = None
+    server: Annotated[Url, AfterValidator(_check_server)] | None = None
     """URL of a slurmrestd that runs elsewhere, for instance http://slurm-restapi.slurm:6820. With it, the operator
     connects; without it, the operator runs Slurm."""
     token: Token | None = None
@@ -186,9 +216,7 @@ class ClusterSpec(ApiModel):
     @property
     def ca_pem(self) -> str | None:
         """The CA bundle in PEM form."""
-        if self.ca_bundle is None or "-----BEGIN CERTIFICATE-----" in self.ca_bundle:
-            return self.ca_bundle
-        return base64.b64decode("".join(self.ca_bundle.split())).decode("ascii", errors="replace")
+        return None if self.ca_bundle is None else _pem(self.ca_bundle)
 
     @property
     def token_lifetime(self) -> timedelta:

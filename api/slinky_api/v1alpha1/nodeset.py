@@ -134,7 +134,7 @@ class ClaimRetention(ApiModel):
     when_deleted: Literal["Retain", "Delete"] = "Retain"
     """When the NodeSet is deleted. Default: Retain."""
     when_scaled: Literal["Retain", "Delete"] = "Retain"
-    """When the pod of a claim goes with a scale-in. Default: Retain."""
+    """When the pod of a claim goes with a scale-in. What an earlier scale-in has kept stays. Default: Retain."""
 
 
 class NodeSetPartition(ApiModel):

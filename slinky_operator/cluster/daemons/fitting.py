@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from slinky_operator.slurm.templates import RefusedFragment, merge
+from slinky_operator.slurm import whose
+from slinky_operator.slurm.shapes import misfits
+from slinky_operator.slurm.templates import POD_TEMPLATE, RefusedFragment, merge
 
 _REFUSED_SPEC: Final = ("hostname", "subdomain", "nodeName", "hostNetwork")
 _REFUSED_CONTAINER: Final = ("command", "args")
@@ -30,6 +32,8 @@ def fitted(generated: Mapping[str, Any], fragment: Mapping[str, Any], container:
     RefusedFragment
         If it cannot be merged, or would make something else of the daemon.
     """
+    for field, reason in misfits(fragment, POD_TEMPLATE):
+        raise RefusedFragment(field, reason)
     spec = fragment.get("spec") or {}
     for field in _REFUSED_SPEC:
         if spec.get(field):
@@ -37,10 +41,7 @@ def fitted(generated: Mapping[str, Any], fragment: Mapping[str, Any], container:
     if spec.get("restartPolicy") not in {None, "Always"}:
         raise RefusedFragment("spec.restartPolicy", "must be Always")
     merged = merge(generated, fragment)
-    labels = merged.get("metadata", {}).get("labels") or {}
-    for label, value in generated["metadata"]["labels"].items():
-        if labels.get(label) != value:
-            raise RefusedFragment(f"metadata.labels[{label}]", "is the operator's: the daemon is found by it")
+    _check_labels(generated["metadata"]["labels"], merged.get("metadata", {}).get("labels") or {})
     before = {item["name"]: item for item in generated["spec"]["containers"]}
     after = {item["name"]: item for item in merged.get("spec", {}).get("containers") or ()}
     for name in before:
@@ -52,3 +53,12 @@ def fitted(generated: Mapping[str, Any], fragment: Mapping[str, Any], container:
                 f"spec.containers[{container}].{field}", "is the operator's: it is what the pod is for"
             )
     return merged
+
+
+def _check_labels(generated: Mapping[str, str], labels: Mapping[str, str]) -> None:
+    for label, value in generated.items():
+        if labels.get(label) != value:
+            raise RefusedFragment(f"metadata.labels[{label}]", "is the operator's: the daemon is found by it")
+    for label in labels:
+        if label.startswith(whose.OWN_PREFIXES) and label not in generated:
+            raise RefusedFragment(f"metadata.labels[{label}]", "is the operator's: it says whose a pod is")

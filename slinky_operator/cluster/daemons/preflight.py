@@ -12,7 +12,8 @@ that one here too, since whether a cgroup plugin can start depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -39,12 +40,16 @@ UNDECIDED: Final = 2
 UNTRIED: Final = 3
 """The same where there is no such daemon in its image."""
 
+LASTS: Final = 600
+"""Seconds after which the kubelet ends a preflight's pod that nobody has ended: a slow pull has that much time."""
+
 MOST_SLURMDS: Final = 8
 """Kinds of slurmd that one preflight tries: the first, in an order of their own."""
 
 _RUN: Final = "run"
 _FOLDER: Final = "preflight"
-_CONFIG: Final = "config"
+CONFIG: Final = "config"
+"""Volume of the configuration, as in slurmctld's pod."""
 
 _NOT_COPIED: Final = frozenset(
     ("containers", "initContainers", "volumes", "hostNetwork", "hostPID", "hostIPC", "hostname", "subdomain")
@@ -108,6 +113,17 @@ class SlurmdKind:
     node_sets: tuple[str, ...] = field(default=(), compare=False)
     """Whose it is."""
 
+    pull_secrets: tuple[str, ...] = ()
+    """Secrets that its image is pulled with."""
+
+    node: str = field(default="", compare=False)
+    """A Node where a pod of it runs; empty if there is none."""
+
+    @property
+    def key(self) -> str:
+        """Tells it from the others."""
+        return json.dumps([self.image, self.security], sort_keys=True, default=str)
+
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
@@ -115,15 +131,34 @@ class Preflight:
 
     pod: Child
     config_map: Child
+    kinds: tuple[SlurmdKind, ...] = ()
+    """Ways in which slurmd is run there, in the order of its containers."""
+
+    node: str = ""
+    """The only Node it may run on; empty for any."""
 
     @property
     def name(self) -> str:
         """Name of both."""
         return self.pod.name
 
+    def part(self, numbers: Collection[int]) -> Child:
+        """The pod with some of its slurmds only, by their places."""
+        spec = self.pod.body["spec"]
+        names = {f"slurmd-{number}" for number in range(len(self.kinds)) if number not in numbers}
+        containers = [one for one in spec["containers"] if one["name"] not in names]
+        return Child(PODS, {**self.pod.body, "spec": {**spec, "containers": containers}})
+
 
 def preflight(
-    cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], files: Mapping[str, str], digest: str
+    cluster: Cluster,
+    images: Images,
+    kinds: Sequence[SlurmdKind],
+    files: Mapping[str, str],
+    digest: str,
+    *,
+    running: Mapping[str, Any] | None = None,
+    node: str = "",
 ) -> Preflight:
     """Make the preflight of a configuration.
 
@@ -133,22 +168,40 @@ def preflight(
         Ways in which slurmd is run; the first `MOST_SLURMDS` are tried.
     files, digest
         The configuration and its hash.
+    running
+        Spec of slurmctld's pod as it runs; that of a new one where there is none.
+    node
+        The only Node it may run on; empty for any.
     """
     tried = list(kinds[:MOST_SLURMDS])
     own_context = any(kind.security is not None for kind in tried)
     derived = derive(files, "root" if own_context else "slurm")
-    body: Object = {"metadata": {}, "spec": _pod_spec(cluster, images, tried, own_context=own_context)}
+    template = running or _template(cluster, images)
+    spec = pod_spec(cluster, template, images, tried, own_context=own_context)
+    body: Object = {"metadata": {}, "spec": _placed(spec, node) if node else spec}
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
     name = naming.preflight(cluster.name, named.digest[:10])
     about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION_CANDIDATE: digest})
     # Without the Cluster's uid, by which slurmd pods are found.
     pod_labels = naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)
     body["metadata"] = {**about, "labels": pod_labels}
-    volume = next(one for one in body["spec"]["volumes"] if one["name"] == _CONFIG)
+    volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
     volume["configMap"]["name"] = name
-    return Preflight(
-        Child(PODS, body), Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(derived), "immutable": True})
-    )
+    config_map = Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(derived), "immutable": True})
+    return Preflight(Child(PODS, body), config_map, tuple(tried), node)
+
+
+def _placed(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
+    """The same pod on one Node, whatever is said of Nodes elsewhere; an image that is there is not asked for again."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    free = {key: value for key, value in spec.items() if key not in {"nodeSelector", "topologySpreadConstraints"}}
+    return {
+        **free,
+        "affinity": {"nodeAffinity": required},
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [{**one, "imagePullPolicy": "IfNotPresent"} for one in spec["containers"]],
+    }
 
 
 def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
@@ -163,8 +216,18 @@ def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
     return found
 
 
-def _pod_spec(cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool) -> dict[str, Any]:
-    template = _template(cluster, images)
+def pod_spec(
+    cluster: Cluster, template: Mapping[str, Any], images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool
+) -> dict[str, Any]:
+    """Make the spec of a preflight's pod.
+
+    Parameters
+    ----------
+    template
+        Spec of slurmctld's pod.
+    own_context
+        Whether a slurmd has a security context of its own, so that the pod cannot have one for all.
+    """
     own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
     ours = {slurmctld.STATE, slurmctld.CONFIG, slurmctld.KEYS, slurmctld.RUN}
     # What may be shared with the real one without disturbing it.
@@ -177,10 +240,17 @@ def _pod_spec(cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], *, 
     mounts = [one for one in own.get("volumeMounts") or () if one["name"] in kept]
     host, service = naming.controller_pod(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
     spec = {key: value for key, value in template.items() if key not in _NOT_COPIED}
+    secrets = dict.fromkeys(
+        (
+            *(one["name"] for one in spec.pop("imagePullSecrets", ())),
+            *(name for kind in kinds for name in kind.pull_secrets),
+        )
+    )
     return {
         **spec,
+        **({"imagePullSecrets": [{"name": name} for name in secrets]} if secrets else {}),
         "restartPolicy": "Never",
-        "activeDeadlineSeconds": 120,
+        "activeDeadlineSeconds": LASTS,
         "terminationGracePeriodSeconds": 1,
         "hostname": host,
         # Nobody but this pod is slurmctld to the daemons in it.
@@ -204,7 +274,7 @@ def _pod_spec(cluster: Cluster, images: Images, kinds: Sequence[SlurmdKind], *, 
         ],
         "volumes": [
             *volumes,
-            {"name": _CONFIG, "configMap": {"name": "", "defaultMode": CONFIG_MODE}},
+            {"name": CONFIG, "configMap": {"name": "", "defaultMode": CONFIG_MODE}},
             {"name": _FOLDER, "emptyDir": {"sizeLimit": "64Mi"}},
             *({"name": f"{_RUN}-{number}", "emptyDir": {"sizeLimit": "16Mi"}} for number in range(len(kinds) + 1)),
         ],
@@ -254,7 +324,7 @@ def _container(
         "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
         "securityContext": dict(security),
         "volumeMounts": [
-            *({"name": _CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True} for _ in range(config)),
+            *({"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True} for _ in range(config)),
             {"name": _FOLDER, "mountPath": FOLDER},
             {"name": run, "mountPath": naming.RUN_FOLDER},
             *map(dict, mounts),

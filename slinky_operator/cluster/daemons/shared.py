@@ -96,18 +96,22 @@ def node_service(cluster: Cluster) -> Object:
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": {labels.LABEL_CLUSTER_UID: cluster.uid},
+            "selector": naming.slurmd_labels(cluster.name),
             "ports": [{"name": "slurmd", "port": naming.SLURMD_PORT, "protocol": "TCP"}],
         },
     }
 
 
 def disruption_budget(cluster: Cluster) -> Object:
-    """The budget over all slurmd pods that are labelled as such: none of them may be evicted."""
+    """The budget over all slurmd pods that are labelled as such: none of them may be evicted.
+
+    It selects by the Cluster's name: pods that a Cluster of this name has left are in it from its first second on, and
+    the budget that was left protects those that are made for the next one.
+    """
     return {
         "metadata": metadata(cluster, naming.disruption_budget(cluster.name), naming.COMPONENT_CONFIG),
         "spec": {
             "minAvailable": EVERY_POD,
-            "selector": {"matchLabels": {labels.LABEL_CLUSTER_UID: cluster.uid, labels.LABEL_POD_PROTECT: "true"}},
+            "selector": {"matchLabels": {labels.LABEL_CLUSTER_NAME: cluster.name, labels.LABEL_POD_PROTECT: "true"}},
         },
     }

@@ -47,6 +47,16 @@ exit 1
 _PING: Final = {"exec": {"command": ["scontrol", "ping"]}, "timeoutSeconds": 5}
 
 
+START: Final = 1_000_000
+"""Tries, a second apart, until a slurmctld that does not answer is killed: never, for all that can be waited for.
+
+A slurmctld that starts gives each static node that nobody can resolve ten seconds, of which there may be tens of
+thousands, and waits for slurmdbd as long as that takes. Its successor would have to wait for the same, and would begin
+anew. One that has ended is noticed by the first process. The number does not depend on the spec: another one would
+replace the pod.
+"""
+
+
 def service(cluster: Cluster) -> Object:
     """The headless Service. It answers before the pod is ready: slurmd must find slurmctld while that starts."""
     fragment = cluster.spec.controller.service
@@ -60,19 +70,23 @@ def service(cluster: Cluster) -> Object:
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER),
+            "selector": naming.controller_selector(cluster),
             "ports": [{"name": "slurmctld", "port": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
         },
     }
 
 
-def stateful_set(cluster: Cluster, images: Images, restart: Mapping[str, str]) -> Object:
+def stateful_set(
+    cluster: Cluster, images: Images, restart: Mapping[str, str], annotations: Mapping[str, str] | None = None
+) -> Object:
     """The StatefulSet.
 
     Parameters
     ----------
     restart
         Values of keys that slurmctld reads only when it starts, as in the configuration that is to run.
+    annotations
+        Of the StatefulSet itself: its pods stay when they change.
     """
     persistence = cluster.spec.controller.persistence
     spec: dict[str, Any] = {
@@ -99,7 +113,9 @@ def stateful_set(cluster: Cluster, images: Images, restart: Mapping[str, str]) -
         # Jobs and their history are the user's: only the user deletes them.
         spec["persistentVolumeClaimRetentionPolicy"] = {"whenDeleted": "Retain", "whenScaled": "Retain"}
     return {
-        "metadata": metadata(cluster, naming.controller(cluster.name), naming.COMPONENT_CONTROLLER),
+        "metadata": metadata(
+            cluster, naming.controller(cluster.name), naming.COMPONENT_CONTROLLER, dict(annotations or {})
+        ),
         "spec": spec,
     }
 
@@ -137,7 +153,7 @@ def _slurmctld(cluster: Cluster, images: Images) -> dict[str, Any]:
         "command": ["/bin/sh", "-c", _FIRST_PROCESS],
         "env": [{"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"}],
         "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
-        "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": 300},
+        "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": START},
         "readinessProbe": {**_PING, "periodSeconds": 10, "failureThreshold": 3},
         # What slurmctld says before it gives up is shown in the Cluster's condition.
         "terminationMessagePolicy": "FallbackToLogsOnError",

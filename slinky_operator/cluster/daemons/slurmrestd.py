@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.daemons import Images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.daemons.fitting import fitted
@@ -35,7 +36,7 @@ def service(cluster: Cluster) -> Object:
         "metadata": body,
         "spec": {
             **spec,
-            "selector": naming.selector_labels(cluster, naming.COMPONENT_RESTAPI),
+            "selector": naming.restapi_selector(cluster),
             "ports": [{"name": "slurmrestd", "port": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
         },
     }
@@ -74,7 +75,12 @@ def deployment(cluster: Cluster, images: Images) -> Object:
     if restapi.resources is not None:
         container["resources"] = restapi.resources.to_dict()
     generated: dict[str, Any] = {
-        "metadata": {"labels": naming.pod_labels(cluster, naming.COMPONENT_RESTAPI)},
+        "metadata": {
+            "labels": {
+                **naming.pod_labels(cluster, naming.COMPONENT_RESTAPI),
+                labels.LABEL_DAEMON: naming.RESTAPI_CONTAINER,
+            }
+        },
         "spec": {
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,

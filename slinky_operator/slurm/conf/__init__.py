@@ -9,6 +9,7 @@ module         concern
 `directives`   reads user text as Slurm would: words `Key=Value`, and nothing that could be more
 `files`        the user's files beside slurm.conf
 `gather`       files and scripts out of the spec and of the ConfigMaps it names
+`key_rules`    what a change of each key of slurm.conf does to jobs
 `inputs`       what a configuration is made of, taken from a Cluster and its NodeSets
 `keys`         which keys need a restart
 `merge`        the operator's keys and the user's `extraConf`, each key once

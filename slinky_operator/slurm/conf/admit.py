@@ -6,8 +6,8 @@ since taking them away would end its jobs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from slinky_api.errors import Problem
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, base_of
 from slinky_operator.slurm.conf.nodes import Names
-from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.parsed import Parsed, parse
 
 ALL_PARTITION: Final = "all"
 """Name of the partition over all nodes."""
@@ -33,7 +33,7 @@ class Refused:
     """Field of the NodeSet, and reason."""
 
 
-def admit(inputs: ConfInputs, outside: Names, running: str) -> tuple[list[NodeSetConf], list[Refused]]:
+def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[NodeSetConf], list[Refused]]:
     """Decide which NodeSets take part, and with what.
 
     Parameters
@@ -41,15 +41,15 @@ def admit(inputs: ConfInputs, outside: Names, running: str) -> tuple[list[NodeSe
     outside
         Nodes outside Kubernetes.
     running
-        The slurm.conf that is in use.
+        The slurm.conf that is in use, read once for all NodeSets.
     """
     admitted: list[NodeSetConf] = []
     refused: list[Refused] = []
     taken = {one.name.lower() for one in inputs.partitions} | {ALL_PARTITION}
-    numbered = {one.name for one in inputs.node_sets if one.ordinals}
+    numbered = {one.name: one for one in inputs.node_sets if one.ordinals}
     default = _default_owner(inputs, running)
     for one in inputs.node_sets:
-        problem = _name_problem(one, numbered, outside) or _problem(one, taken, default)
+        problem = _name_problem(one, numbered, outside, running) or _problem(one, taken, default)
         if problem is None and one.name in inputs.held:
             problem = Problem(_HELD_FIELD, inputs.held[one.name])
         if problem is None:
@@ -67,14 +67,26 @@ def admit(inputs: ConfInputs, outside: Names, running: str) -> tuple[list[NodeSe
     return admitted, refused
 
 
-def _name_problem(one: NodeSetConf, numbered: AbstractSet[str], outside: Names) -> Problem | None:
-    clash = base_of(one.name)
-    if clash in numbered:
-        return Problem("metadata.name", f"a node of NodeSet {clash} could have this name, which Slurm refuses")
+def _name_problem(
+    one: NodeSetConf, numbered: Mapping[str, NodeSetConf], outside: Names, running: Parsed
+) -> Problem | None:
+    other = numbered.get(base_of(one.name) or "")
+    if other is not None and _precedence(other, running) < _precedence(one, running):
+        reason = (
+            f"a node of NodeSet {other.name}, which was there before, could have this name, and Slurm takes no node "
+            "that is named like a NodeSet: give this one another name"
+        )
+        return Problem("metadata.name", reason)
     node = outside.taken_from(one)
     if node is not None:
         return Problem("metadata.name", f"the Cluster has a node {node} outside Kubernetes (spec.nodes)")
     return None
+
+
+def _precedence(one: NodeSetConf, running: Parsed) -> tuple[bool, float, str]:
+    """What comes first keeps its name: what Slurm knows, since nodes may be there already, then what is older."""
+    since = one.since.timestamp() if one.since is not None else math.inf
+    return one.name not in running.node_sets, since, one.name
 
 
 def _problem(one: NodeSetConf, taken: set[str], default: str | None) -> Problem | None:
@@ -92,7 +104,7 @@ def _problem(one: NodeSetConf, taken: set[str], default: str | None) -> Problem 
     return None
 
 
-def _default_owner(inputs: ConfInputs, running: str) -> str | None:
+def _default_owner(inputs: ConfInputs, running: Parsed) -> str | None:
     """Name of the partition that may say Default=YES: the Cluster's, else the one that has it, else the first."""
     for partition in inputs.partitions:
         words = parse_words(partition.config)
@@ -134,10 +146,9 @@ def partitions_in(lines: Iterable[str]) -> dict[str, str]:
     return {name: line.get("Nodes") for name, line in parse("\n".join(lines)).partitions.items()}
 
 
-def lines_of(node_set: str, running: str) -> tuple[str, ...] | None:
+def lines_of(node_set: str, running: Parsed) -> tuple[str, ...] | None:
     """A NodeSet's lines in a slurm.conf we have rendered, or `None` if it is not in there."""
-    found = parse(running)
-    declared, partition = found.node_sets.get(node_set), found.partitions.get(node_set)
+    declared, partition = running.node_sets.get(node_set), running.partitions.get(node_set)
     if declared is None:
         return None
     own = partition is not None and partition.get("Nodes") == node_set

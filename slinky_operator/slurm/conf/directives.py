@@ -24,8 +24,10 @@ _WORD: Final = re.compile(
 )
 _BLANK: Final = re.compile(r"[ \t]*\Z")
 _CONTROL: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]")
-_COMMENT: Final = re.compile(r"(?<!\\)#.*")
-_CONTINUED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]*\Z")
+# As Slurm's parser: a '#' after an even number of backslashes begins a comment; blanks behind a last backslash do not
+# count, and are what isspace(3) says.
+_COMMENT: Final = re.compile(r"(?<!\\)((?:\\\\)*)#.*")
+_TRAILING: Final = " \t\r\v\f"
 _SHOWN: Final = 60
 
 
@@ -114,21 +116,30 @@ def parse_lines(text: str) -> tuple[Directive, ...] | TextProblem:
 def logical_lines(text: str) -> tuple[tuple[int, str], ...]:
     """Lines that say something, with the numbers of their beginnings.
 
-    As Slurm does it: first comments are cut off, then a line that ends in a backslash is joined with the next.
+    As Slurm does it: first comments are cut off, then a line that ends in a backslash is joined with the next. The cost
+    grows with the length of the text, however many lines are joined.
     """
     lines: list[tuple[int, str]] = []
-    carried, first = "", 0
+    carried: list[str] = []
+    first = 0
     physical = text.split("\n")
     for number, one in enumerate(physical, start=1):
-        bare = _COMMENT.sub("", one)
-        carried, first = carried + bare, first or number
-        if _CONTINUED.search(bare) is not None and number < len(physical):
-            carried = _CONTINUED.sub("", carried)
+        bare = _COMMENT.sub(r"\1", one)
+        first = first or number
+        if number < len(physical) and _is_continued(bare):
+            carried.append(bare.rstrip(_TRAILING)[:-1])
             continue
-        if carried.strip(" \t"):
-            lines.append((first, carried))
-        carried, first = "", 0
+        joined = "".join((*carried, bare))
+        if joined.strip(" \t"):
+            lines.append((first, joined))
+        carried, first = [], 0
     return tuple(lines)
+
+
+def _is_continued(line: str) -> bool:
+    """Whether a line ends in a backslash that is not itself escaped; blanks behind it do not count."""
+    bare = line.rstrip(_TRAILING)
+    return (len(bare) - len(bare.rstrip("\\"))) % 2 == 1
 
 
 def _words(text: str) -> list[Directive] | TextProblem:

@@ -19,6 +19,12 @@ from slinky_operator.slurm.conf.scripts import KINDS, ScriptConf, check_scripts
 LARGEST: Final = 900_000
 """Bytes of all files together: a ConfigMap holds a mebibyte, keys and bookkeeping included."""
 
+MOST_KEYS: Final = 64
+"""Keys of one ConfigMap, as many as there may be files in one field of the spec."""
+
+MOST_SOURCES: Final = 64
+"""ConfigMaps that one Cluster may name: each is watched, and held in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
@@ -31,6 +37,9 @@ class TextSource:
 
     not_text: tuple[str, ...] = ()
     """Keys whose value is no text in UTF-8."""
+
+    refused: str = ""
+    """Why nothing of it was kept; empty for one that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +56,19 @@ class Gathered:
 
 
 def names_of_sources(spec: ClusterSpec) -> tuple[str, ...]:
-    """Names of all ConfigMaps that the Cluster's configuration is made from, each once."""
+    """Names of the ConfigMaps that the Cluster's configuration is made from, each once, `MOST_SOURCES` at most."""
     refs = [*spec.config_file_refs, *(ref for kind in KINDS for ref in kind.of(spec)[1])]
-    return tuple(dict.fromkeys(ref.name for ref in refs))
+    return tuple(dict.fromkeys(ref.name for ref in refs))[:MOST_SOURCES]
+
+
+def refusal(data: Mapping[str, str], binary: Mapping[str, str]) -> str:
+    """Why a ConfigMap is not to be kept at all; empty for one that is. Its texts alone could not be applied."""
+    keys, size = len(data) + len(binary), sum(map(len, data.values())) + sum(map(len, binary.values()))
+    if keys > MOST_KEYS:
+        return f"has {keys} keys, and may have {MOST_KEYS}"
+    if size > 2 * LARGEST:
+        return f"has {size} characters, and all files together may have {LARGEST} bytes"
+    return ""
 
 
 def gather(spec: ClusterSpec, sources: Mapping[str, TextSource]) -> Gathered:
@@ -64,6 +83,7 @@ def gather(spec: ClusterSpec, sources: Mapping[str, TextSource]) -> Gathered:
     """
     problems: list[Problem] = []
     missing: list[Problem] = []
+    known = frozenset(names_of_sources(spec))
 
     def texts(name: str, inline: Mapping[str, str], refs_name: str, refs: Sequence[ConfigMapRef]) -> Iterator[FileConf]:
         for key, text in sorted(inline.items()):
@@ -71,6 +91,14 @@ def gather(spec: ClusterSpec, sources: Mapping[str, TextSource]) -> Gathered:
         for index, ref in enumerate(refs):
             where = f"spec.{refs_name}[{index}]"
             source = sources.get(ref.name)
+            if ref.name not in known:
+                problems.append(
+                    Problem(where, f"ConfigMap {ref.name} is one more than the {MOST_SOURCES} there may be")
+                )
+                continue
+            if source is not None and source.refused:
+                problems.append(Problem(where, f"ConfigMap {ref.name} {source.refused}"))
+                continue
             if source is None or not source.exists:
                 missing.append(Problem(where, f"there is no ConfigMap {ref.name}"))
                 continue

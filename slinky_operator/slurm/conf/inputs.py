@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, Self
 
 from slinky_api.v1alpha1.cluster import Cluster
@@ -36,6 +37,9 @@ class NodeSetConf:
     ordinals: bool = True
     """Whether its nodes are named after it and numbered."""
 
+    since: datetime | None = None
+    """When it was made; of two whose names clash the younger gives way."""
+
     @classmethod
     def of(cls, nodeset: NodeSet) -> Self:
         """Take what matters from a NodeSet."""
@@ -45,6 +49,7 @@ class NodeSetConf:
             partition.config if partition.enabled else None,
             nodeset.spec.gres or "",
             ordinals=nodeset.mode is ScalingMode.STATEFUL_SET,
+            since=nodeset.metadata.creation_timestamp,
         )
 
 
@@ -98,6 +103,18 @@ class ConfInputs:
 
     kept_files: Mapping[str, str] = field(default_factory=dict)
     """Files of the running configuration that stay as they are, because jobs have what is in them."""
+
+    kept_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Keys, in lower case, that stay as they run because jobs need them: their values, or none."""
+
+    future: frozenset[str] = frozenset()
+    """Nodes outside Kubernetes that are to be `State=FUTURE`, since nobody knows their addresses."""
+
+    states: Mapping[str, str] = field(default_factory=dict)
+    """States of partitions that slurmctld shows, by name; one that is not in here is as the running file says."""
+
+    settled: bool = True
+    """Whether slurmctld has read the running file."""
 
     held: Mapping[str, str] = field(default_factory=dict)
     """NodeSets whose part stays as it runs, or out, and why."""

@@ -8,11 +8,8 @@ Measured with slurmctld of 24.11 and 26.05, a batch job and an srun under way:
 
 - `CommunicationParameters=NoCtldInAddrAny` taken away: listens on one address until it is started anew;
 - `SlurmctldPort` changed: listens on the old port;
-- taken over by `reconfigure`, jobs unharmed: MaxNodeCount, SelectTypeParameters, SchedulerType, PriorityType,
-  PreemptType and PreemptMode, ProctrackType, TaskPlugin, JobAcctGatherType, JobCompType, MpiDefault, MpiParams,
-  GresTypes, SlurmctldParameters, LaunchParameters, PrologFlags, MessageTimeout, TreeWidth, Licenses, MaxArraySize,
-  MaxJobCount, SwitchType, PrivateData, HealthCheckProgram, ResumeProgram, CliFilterPlugins, EnforcePartLimits, timeouts
-  and others; and AuthAltParameters with another key of auth/jwt, or another content of the same file.
+- taken over by `reconfigure`: all others, and AuthAltParameters with another key of auth/jwt, or another content of the
+  same file. What a change does to jobs stands in `key_rules`.
 """
 
 from __future__ import annotations

@@ -10,39 +10,24 @@ Four kinds of keys are not simply replaced:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from slinky_operator.slurm.conf.directives import Directive
+from slinky_operator.slurm.conf.key_rules import Kind, rule_of
 from slinky_operator.slurm.conf.scripts import SCRIPT_KEYS, check_named
-
-_OWN: Final = """
-ClusterName SlurmctldHost SlurmctldAddr ControlMachine ControlAddr BackupController BackupAddr SlurmctldPort SlurmdPort
-SlurmUser SlurmdUser AuthType AuthInfo AuthAltTypes AuthAltParameters CredType StateSaveLocation SlurmdSpoolDir
-SlurmctldPidFile SlurmdPidFile SlurmctldLogFile SlurmdLogFile MaxNodeCount
-SlurmctldPrimaryOnProg SlurmctldPrimaryOffProg
-"""
-
-OWN_KEYS: Final = frozenset(_OWN.lower().split())
-"""Keys by which the daemons find and trust each other, or on which the operator's pods are built."""
-
-LINE_KEYS: Final = {
-    "nodename": "use spec.nodes, or a NodeSet",
-    "nodeset": "a NodeSet has one already",
-    "partitionname": "use spec.partitions, or a NodeSet's spec.partition",
-    "downnodes": "use the state of the node",
-    "frontendname": "front ends are not supported",
-    "include": "use spec.configFiles",
-}
-"""Keys that begin a line of their own, and what to use instead."""
 
 LIST_KEYS: Final = frozenset(key.lower() for key in ("SlurmctldParameters", "GresTypes"))
 """Lists separated by commas to which both sides add."""
 
-FIXED_KEYS: Final = {
-    "hashplugin": "steps of running jobs keep the old one, and their jobs would never end for Slurm",
+_REFUSALS: Final = {
+    Kind.LINE: "cannot be given here: {why}",
+    Kind.OWN: "is written by the operator",
+    Kind.FIXED: "cannot be changed: {why}",
 }
-"""Keys that no running cluster can change, and why; measured with Slurm 24.11 and 26.05."""
+
+KEEP_STATES: Final = "keeppartstate"
+"""Item of `ReconfigFlags`, in lower case."""
 
 TOPOLOGIES: Final = frozenset({"topology.conf", "topology.yaml"})
 """Files either of which says how nodes are connected."""
@@ -73,14 +58,13 @@ def check_extra(words: Sequence[Directive], files: Collection[str]) -> str | Non
 
 
 def _refused(word: Directive, files: Collection[str]) -> str | None:
-    if word.folded in LINE_KEYS:
-        return f"{word.key} cannot be given here: {LINE_KEYS[word.folded]}"
-    if word.folded in OWN_KEYS:
-        return f"{word.key} is written by the operator"
-    if word.folded in FIXED_KEYS:
-        return f"{word.key} cannot be changed: {FIXED_KEYS[word.folded]}"
+    rule = rule_of(word.folded)
+    if rule is not None and rule.kind in _REFUSALS:
+        return f"{word.key} {_REFUSALS[rule.kind].format(why=rule.why)}"
     if word.operator:
         return f"{word.key}{word.operator}= is not understood here; use ="
+    if word.folded == "reconfigflags" and "keeppartinfo" in word.value.lower():
+        return f"{word.key}=KeepPartInfo cannot be given: slurmctld would keep partitions whatever the spec says"
     if word.folded == "topologyplugin" and _needs_topology(word.value) and TOPOLOGIES.isdisjoint(files):
         # slurmctld would look for it for a minute before it gives up.
         return f"{word.key}={word.value} needs a file topology.conf; add it to spec.configFiles"
@@ -120,6 +104,51 @@ def merge(ours: Sequence[Directive], extra: Sequence[Directive]) -> tuple[tuple[
             merged.extend(Directive(word.key, their.value) for their in theirs)
     rest = tuple(word for key in sorted(by_key) for word in by_key[key])
     return tuple(merged), rest
+
+
+def without_states(words: Sequence[Directive]) -> tuple[Directive, ...]:
+    """Take `KeepPartState` out of `ReconfigFlags`: with it slurmctld takes no state from its files."""
+    found = []
+    for word in words:
+        if word.folded != "reconfigflags":
+            found.append(word)
+            continue
+        items = [item for item in word.value.split(",") if item and item.lower() != KEEP_STATES]
+        found += [Directive(word.key, ",".join(items))] if items else []
+    return tuple(found)
+
+
+def with_kept(
+    ours: Sequence[Directive], rest: Sequence[Directive], kept: Mapping[str, Sequence[str]]
+) -> tuple[tuple[Directive, ...], tuple[Directive, ...]]:
+    """Put back the values of keys that stay as they run, in the places of those that are wanted.
+
+    Parameters
+    ----------
+    ours, rest
+        As `merge` gives them.
+    kept
+        Values by key in lower case; none for a key that stays away.
+    """
+    missing = sorted(kept.keys() - {word.folded for word in (*ours, *rest)})
+    found = tuple(_kept_in(words, kept) for words in (ours, rest))
+    added = [Directive(_written(key), value) for key in missing for value in kept[key]]
+    return found[0], tuple(sorted((*found[1], *added), key=lambda word: word.folded))
+
+
+def _kept_in(words: Sequence[Directive], kept: Mapping[str, Sequence[str]]) -> tuple[Directive, ...]:
+    made: dict[str, list[Directive]] = {}
+    for word in words:
+        if word.folded not in kept:
+            made.setdefault(word.folded, []).append(word)
+        elif word.folded not in made:
+            made[word.folded] = [Directive(word.key, value) for value in kept[word.folded]]
+    return tuple(word for found in made.values() for word in found)
+
+
+def _written(key: str) -> str:
+    rule = rule_of(key)
+    return key if rule is None else rule.name(key)
 
 
 def _union(ours: str, theirs: str) -> str:

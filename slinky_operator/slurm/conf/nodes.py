@@ -6,12 +6,9 @@ may have some day is worse, because it is noticed only then: the pod would take 
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
 from slinky_api.errors import Problem
@@ -24,7 +21,11 @@ from slurm_client import hostlist
 MOST: Final = MAX_ORDINALS
 """Nodes that one Slurm cluster can have."""
 
-_BRACKET: Final = re.compile(r"\[([^\]]*)\]")
+PER_LINE: Final = 512
+"""Nodes in one line where a host list is taken apart."""
+
+_EACH: Final = frozenset({"nodeaddr", "nodehostname", "bcastaddr", "port"})
+"""Words of a line that are lists as long as that of its names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,12 @@ class StaticNodes:
     problems: tuple[Problem, ...]
 
 
-def static_nodes(nodes: Iterable[StaticNodeConf], node_sets: Iterable[NodeSetConf], running: Parsed) -> StaticNodes:
+def static_nodes(
+    nodes: Iterable[StaticNodeConf],
+    node_sets: Iterable[NodeSetConf],
+    running: Parsed,
+    future: AbstractSet[str] = frozenset(),
+) -> StaticNodes:
     """Render lines in order of name.
 
     Parameters
@@ -63,29 +69,76 @@ def static_nodes(nodes: Iterable[StaticNodeConf], node_sets: Iterable[NodeSetCon
     running
         What runs: a NodeSet that is in there keeps its names, and a node that is not is refused. Otherwise the NodeSet
         is (`admit`).
+    future
+        Names of nodes that are to be `State=FUTURE`, whatever their state would be.
     """
     lines: list[str] = []
     problems: list[Problem] = []
     names: set[str] = set()
     bases: dict[str, str] = {}
+    total = 0
     settled = [one for one in node_sets if one.name in running.node_sets]
     for index, one in sorted(enumerate(nodes), key=lambda pair: pair[1].name):
-        words = parse_words(one.config, forbidden=("NodeName", "NodeSet", "PartitionName", "Include"))
-        if isinstance(words, TextProblem):
-            problems.append(Problem(f"spec.nodes[{index}].config", words.reason))
+        config = parse_words(one.config, forbidden=("NodeName", "NodeSet", "PartitionName", "Include"))
+        if isinstance(config, TextProblem):
+            problems.append(Problem(f"spec.nodes[{index}].config", config.reason))
             continue
-        if _size(one.name) > MOST:
-            problems.append(Problem(f"spec.nodes[{index}].name", f"stands for more than {MOST} nodes"))
-            continue
+        total += hostlist.size(one.name)
+        if total > MOST:
+            words = f"stands for more than {MOST} nodes, alone or with those before it"
+            problems.append(Problem(f"spec.nodes[{index}].name", words))
+            break
         mine = _names(one.name)
-        reason = _clash(mine, names, () if one.name in running.nodes else settled)
+        reason = _clash(mine, names, settled)
+        if reason is not None and _runs(mine, running):
+            # It was there first, and another line may have it now.
+            reason = _clash(mine, names, ())
         if reason is not None:
             problems.append(Problem(f"spec.nodes[{index}].name", reason))
             continue
         names |= mine.all
         bases |= mine.bases
-        lines.append(" ".join(map(str, (Directive("NodeName", one.name), *words))))
+        lines += _lines(one.name, config, future)
     return StaticNodes(tuple(lines), Names(names, bases), tuple(problems))
+
+
+def _runs(mine: Names, running: Parsed) -> bool:
+    """Whether all these nodes run, in whatever lines."""
+    return mine.all <= {name for key in running.nodes for name in hostlist.expand(key)}
+
+
+def _lines(expression: str, words: tuple[Directive, ...], future: AbstractSet[str]) -> list[str]:
+    """The line of a host list; several where some of its nodes are of the future, and others are not."""
+    names = hostlist.expand(expression)
+    waiting = [name in future for name in names]
+    if not any(waiting):
+        return [_line(expression, words)]
+    later = (*(word for word in words if word.folded != "state"), Directive("State", "FUTURE"))
+    if all(waiting):
+        return [_line(expression, later)]
+    lines = []
+    for is_waiting, mine in ((False, words), (True, later)):
+        places = [place for place, one in enumerate(waiting) if one is is_waiting]
+        for begin in range(0, len(places), PER_LINE):
+            part = places[begin : begin + PER_LINE]
+            lines.append(_line(_picked(expression, part, len(names)), [_part(word, part, len(names)) for word in mine]))
+    return lines
+
+
+def _line(expression: str, words: Iterable[Directive]) -> str:
+    return " ".join(map(str, (Directive("NodeName", expression), *words)))
+
+
+def _part(word: Directive, places: Sequence[int], count: int) -> Directive:
+    if word.folded not in _EACH:
+        return word
+    return Directive(word.key, _picked(word.value, places, count), word.operator)
+
+
+def _picked(expression: str, places: Sequence[int], count: int) -> str:
+    """Of a host list with one item for each node, those of some; any other is left as it is."""
+    items = hostlist.expand(expression)
+    return ",".join(items[place] for place in places) if len(items) == count else expression
 
 
 def _clash(mine: Names, others: AbstractSet[str], node_sets: Iterable[NodeSetConf]) -> str | None:
@@ -99,23 +152,6 @@ def _clash(mine: Names, others: AbstractSet[str], node_sets: Iterable[NodeSetCon
     return None
 
 
-@lru_cache(maxsize=256)
 def _names(expression: str) -> Names:
     found = hostlist.expand(expression)
     return Names(frozenset(found), {base: name for name in found if (base := base_of(name)) is not None})
-
-
-def _size(expression: str) -> int:
-    """How many names an expression stands for at most, without making them."""
-    total = 0
-    for word in re.split(r",(?![^\[]*\])", expression):
-        total += math.prod(map(_choices, _BRACKET.findall(word)))
-    return total
-
-
-def _choices(inner: str) -> int:
-    count = 0
-    for part in inner.split(","):
-        low, _, high = part.partition("-")
-        count += int(high) - int(low) + 1 if low.isdecimal() and high.isdecimal() else 1
-    return count

@@ -72,7 +72,7 @@ class Parsed:
 def parse(text: str) -> Parsed:
     """Read a slurm.conf; a line that is none of Slurm's is passed over, since the operator writes no such line."""
     found: dict[str, dict[str, Line]] = {_PARTITION: {}, _NODE_SET: {}, _NODE: {}}
-    keys: dict[str, tuple[str, ...]] = {}
+    keys: dict[str, list[str]] = {}
     for _, joined in logical_lines(text):
         words = parse_lines(joined)
         if isinstance(words, TextProblem) or not words:
@@ -82,8 +82,9 @@ def parse(text: str) -> Parsed:
             found[first.folded][first.value] = Line(words)
             continue
         for word in words:
-            keys[word.folded] = (*keys.get(word.folded, ()), word.value)
-    return Parsed(found[_PARTITION], found[_NODE_SET], found[_NODE], keys)
+            keys.setdefault(word.folded, []).append(word.value)
+    values = {key: tuple(given) for key, given in keys.items()}
+    return Parsed(found[_PARTITION], found[_NODE_SET], found[_NODE], values)
 
 
 def split_nodes(text: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ Decisions this module makes, beside those of `merge`:
   default unless another partition says `Default=YES`; it stays when one does, for removing a partition ends its jobs.
 - A partition that is no longer wanted but in use can be kept: it is then `State=INACTIVE`, which lets jobs run on and
   takes none, and not the default. What is wanted wins over what is kept under the same name.
+- A state that an administrator has given a partition by `scontrol` stays (`states`).
 - A NodeSet that a partition of the Cluster names but that does not exist yet is declared all the same: Slurm takes
   a NodeSet without nodes, and a partition must not lose its nodes because of the order of two manifests.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
@@ -25,12 +26,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from slinky_api.errors import Problem
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import states
 from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
 from slinky_operator.slurm.conf.files import implied_keys
 from slinky_operator.slurm.conf.gather import check, check_size, contents
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
-from slinky_operator.slurm.conf.merge import check_extra, merge
+from slinky_operator.slurm.conf.merge import check_extra, merge, with_kept, without_states
 from slinky_operator.slurm.conf.nodes import static_nodes
 from slinky_operator.slurm.conf.parsed import Line, parse
 from slinky_operator.slurm.conf.scripts import in_order
@@ -68,6 +70,9 @@ class Rendered:
     undefined: tuple[str, ...] = ()
     """NodeSets that partitions name and that do not exist."""
 
+    by_hand: Mapping[str, states.SetState] = field(default_factory=dict)
+    """Partitions whose state an administrator has set, and that keep it."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Section:
@@ -92,15 +97,16 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         With `problems`, if the Cluster's own part is unusable; the files are then as far as they could be made.
     """
     problems: list[Problem] = []
-    outside = static_nodes(inputs.nodes, inputs.node_sets, parse(running))
+    before, marks_before = parse(running), states.marked(running)
+    outside = static_nodes(inputs.nodes, inputs.node_sets, before, inputs.future)
     problems += outside.problems
-    node_sets, refused = admit(inputs, outside.names, running)
+    node_sets, refused = admit(inputs, outside.names, before)
     partitions, defaults = _cluster_partitions(inputs, problems)
     lines: list[str] = []
     shown: dict[str, str] = {}
     for one in node_sets:
         if one.kept is not None:
-            lines += one.kept
+            lines += (_as_in_the_spec(line, marks_before) for line in one.kept)
             shown |= partitions_in(one.kept)
             continue
         lines.append(f"NodeSet={one.name} Feature={one.name}")
@@ -119,15 +125,21 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     default = any(is_default(line) for line in lines) or defaults
     everything = f"PartitionName={ALL_PARTITION} Nodes=ALL Default={'NO' if default else 'YES'} State=UP"
     shown |= {ALL_PARTITION: "ALL"} | {name: where for name, where, _ in partitions}
+    own = [line for _, _, line in partitions]
+    wanted = parse("\n".join((*lines, everything, *own))).partitions.values()
+    by_hand = states.set_by_hand(wanted, before, marks_before, inputs.states)
     kept = _kept_partitions(inputs, shown)
+    if kept or states.move(wanted, by_hand, before, settled=inputs.settled):
+        main, rest = without_states(main), without_states(rest)
     shown |= {name: line.get("Nodes") for name, line in kept.items()}
     sections = [
         _Section("The cluster", tuple(map(str, main))),
         _Section("Scripts", tuple(str(one.directive) for one in in_order(inputs.texts.scripts))),
         _Section("From extraConf", tuple(map(str, rest))),
         _Section("Nodes outside Kubernetes", outside.lines),
-        _Section("NodeSets and their partitions", tuple(lines)),
-        _Section("Partitions", (everything, *(line for _, _, line in partitions))),
+        _Section("NodeSets and their partitions", tuple(_stated(line, by_hand) for line in lines)),
+        _Section("Partitions", tuple(_stated(line, by_hand) for line in (everything, *own))),
+        _Section("States that an administrator has set", states.marks(by_hand)),
         _Section("No longer wanted, but in use", tuple(map(str, kept.values()))),
     ]
     files[SLURM_CONF] = _template(SLURM_CONF).render(sections=[one for one in sections if one.lines])
@@ -143,6 +155,7 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         missing=inputs.texts.missing,
         refused=tuple(refused),
         undefined=tuple(undefined),
+        by_hand=by_hand,
     )
 
 
@@ -156,6 +169,23 @@ def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> str:
     state = () if any(word.folded == "state" for word in words) else (Directive("State", "UP"),)
     where = (Directive("Nodes", nodes),) if nodes else ()
     return " ".join(map(str, (Directive("PartitionName", name), *where, *words, *state)))
+
+
+def _stated(line: str, by_hand: Mapping[str, states.SetState]) -> str:
+    """A line with the state that its partition keeps."""
+    return next(
+        (
+            str(found.replaced(State=by_hand[name].state))
+            for name, found in parse(line).partitions.items()
+            if name in by_hand
+        ),
+        line,
+    )
+
+
+def _as_in_the_spec(line: str, before: Mapping[str, states.SetState]) -> str:
+    found = parse(line).partitions.values() if before else ()
+    return next((str(states.as_in_the_spec(one, before)) for one in found), line)
 
 
 # The Cluster's own
@@ -207,7 +237,7 @@ def _keys(
         problems.append(Problem("spec.extraConf", reason))
         extra = ()
     assert not isinstance(extra, TextProblem)  # noqa: S101 - replaced above
-    return merge(_own_keys(inputs, node_sets, files), extra)
+    return with_kept(*merge(_own_keys(inputs, node_sets, files), extra), inputs.kept_keys)
 
 
 def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mapping[str, str]) -> list[Directive]:

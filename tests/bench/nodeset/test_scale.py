@@ -41,10 +41,10 @@ from tests.bench.nodeset.calls import Counting
 from tests.bench.nodeset.played import BARE
 from tests.bench.nodeset.servers import Servers
 from tests.bench.nodeset.table import Table
-from tests.bench.nodeset.turns import Turns
 from tests.integration.nodeset.conftest import CRDS, Site
 from tests.support import control_plane
 from tests.support.control_plane import ControlPlane
+from tests.support.turns import Turns
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -188,12 +188,12 @@ def without_slurmctld(slurm: SlurmInKubernetes, operator: Installation) -> Itera
 
 @contextmanager
 def with_a_wrong_key(slurm: SlurmInKubernetes, operator: Installation) -> Iterator[None]:
-    """The Secret with the key of tokens holds another one; an operator that starts finds it so."""
+    """The Secret with the key of tokens holds another one, and the copy too; an operator that starts finds it so."""
     secret = f"{slurm.name}-auth-jwt"
     key = slurm.get("secret", secret)["data"]["jwt.key"]
-    set_key(slurm, secret, base64.b64encode(b"garbage " * 4).decode())
     with dead(operator, slurm.kubectl):
-        pass
+        for name in (secret, f"{slurm.name}-auth-copy"):
+            set_key(slurm, name, base64.b64encode(b"garbage " * 4).decode())
     yield
     set_key(slurm, secret, key)
 

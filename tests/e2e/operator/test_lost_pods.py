@@ -17,7 +17,7 @@ from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.operator_install import Installation
 from tests.support import processes
 from tests.support.pods import restarts
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -117,7 +117,7 @@ def test_a_job_that_eats_all_memory_leaves_a_node_that_works(slurm: SlurmInKuber
     wait_for("the job's end", lambda: slurm.job_state(job) in {"FAILED", "NODE_FAIL"}, 180)
     slurm.wait_idle_nodes("eaten-0")
     # Of a container the kubelet tells some time after it has started it anew.
-    wait_for("what was killed", lambda: slurm.job(job)["ExitCode"] in KILLED or was_killed(slurm, "eaten-0"), 60)
+    wait_for("what was killed", lambda: slurm.job(job)["ExitCode"] in KILLED or was_killed(slurm, "eaten-0"), PATIENCE)
     assert slurm.pod_uid("eaten-0") == before
     assert slurm.run("srun", "-p", "eaten", "hostname", pod="eaten-0").strip() == "eaten-0"
 

@@ -11,6 +11,7 @@ import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import CHART, NAMESPACE, RELEASE, Installation
+from slinky_api.labels import ANNOTATION_SECRET_SERVER
 from tests.support import processes
 from tests.support.nodesets import uids
 from tests.support.pods import restarts
@@ -52,9 +53,13 @@ def elsewhere(slurm: SlurmInKubernetes) -> SlurmInKubernetes:
     """The same Slurm as a Cluster that runs elsewhere, for whose nodes the user has given a wrong key."""
     instance = SlurmInKubernetes(slurm.kubectl, slurm.namespace, slurm.slurm, "elsewhere")
     give_key(slurm, base64.b64encode(secrets.token_bytes(1024)).decode())
+    server = f"http://{slurm.name}-restapi.{slurm.namespace}.svc:6820"
+    slurm.kube(
+        "annotate", "--overwrite", "secret", f"{slurm.name}-auth-jwt", KEY, f"{ANNOTATION_SECRET_SERVER}={server}"
+    )
     host = f"{slurm.name}-controller-0.{slurm.name}-controller.{slurm.namespace}.svc"
     spec = {
-        "server": f"http://{slurm.name}-restapi.{slurm.namespace}.svc:6820",
+        "server": server,
         "auth": {"jwtKeyRef": {"name": f"{slurm.name}-auth-jwt", "key": "jwt.key"}, "slurmKeyRef": {"name": KEY}},
         "controller": {"external": {"host": host}},
     }

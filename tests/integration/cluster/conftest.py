@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -30,6 +31,7 @@ from slinky_operator.kube.resources import (
     STATEFULSETS,
 )
 from slinky_operator.slurm.conf import TextProblem, parse_words
+from slurm_client.models import PartitionState
 from slurm_client.testing import FakeSlurmrestd
 from tests.integration.cluster.harness import Running, running
 from tests.support.control_plane import ControlPlane
@@ -138,15 +140,17 @@ class Kubelet:
         for path in self.folder.iterdir():
             if path.name not in found["data"]:
                 path.unlink()
-        wanted: dict[str, str] = {}
+        wanted: dict[str, tuple[str, PartitionState]] = {}
         for line in found["data"]["slurm.conf"].split("\n"):
             words = parse_words(line)
             values = {} if isinstance(words, TextProblem) else {word.folded: word.value for word in words}
             if "partitionname" in values:
-                wanted[values["partitionname"]] = values["nodes"]
-        for name, nodes in wanted.items():
+                wanted[values["partitionname"]] = values["nodes"], PartitionState(values["state"].upper())
+        for name, (nodes, state) in wanted.items():
             if name not in self.slurm.world.partitions:
                 self.slurm.world.add_partition(name, node_sets=nodes)
+            # As slurmctld does: whatever the state was, it is that of the line now.
+            self.slurm.world.partitions[name] = replace(self.slurm.world.partitions[name], state=state)
         for name in [one for one in self.slurm.world.partitions if one not in wanted]:
             self.slurm.world.delete_partition(name)
 
@@ -211,10 +215,15 @@ class Bench:
 
     async def no_preflights(self) -> None:
         """Wait until nothing of any preflight is left."""
+        await self.no_preflights_but()
+
+    async def no_preflights_but(self, *names: str) -> None:
+        """Wait until just these objects look as those of a preflight do."""
         selector = "app.kubernetes.io/component=preflight"
-        for resource in (PODS, CONFIGMAPS):
+        for resource, left in ((CONFIGMAPS, set[str]()), (PODS, set(names))):
             while True:
-                if not (await self.kube.list(resource, self.namespace, label_selector=selector)).items:
+                items = (await self.kube.list(resource, self.namespace, label_selector=selector)).items
+                if {one["metadata"]["name"] for one in items} == left:
                     break
                 await asyncio.sleep(0.02)
 

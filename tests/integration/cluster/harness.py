@@ -33,6 +33,7 @@ from slinky_operator.kube.store import Key
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.clients import ClientMap
+from slurm_client.intake import Intake
 
 IMAGES = Images(
     "localhost/slinky/slurmctld:26.05",
@@ -70,6 +71,7 @@ async def running(
     agent: Callable[[Object], str] = agent_url,
     images: Images = IMAGES,
     fence: Fence | None = None,
+    intake: Intake | None = None,
 ) -> AsyncIterator[Running]:
     """Run the controller over one namespace."""
     requests: list[tuple[str, str, str]] = []
@@ -105,7 +107,7 @@ async def running(
             )
         ]
         caches = Caches(clusters.store, node_sets.store, pods.store, *(one.store for one in children))
-        clients = ClientMap(fence)
+        clients = ClientMap(fence, intake=intake)
         recorder = Recorder(kube, component="slurm-operator", instance="test")
         texts = Texts(kube, supervisor)
         tools = Tools(kube, Sources(kube), texts, clients, recorder, http, agent_url=agent)
@@ -114,7 +116,11 @@ async def running(
         )
         everything = [clusters, node_sets, pods, *children]
         controller = Controller(
-            "cluster", reconciler.reconcile, gates=[one.synced for one in everything], describe=describe
+            "cluster",
+            reconciler.reconcile,
+            tell=reconciler.tell,
+            gates=[one.synced for one in everything],
+            describe=describe,
         )
         handlers = wire(controller.queue, clients, texts)
         clusters.add_handler(handlers.clusters)

@@ -290,6 +290,56 @@ async def test_deletion_waits_for_slurmd_pods_and_takes_everything_along(bench: 
         assert operator.clients.get(uid) is None
 
 
+async def test_a_slurmd_pod_keeps_its_life_and_its_cluster_whatever_its_labels_say(bench: Bench) -> None:
+    made = await bench.create()
+    uid = made["metadata"]["uid"]
+    async with bench.operator() as operator:
+        await bench.until(ready)
+        node_set = await bench.create_node_set("compute")
+        await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
+        for component in ("preflight", "restapi", "controller"):
+            pod = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": f"slurm-{component}-0000000001",
+                    "labels": {
+                        "app.kubernetes.io/name": "slurm",
+                        "app.kubernetes.io/component": component,
+                        labels.LABEL_CLUSTER_NAME: "slurm",
+                    },
+                    "ownerReferences": [
+                        {
+                            "apiVersion": "slinky.slurm.net/v1alpha1",
+                            "kind": "NodeSet",
+                            "name": "compute",
+                            "uid": node_set["metadata"]["uid"],
+                        }
+                    ],
+                },
+                "spec": {"containers": [{"name": "slurmd", "image": "x"}], "automountServiceAccountToken": False},
+            }
+            await bench.kube.create(PODS, pod, bench.namespace)
+        # A whole change of the configuration, with a preflight and what is tidied up after it.
+        generation = await bench.edit({"extraConf": "KillWait=7"})
+        await bench.until(partial(applied, generation))
+        await bench.no_preflights_but("slurm-preflight-0000000001")
+        # Without any label of ours no cache shows them.
+        for component in ("preflight", "restapi", "controller"):
+            body = {"metadata": {"labels": None}}
+            await bench.kube.merge_patch(PODS, f"slurm-{component}-0000000001", body, bench.namespace)
+        await wait_until(lambda: not operator.caches.pods.find("unmarked", f"{bench.namespace}/slurm")[1:])
+        await bench.kube.delete(CLUSTERS, "slurm", bench.namespace, uid=uid)
+        names = [f"slurm-{component}-0000000001" for component in ("controller", "preflight", "restapi")]
+        await bench.until(reason("Deleting", "Deleting"))
+        await bench.until(lambda s: all(name in message(s, "Deleting") for name in names))
+        assert await bench.kube.get(STATEFULSETS, "slurm-controller", bench.namespace)
+        for name in names:
+            found = await bench.kube.get(PODS, name, bench.namespace)
+            await bench.kube.delete(PODS, name, bench.namespace, uid=found["metadata"]["uid"], grace_seconds=0)
+        await bench.gone(CLUSTERS, "slurm")
+
+
 async def test_a_namesake_starts_clean(bench: Bench) -> None:
     first = await bench.create()
     async with bench.operator() as operator:
@@ -311,6 +361,13 @@ async def test_a_cluster_elsewhere_follows_its_token(bench: Bench) -> None:
         await bench.until(reason("TokenValid", "SecretKeyNotFound"))
         await bench.kube.merge_patch(SECRETS, "mine", {"stringData": {"auth-token": "abc"}}, bench.namespace)
         assert made
+        # Whoever may edit Clusters need not be allowed to read Secrets: this one has to say that it is meant for that.
+        status = (await bench.until(reason("TokenValid", "SecretNotAllowed")))["status"]
+        told = f"--namespace {bench.namespace} {labels.ANNOTATION_SECRET_SERVER}={bench.slurm.url}"
+        assert message(status, "TokenValid").endswith(told)
+        assert not bench.slurm.requests
+        notes = {"metadata": {"annotations": {labels.ANNOTATION_SECRET_SERVER: bench.slurm.url}}}
+        await bench.kube.merge_patch(SECRETS, "mine", notes, bench.namespace)
         await bench.until(ready)
 
 

@@ -122,7 +122,7 @@ class Site:
         )
         informers = (self.nodesets, clusters, self.pods, self.revisions, self.claims, hosts)
         controller: Controller[Key] = Controller(
-            nodeset.NAME, reconciler.reconcile, gates=[one.synced for one in informers]
+            nodeset.NAME, reconciler.reconcile, tell=reconciler.tell, gates=[one.synced for one in informers]
         )
         self.pods.add_handler(reconciler.expectations.observe)
 
@@ -139,7 +139,11 @@ class Site:
         self._clients.subscribe_contact(lambda uid, _: wake(reconciler.waking.contact(uid)))
         runs = (*(one.run() for one in informers), recorder.run(), controller.run())
         self._tasks = [asyncio.create_task(one) for one in runs]
+        await self._connect()
+
+    async def _connect(self) -> None:
         metadata = self.cluster["metadata"]
+        assert self._clients is not None
         await self._clients.put(
             metadata["uid"],
             self.namespace,
@@ -149,6 +153,13 @@ class Site:
             token=StaticToken("token"),
             fingerprint="1",
         )
+
+    async def create_cluster_again(self) -> str:
+        """Create the Cluster once more under its name, and connect it; gives its uid."""
+        body = {key: self.cluster[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": {"name": "c"}}
+        self.cluster = await self.kube.create(CLUSTERS, body, self.namespace)
+        await self._connect()
+        return str(self.cluster["metadata"]["uid"])
 
     async def crash(self) -> None:
         """End the operator at whatever it is doing."""

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS
+from slinky_api import labels
+from slinky_operator.kube.resources import EVENTS, PERSISTENTVOLUMECLAIMS, PODS
 from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 
 SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+MARK = labels.ANNOTATION_CLAIM_RETENTION
 TEMPLATES = [{"metadata": {"name": "data"}, "spec": SPEC}]
 
 
@@ -58,6 +60,65 @@ async def test_a_nodeset_made_anew_finds_the_claims_of_the_last_one(site: Site, 
 
     await up(site, 1)
     assert await claims(site) == first
+
+
+async def test_what_a_scale_in_has_kept_stays_when_the_policy_changes(site: Site, machines: Machines) -> None:
+    await up(site, 4, whenScaled="Retain")
+    first = await claims(site)
+    await site.scale(3)
+    await site.until(lambda: _are(site, ["a-0", "a-1", "a-2"]), "one is gone")
+
+    await apply(site, 3, whenScaled="Delete", whenDeleted="Delete")
+    await site.until(lambda: site.ready(3), "the policy is seen")
+    await site.scale(2)
+    await site.until(lambda: has(site, "data-a-0", "data-a-1", "data-a-3"), "only the claim of this scale-in goes")
+    await site.until(lambda: _deleted(site, "whenScaled: Delete says: data-a-2"), "an Event names it")
+
+    site.slurm.add_job(nodes=["a-1"])
+    await site.scale(1)
+    await site.until(lambda: _are(site, ["a-1"]), "the idle one goes")
+    await site.until(lambda: has(site, "data-a-1", "data-a-3"), "with its claim")
+    await site.delete(Propagation.BACKGROUND)
+    for job in list(site.slurm.jobs.values()):
+        site.slurm.finish_job(job.id)
+    await site.until(site.gone, "the NodeSet is gone")
+    assert await claims(site) == {"data-a-3": first["data-a-3"]}
+    await site.until(lambda: _deleted(site, "whenDeleted: Delete says: data-a-1"), "an Event names what went")
+
+
+async def test_a_change_of_mind_keeps_what_was_to_go(site: Site, machines: Machines) -> None:
+    await up(site, 2, whenScaled="Delete")
+    first = await claims(site)
+    jobs = [site.slurm.add_job(nodes=[name]) for name in ("a-0", "a-1")]
+    await site.until(lambda: site.sees("a-1"), "the operator sees the nodes")
+    await site.scale(1)
+    await site.until(lambda: _marks(site, {"Delete"}), "one of the claims says that it goes")
+    await site.crash()
+    await apply(site, 1, whenScaled="Retain")
+    await site.start()
+    await site.until(lambda: _marks(site, {"Retain"}), "it says that it stays")
+    for job in jobs:
+        site.slurm.finish_job(job.id)
+    await site.until(lambda: site.ready(1), "one pod is left")
+
+    await apply(site, 1, whenScaled="Delete")
+    await site.until(lambda: site.ready(1), "the policy is seen")
+    assert await claims(site) == first
+    await site.scale(2)
+    await site.until(lambda: site.ready(2), "the pod comes back to its claim")
+    await site.until(lambda: _marks(site, set()), "which serves again")
+    assert await claims(site) == first
+
+
+async def _marks(site: Site, wanted: set[str]) -> bool:
+    found = (await site.kube.list(PERSISTENTVOLUMECLAIMS, site.namespace)).items
+    notes = [one["metadata"].get("annotations") or {} for one in found]
+    return {one[MARK] for one in notes if MARK in one} == wanted
+
+
+async def _deleted(site: Site, words: str) -> bool:
+    events = (await site.kube.list(EVENTS, site.namespace)).items
+    return any(one["reason"] == "ClaimDeleted" and words in one["message"] for one in events)
 
 
 async def _are(site: Site, names: list[str]) -> bool:

@@ -113,3 +113,32 @@ async def test_a_record_that_we_drained_goes_when_its_pod_has(site: Site, machin
 
 def tag(site: Site) -> str:
     return f"{site.namespace}/a"
+
+
+async def test_the_time_that_was_told_outlives_the_operator(site: Site, machines: Machines) -> None:
+    await two_and_a_silent_one(site, machines)
+    # Beyond the moment in which a slurmd is on its way as a rule.
+    site.ahead = timedelta(seconds=60)
+    await site.apply(3, minReadySeconds=1)
+    await site.until(lambda: written(site), "it is written on the pod")
+    told = await written(site)
+    reached = (await site.condition("SlurmReachable"))["lastTransitionTime"]
+    await site.crash()
+    site.ahead = timedelta(seconds=120)
+    await site.start()
+
+    await site.apply(3, minReadySeconds=2)
+    await site.until(lambda: seen(site), "the operator that was started has looked")
+    await site.until(lambda: says(site, "Progressing", f"it is made anew at {told}"), "the same time is told")
+    assert await written(site) == told
+    assert (await site.condition("SlurmReachable"))["lastTransitionTime"] >= reached
+
+
+async def seen(site: Site) -> bool:
+    obj = await site.nodeset()
+    return bool(obj["status"]["observedGeneration"] == obj["metadata"]["generation"])
+
+
+async def written(site: Site) -> str:
+    metadata = (await site.kube.get(PODS, "a-1", site.namespace))["metadata"]
+    return str((metadata.get("annotations") or {}).get("nodeset.slinky.slurm.net/pod-register-by") or "")

@@ -1,42 +1,119 @@
-"""How slurmctld is told to read its files, on a real one that is slow to answer."""
+"""How slurmctld is told to read its files, on a real one that runs as in its pod and is slow to answer."""
 
 from __future__ import annotations
 
+import asyncio
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from typing_extensions import override
 
 from hack.images import rootfs
 from slinky_operator.cluster.actions import Reload
-from slinky_operator.cluster.asking import reload
+from slinky_operator.cluster.memory import Loaded
+from slinky_operator.cluster.reloading import reload
 from slinky_operator.slurm.clients import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.slurm_host import SlurmHost
 
-STARTED = "Running as primary controller"
+TOLD = "Processing Reconfiguration Request"
+
+SERIES = pytest.mark.parametrize("series", ["24.11", "26.05"])
 
 
-def starts(host: SlurmHost) -> int:
-    """How often slurmctld has started; it tells it twice, to its log and to its standard error, which are one here."""
-    return host.logs(10_000).count(STARTED) // 2
+_KEEP = """
+runs() { grep -qs slurmctld /proc/[0-9]*/comm; }
+slurmctld || exit
+while runs || { sleep 1; runs; }; do sleep 0.2; done
+"""
+"""Holds the namespaces for as long as there is a slurmctld. Its PID file would not do to tell: a slurmctld that
+reconfigures hands over to a new process, and the file is empty, or names the old one, for a moment."""
+
+
+class Daemon(SlurmHost):
+    """A slurmctld that runs as a daemon, as in its pod: it answers a reconfigure only when it has read its files."""
+
+    @override
+    def start_slurmctld(self) -> None:
+        self._spawn("slurmctld", ["sh", "-c", _KEEP])
+        self.wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, "slurmctld answers")
+
+    def must_run(self) -> None:
+        """Fail with the logs when a daemon has ended."""
+        ended = [one.name for one in self.daemons.values() if one.process.poll() is not None]
+        assert not ended, f"{ended} ended\n{self.logs()}"
+
+    @property
+    def log(self) -> Path:
+        """Where slurmctld's words go, which has no standard error as a daemon."""
+        return self.shared / "slurmctld" / "log"
+
+    def told(self) -> int:
+        """How often slurmctld was told to read its files."""
+        return self.log.read_text(errors="replace").count(TOLD)
+
+
+def host(series: str) -> Daemon:
+    found = Daemon(rootfs.ensure(series))
+    write(found)
+    return found
+
+
+def write(found: Daemon, extra: str = "") -> None:
+    found.write_conf(extra)
+    conf = found.configuration / "slurm.conf"
+    text = conf.read_text().replace("SlurmctldLogFile=/dev/stderr", "SlurmctldLogFile=/var/spool/slurmctld/log")
+    conf.write_text(text)
+
+
+def change(number: str, **partitions: str) -> dict[str, Any]:
+    return {"pod_uid": "pod", "change": number, "partitions": {"all": "ALL", **partitions}}
+
+
+async def until(host: Daemon, client: ClusterClient, wanted: dict[str, Any], before: Loaded | None = None) -> Loaded:
+    """Look again and again, as passes do, as long as nothing is known."""
+    said = await reload(client, Reload(**wanted, before=before), time.monotonic)
+    while said.lost:
+        host.must_run()
+        await asyncio.sleep(0.2)
+        said = await reload(client, Reload(**wanted, before=said), time.monotonic)
+    return said
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("series", ["24.11", "26.05"])
+@SERIES
 async def test_a_slurmctld_that_looks_for_names_of_nodes_is_told_once_and_waited_for(series: str) -> None:
-    with SlurmHost(rootfs.ensure(series)) as host:
-        async with SlurmClient(host.url, token=MintedToken(host.jwt_key)) as slurm:
+    with host(series) as slurmctld:
+        async with SlurmClient(slurmctld.url, token=MintedToken(slurmctld.jwt_key)) as slurm:
             client = cast("ClusterClient", SimpleNamespace(client=slurm, hurry=lambda: None))
-            host.write_conf("NodeName=nowhere-0 CPUs=1\nPartitionName=late Nodes=ALL State=UP\n")
-            wanted: dict[str, Any] = {"pod_uid": "pod", "change": "1", "partitions": {"all": "ALL", "late": "ALL"}}
-            host.wait_for(lambda: starts(host) == 1, "its start is told")
-            said = await reload(client, Reload(**wanted), time.monotonic)
-            first = said
-            while not said.proven:
-                assert said.lost, said.why
-                said = await reload(client, Reload(**wanted, since=said.answered), time.monotonic)
-            assert first.proven or first.answered is not None
-            host.wait_for(lambda: starts(host) > 1, "its second start is told")
-            assert starts(host) == 2
+            write(slurmctld, "NodeName=nowhere-[0-2] CPUs=1\nPartitionName=late Nodes=ALL State=UP\n")
+            first = await reload(client, Reload(**change("1", late="ALL")), time.monotonic)
+            assert first.lost
+            assert first.asked is not None, "it looks up three names, and answers nothing"
+            said = await until(slurmctld, client, change("1", late="ALL"), first)
+            assert said.proven, said.why
+            assert slurmctld.told() == 1
+
+
+@pytest.mark.timeout(600)
+@SERIES
+async def test_nodes_of_the_future_cost_nothing_and_come_when_they_have_an_address(series: str) -> None:
+    line = "NodeName=later CPUs=1 {}\nPartitionName=late Nodes=later State=UP\n"
+    with host(series) as slurmctld:
+        async with SlurmClient(slurmctld.url, token=MintedToken(slurmctld.jwt_key)) as slurm:
+            client = cast("ClusterClient", SimpleNamespace(client=slurm, hurry=lambda: None))
+            write(slurmctld, line.format("State=FUTURE"))
+            said = await until(slurmctld, client, change("1", late="later"))
+            assert said.proven, said.why
+            assert not list(await slurm.nodes())
+            hosts = slurmctld.folder / "etc" / "hosts"
+            hosts.write_text(f"{hosts.read_text()}127.0.0.1 later\n")
+            write(slurmctld, line.format(""))
+            said = await until(slurmctld, client, change("2", late="later"))
+            assert said.proven, said.why
+            assert [node.name for node in await slurm.nodes()] == ["later"]
+            assert slurmctld.told() == 2
+            assert "Unable to resolve" not in slurmctld.log.read_text(errors="replace")

@@ -125,7 +125,8 @@ def test_what_kubectl_refuses_is_refused(control_plane: ControlPlane, tmp_path: 
         merge(BASE, REFUSED[name])
 
 
-def test_the_table_is_what_the_api_server_says(control_plane: ControlPlane) -> None:
+def test_the_tables_are_what_the_api_server_says(control_plane: ControlPlane) -> None:
     document = json.loads(control_plane.kubectl("get", "--raw", "/openapi/v2"))
 
     assert merge_keys.table(document) == json.loads(merge_keys.TABLE.read_text(encoding="utf-8"))
+    assert merge_keys.shapes(document) == json.loads(merge_keys.SHAPES.read_text(encoding="utf-8"))

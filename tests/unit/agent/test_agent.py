@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 
 from slinky_operator.agent.files import expected, mounted
+from slinky_operator.agent.resolver import Resolver
 from slinky_operator.agent.server import answer, serve
 
 
@@ -36,9 +37,9 @@ def test_what_is_mounted_is_what_was_written(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_an_answer_too(tmp_path: Path) -> None:
-    assert answer(b"GET /files HTTP/1.1\r\n\r\n", tmp_path / "no").startswith(b"HTTP/1.1 503 ")
-    assert answer(b"GET /etc/passwd HTTP/1.1\r\n\r\n", tmp_path).startswith(b"HTTP/1.1 404 ")
-    assert answer(b"", tmp_path).startswith(b"HTTP/1.1 404 ")
+    assert answer(b"GET /files HTTP/1.1\r\n\r\n", tmp_path / "no", Resolver()).startswith(b"HTTP/1.1 503 ")
+    assert answer(b"GET /etc/passwd HTTP/1.1\r\n\r\n", tmp_path, Resolver()).startswith(b"HTTP/1.1 404 ")
+    assert answer(b"", tmp_path, Resolver()).startswith(b"HTTP/1.1 404 ")
 
 
 def test_it_serves_one_after_the_other(tmp_path: Path) -> None:

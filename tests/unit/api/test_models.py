@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus
@@ -74,9 +78,32 @@ def test_the_token_is_named_as_in_any_release(given: object, name: str, key: str
 
 @pytest.mark.parametrize("encoded", [False, True])
 def test_the_ca_bundle_is_pem_or_base64_of_it(encoded: bool) -> None:
-    pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    pem = f"# für den Rechner\n{certificate()}"
     given = base64.b64encode(pem.encode()).decode() if encoded else pem
-    assert cluster(server="https://a", token={"secretRef": "t"}, caBundle=given).spec.ca_pem == pem
+    found = cluster(server="https://a", token={"secretRef": "t"}, caBundle=given).spec.ca_pem
+    assert found == pem.replace("ü", "?")
+
+
+def certificate() -> str:
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime(2026, 1, 1, tzinfo=UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    dated = made.serial_number(1).not_valid_before(now).not_valid_after(now + timedelta(days=1))
+    return dated.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+@pytest.mark.parametrize(
+    "bundle",
+    [
+        "-----BEGIN CERTIFICATE-----",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        base64.b64encode(b"-----BEGIN CERTIFICATE-----\n\xff").decode(),
+    ],
+)
+def test_a_ca_bundle_that_tls_cannot_read_is_refused_by_its_field(bundle: str) -> None:
+    with pytest.raises(InvalidObjectError) as caught:
+        cluster(server="https://a", token={"secretRef": "t"}, caBundle=bundle)
+    assert caught.value.field == "spec.caBundle"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,14 @@ def test_the_user_wins() -> None:
             {"metadata": {"labels": {"app.kubernetes.io/component": "x"}}},
             "metadata.labels[app.kubernetes.io/component]",
         ),
+        (
+            {"metadata": {"labels": {"nodeset.slinky.slurm.net/uid": "x"}}},
+            "metadata.labels[nodeset.slinky.slurm.net/uid]",
+        ),
+        (
+            {"metadata": {"labels": {"cluster.slinky.slurm.net/uid": "x"}}},
+            "metadata.labels[cluster.slinky.slurm.net/uid]",
+        ),
         ({"spec": {"containers": [{"name": "agent", "$patch": "delete"}]}}, "spec.containers"),
         ({"spec": {"$patch": "replace", "containers": []}}, "spec.containers"),
         (

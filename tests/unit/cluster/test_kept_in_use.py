@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from slinky_operator.cluster.actions import AskUse
+from slinky_operator.cluster.actions import AskUse, StartPreflight
 from slinky_operator.cluster.in_use import ReservationUse, Use
 from slinky_operator.slurm.conf.parsed import parse
 from tests.unit.cluster.rollout import GONE, PARTITION, config_maps, job, settled, until
@@ -178,3 +178,30 @@ def test_devices_stay_while_jobs_have_them() -> None:
     world.settle()
     assert "Name=fpga Count=3" in world.children["ConfigMap", "slurm-config"]["data"]["gres.conf"]
     assert world.condition("ConfigApplied")["status"] == "True"
+
+
+def test_slurm_is_asked_the_less_often_the_dearer_its_answers_are() -> None:
+    world = settled(PARTITION)
+    world.use = Use(0.0, "", (job(7, "night"),), cost=0.5)
+    world.raw["spec"] = {}
+    world.settle()
+    asked, begin = [], world.now
+    while world.now < begin + 600:
+        asked += [world.now for one in world.step().actions if isinstance(one, AskUse)]
+    assert 2 <= len(asked) <= 1 + 600 * 0.02 / 0.5 * 1.1
+    assert "night" in world.slurm_conf
+
+
+def test_what_goes_is_looked_at_once_more_where_the_answer_is_old() -> None:
+    world = settled({"nodes": [{"name": "metal1", "config": "CPUs=4"}]})
+    world.use = Use(0.0, "", cost=0.5)
+    world.raw["spec"] = {}
+    until(world, AskUse)
+    world.step()
+    assert any(isinstance(one, StartPreflight) for one in world.step().actions), "nothing is on the node"
+    # The preflight takes its time, and a job begins meanwhile.
+    world.use = Use(0.0, "", (job(5, nodes=("metal1",)),), cost=0.5)
+    world.now += 10
+    world.settle()
+    assert "metal1" in world.slurm_conf
+    assert world.condition("ConfigApplied")["reason"] == "NodesInUse"

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slinky_api import labels
+from slinky_operator.agent.hosts import MOST
+from slinky_operator.cluster import addresses
 from slinky_operator.cluster.actions import (
     Action,
     AskAgent,
@@ -301,7 +303,11 @@ def test_deletion_waits_for_every_slurmd_pod() -> None:
 
 def test_a_cluster_elsewhere_is_connected_to_and_nothing_more() -> None:
     spec = {"server": "http://there:6820", "token": {"secretRef": "mine"}}
-    world = World(cluster_object(spec), secrets={"mine": {"auth-token": b"SLURM_JWT=abc\n"}})
+    world = World(
+        cluster_object(spec),
+        secrets={"mine": {"auth-token": b"SLURM_JWT=abc\n"}},
+        meant_for={"mine": "http://there:6820"},
+    )
     world.add(node_set_object("compute"))
     done = world.settle()
     assert {one.child.resource.kind for one in done if isinstance(one, Write)} == {"Service", "PodDisruptionBudget"}
@@ -416,3 +422,18 @@ def test_slurmctld_is_started_anew_for_what_a_reconfigure_does_not_take_over() -
     world.raw["spec"] = {"extraConf": "CommunicationParameters=NoInAddrAny"}
     world.settle()
     assert template() != before
+
+
+def test_no_number_of_nodes_makes_the_start_of_slurmctld_take_too_long() -> None:
+    def template(spec: dict[str, Any]) -> dict[str, Any]:
+        world = World(cluster_object(spec))
+        world.settle()
+        found: dict[str, Any] = world.children["StatefulSet", "slurm-controller"]["spec"]["template"]
+        return found
+
+    many = template({"nodes": [{"name": "nowhere-[1-100]"}]})
+    container = next(one for one in many["spec"]["containers"] if one["name"] == "slurmctld")
+    probe = container["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] > addresses.LOOK_UP * MOST
+    assert "livenessProbe" not in container
+    assert many == template({}), "another number of nodes is no reason for another pod"

@@ -7,8 +7,8 @@ from typing import Any
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.daemons import Images
-from slinky_operator.cluster.daemons.preflight import Preflight, preflight
-from slinky_operator.cluster.preflights import kinds
+from slinky_operator.cluster.daemons.preflight import Preflight, SlurmdKind, preflight
+from slinky_operator.cluster.slurmd_kinds import kinds
 from tests.unit.cluster.world import cluster_object, node_set_object
 
 IMAGES = Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1")
@@ -17,7 +17,8 @@ FILES = {"slurm.conf": "ClusterName=x\n"}
 
 def make(spec: dict[str, Any] | None = None, *node_sets: dict[str, Any]) -> Preflight:
     found = [NodeSet.parse(one) for one in node_sets]
-    return preflight(Cluster.parse(cluster_object(spec)), IMAGES, kinds(found, IMAGES), FILES, "digest")
+    tried = kinds(found, IMAGES) or (SlurmdKind(IMAGES.slurmd),)
+    return preflight(Cluster.parse(cluster_object(spec)), IMAGES, tried, FILES, "digest")
 
 
 def test_it_passes_the_restricted_pod_security_level() -> None:

@@ -86,7 +86,8 @@ def test_a_preflight_that_says_nothing_decides_nothing_and_is_made_again(status:
         world.step()
     assert not world.preflights
     assert world.slurm_conf == before
-    assert world.condition("ConfigApplied")["reason"] == "ConfigPending"
+    assert world.condition("ConfigApplied")["reason"] == "ConfigUntried"
+    assert "decided nothing" in world.condition("Degraded")["message"]
     world.now += 60
     world.settle()
     assert len(world.tried) == 2

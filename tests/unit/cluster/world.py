@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,30 +14,39 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.agent.files import expected
+from slinky_operator.agent.hosts import names_in
 from slinky_operator.cluster.actions import (
     Action,
+    AdoptKey,
     AskAgent,
+    AskNames,
+    AskStates,
     AskUse,
     Connect,
     CountJobs,
     Disconnect,
     EndPreflight,
     Hold,
+    KeepKeys,
     LeaveOut,
     MakeKey,
+    PutKeyBack,
+    ReadKeys,
     Reload,
     Remove,
     ReplacePod,
+    SealKey,
     SetFinalizer,
     StartPreflight,
     TearDown,
     Tell,
     TouchPod,
+    TryKey,
     Write,
 )
 from slinky_operator.cluster.daemons import Images
 from slinky_operator.cluster.in_use import Use
-from slinky_operator.cluster.memory import Jobs, Loaded, Memory, Mounted
+from slinky_operator.cluster.memory import Jobs, KeyTrial, Loaded, Memory, Mounted, Names, PartitionStates
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.sources import Source
@@ -71,6 +81,21 @@ class World:
     node_sets: dict[str, dict[str, Any]] = field(default_factory=dict)
     children: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     secrets: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    meant_for: dict[str, str] = field(default_factory=dict)
+    """Servers that Secrets name in their annotation."""
+
+    owners: dict[str, str] = field(default_factory=dict)
+    """Uids of the Clusters that the Secrets' labels name."""
+
+    sealed: set[str] = field(default_factory=set)
+    """Secrets that are immutable."""
+
+    read_before: float = 0.0
+    """How long ago Secrets were read."""
+
+    accepts: bytes | None = None
+    """The only key of auth/jwt that slurmctld takes; any if `None`."""
+
     pods: list[str] = field(default_factory=list)
     controller_pod: dict[str, Any] | None = None
     preflights: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -80,7 +105,13 @@ class World:
     tried: list[str] = field(default_factory=list)
     """Every slurm.conf that was tried."""
 
+    running: list[dict[str, Any]] = field(default_factory=list)
+    """slurmd pods, whole."""
+
     use: Use = field(default_factory=lambda: Use(0.0, ""))
+    states: dict[str, str] = field(default_factory=dict)
+    """States of partitions that Slurm shows."""
+
     slurm: SlurmView | None = None
     memory: Memory = field(default_factory=lambda: Memory("cluster-uid"))
     now: float = 1000.0
@@ -88,6 +119,9 @@ class World:
     log: list[Action] = field(default_factory=list)
     torn_down: bool = False
     versions: int = 0
+    missing: frozenset[str] = frozenset()
+    """Host names that have no address."""
+
     stale: dict[str, str] = field(default_factory=dict)
     """What the kubelet has mounted instead of what the ConfigMap holds."""
 
@@ -96,7 +130,7 @@ class World:
             self.node_sets[one["metadata"]["name"]] = one
 
     def snapshot(self) -> Snapshot:
-        names = {"slurm-auth-slurm", "slurm-auth-jwt", *self.secrets}
+        names = {"slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy", *self.secrets}
         return Snapshot(
             cluster=Cluster.parse(self.raw),
             raw=self.raw,
@@ -107,20 +141,38 @@ class World:
             restapi_pods=(),
             preflights=dict(self.preflights),
             sources={
-                name: Source(name, self.now, exists=name in self.secrets, data=self.secrets.get(name, {}))
+                name: Source(
+                    name,
+                    self.now - self.read_before,
+                    exists=name in self.secrets,
+                    servers=self.meant_for.get(name),
+                    cluster_uid=self.owners.get(name, "") if name in self.secrets else "",
+                    cluster_name="slurm" if self.owners.get(name) else "",
+                    object_uid=f"uid-of-{name}" if name in self.secrets else "",
+                    immutable=name in self.sealed,
+                    data=dict(self.secrets.get(name, {})),
+                )
                 for name in names
             },
             slurm=self.slurm,
             memory=self.memory.frozen(),
             server=self.server,
+            slurmd_objects=tuple(self.running),
         )
 
     def plan(self) -> Plan:
+        made = plan(self.snapshot(), ENVIRONMENT, self.now, WALL)
+        asked = [one for one in made.actions if isinstance(one, ReadKeys)]
+        if not asked or self.read_before:
+            return made
+        # The controller looks again at once, in the same pass.
+        self.happen(asked[0])
         return plan(self.snapshot(), ENVIRONMENT, self.now, WALL)
 
     def step(self) -> Plan:
         """One pass: plan, and let it all happen."""
         made = self.plan()
+        self.memory.keys, self.memory.keys_troubled = made.keys.known, made.keys.trouble is not None
         for action in made.actions:
             self.log.append(action)
             self.happen(action)
@@ -140,7 +192,7 @@ class World:
                 return self.log
         raise AssertionError(f"no end after {passes} passes: {self.log[-5:]}")
 
-    def happen(self, action: Action) -> None:  # noqa: C901, PLR0912
+    def happen(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915
         match action:
             case SetFinalizer():
                 metadata = action.obj["metadata"]
@@ -149,7 +201,23 @@ class World:
                 if metadata.get("deletionTimestamp") and not metadata["finalizers"]:
                     self.node_sets.pop(metadata["name"], None)
             case MakeKey():
-                self.secrets[action.body["metadata"]["name"]] = {action.key: b"k" * action.size}
+                self._make(action.body, {action.key: b"k" * action.size})
+            case AdoptKey():
+                self.owners[action.name] = self.raw["metadata"]["uid"]
+            case PutKeyBack():
+                self._make(action.body, {action.key: action.value})
+            case KeepKeys():
+                data = {key: base64.b64decode(value) for key, value in action.body["data"].items()}
+                self._make(action.body, data)
+            case SealKey():
+                self.sealed.add(action.secret)
+            case ReadKeys():
+                self.read_before, self.memory.keys_asked = 0.0, (action.purpose, self.now)
+            case TryKey():
+                before = self.memory.key_trial
+                attempts = before.attempts if before is not None and before.key == action.key else 0
+                taken = self.accepts in {None, action.key}
+                self.memory.key_trial = KeyTrial(action.key, self.now, taken, attempts + 1)
             case Write():
                 self._written(action)
             case Connect():
@@ -168,7 +236,7 @@ class World:
             case EndPreflight():
                 self.memory.judge(action.name, action.verdict)
             case LeaveOut():
-                self.memory.unusable |= dict.fromkeys(action.images, self.now)
+                self.memory.left_out = dict(action.left_out)
             case Remove():
                 self.preflights.pop(action.name, None)
                 self.children.pop((action.resource.kind, action.name), None)
@@ -176,19 +244,30 @@ class World:
                 self.memory.held, self.memory.held_for = dict(action.held), action.held_for
             case AskUse():
                 self.memory.use = replace(self.use, asked_at=self.now, hash=action.hash)
+            case AskStates():
+                self.memory.states = PartitionStates(self.now, action.hash, self.states)
             case AskAgent():
                 files = expected(self.stale or self.children["ConfigMap", "slurm-config"]["data"])
                 self.memory.mounted = Mounted(action.pod["metadata"]["uid"], self.now, files)
+            case AskNames():
+                self.memory.names = self.names(action.pod["metadata"]["uid"])
             case Reload():
                 self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True)
             case CountJobs():
                 self.memory.jobs = Jobs(self.now, 0.0, JobCounts())
             case Tell() if action.obj["kind"] == "NodeSet":
                 self.memory.told |= {(action.obj["metadata"]["name"], action.message)}
+            case Tell():
+                self.memory.said[action.reason] = action.message
             case TearDown():
                 self.torn_down = True
             case _:
                 pass
+
+    def names(self, pod_uid: str) -> Names:
+        """What the agent tells of the file that is mounted."""
+        named = frozenset(names_in(self.slurm_conf))
+        return Names(pod_uid, self.now, named - self.missing, named & self.missing)
 
     def trouble(self, trouble: Trouble, why: str = "because") -> None:
         assert self.slurm is not None
@@ -203,6 +282,13 @@ class World:
     def slurm_conf(self) -> str:
         text: str = self.children["ConfigMap", "slurm-config"]["data"]["slurm.conf"]
         return text
+
+    def _make(self, body: dict[str, Any], data: dict[str, bytes]) -> None:
+        name = body["metadata"]["name"]
+        self.secrets[name], self.owners[name] = data, body["metadata"]["labels"][labels.LABEL_CLUSTER_UID]
+        self.sealed.discard(name)
+        if body.get("immutable"):
+            self.sealed.add(name)
 
     def _preflight(self, action: StartPreflight) -> None:
         name = action.preflight.name

@@ -19,6 +19,7 @@ EVERYTHING: dict[str, Any] = {
     "leaderElection": {"leaseDuration": 30.5, "renewDeadline": 20, "retryPeriod": 0.5},
     "shutdownGrace": 12.5,
     "registrationPatience": 45.5,
+    "slinkyNamespaces": ["slinky", "other"],
     "log": {"level": "DEBUG", "format": "json"},
     "extraArgs": ["--node-poll-interval=2"],
     "extraEnv": [{"name": "A", "value": "b"}],
@@ -86,6 +87,7 @@ def test_the_operator_takes_every_flag_and_variable(values: dict[str, Any]) -> N
     assert settings.leader_election
     assert settings.lease_namespace == "here"
     assert settings.namespaces == tuple(values.get("watchNamespaces", ()))
+    assert settings.slinky_namespaces == tuple(values.get("slinkyNamespaces", ("slinky",)))
     (port,) = container["ports"]
     assert port["containerPort"] == settings.health_port
     assert all(
@@ -175,6 +177,7 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
         ({"watchNamespaces": "default"}, "watchNamespaces"),
         ({"watchNamespaces": ["Default"]}, "watchNamespaces"),
         ({"watchNamespaces": ["a", "a"]}, "watchNamespaces"),
+        ({"slinkyNamespaces": ["A"]}, "slinkyNamespaces"),
         ({"watchNodes": "yes"}, "watchNodes"),
         ({"log": {"level": "debug"}}, "level"),
         ({"extraArgs": ["-v"]}, "extraArgs"),

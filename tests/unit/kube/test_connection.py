@@ -75,3 +75,33 @@ async def test_the_proxy_of_the_environment_is_used_but_for_hosts_it_excepts(
     assert routes == [{"proxy": "http://proxy:3128"}, {}, {}]
     configured = Configuration(host=hosts[0], proxy="http://other:3128")
     assert Connection(configured)._route()["proxy"] == "http://other:3128", "a kubeconfig says more"
+
+
+async def test_that_the_api_server_is_away_is_said_once_and_that_it_is_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+
+    def said() -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.name.startswith("slinky_operator")]
+
+    async with running() as fake:
+        file = kubeconfig(tmp_path, fake)
+        async with await Connection.connect(file) as connection:
+            client = KubeClient(connection, fence=OpenFence(), field_manager="test")
+            await client.list(PODS, "default")
+            assert said() == []
+            there, connection._base = connection._base, "http://127.0.0.1:1"
+            for _ in range(3):
+                with pytest.raises(errors.Unavailable):
+                    await client.list(PODS, "default")
+            assert len(said()) == 1
+            assert said()[0].startswith("the API server does not answer, waiting for it: ClientConnector")
+            connection._base = there
+            await client.list(PODS, "default")
+            # What it says is an answer, whatever it is.
+            fake.list_faults.append(403)
+            with pytest.raises(errors.Forbidden):
+                await client.list(PODS, "default")
+    assert len(said()) == 2
+    assert "answers again" in said()[1]

@@ -55,6 +55,12 @@ async def test_all_is_there() -> None:
     assert server.asked == ["GET /apis", "GET /apis/slinky.slurm.net/v1alpha1"]
 
 
+async def test_lists_that_make_no_sense_are_asked_for_again() -> None:
+    server = ApiServer(ValueError("no JSON"), {"groups": [{}]}, {"groups": 1}, GROUP, BOTH_KINDS)
+    await wait(server)
+    assert server.answers == []
+
+
 async def test_a_server_that_has_just_been_started_is_asked_until_it_tells_of_all() -> None:
     server = ApiServer(aiohttp.ClientError("refused"), TimeoutError(), NO_GROUP, GROUP, ONE_KIND, GROUP, BOTH_KINDS)
     await wait(server)

@@ -330,6 +330,26 @@ def test_whatever_the_network_does_two_processes_never_may_write_together(seed: 
     run_virtually(body())
 
 
+def test_why_the_lease_cannot_be_had_is_said_once_for_each_reason(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        api = LeaseApi()
+
+        async def broken() -> None:
+            raise errors.Unavailable(TARGET, "etcdserver: request timed out", status=500)
+
+        for before in (broken, unavailable):
+            api.before = before
+            candidate = Candidate(api, "first")
+            await asyncio.sleep(300)
+            await candidate.end()
+
+    run_virtually(body())
+    # That nobody answers is for the connection to say.
+    assert [record.getMessage() for record in caplog.records] == [
+        "cannot reach for the lease: update leases ns/lease: etcdserver: request timed out (500)"
+    ]
+
+
 def test_periods_out_of_order_are_refused() -> None:
     with pytest.raises(ValueError, match="must be shorter"):
         Elector(

@@ -9,7 +9,7 @@ import pytest
 
 from slinky_operator.nodeset import removal, telling, tenure
 from slinky_operator.nodeset.act import Actor
-from slinky_operator.nodeset.actions import DeletePods, DeleteRecords, Drain, LetGo
+from slinky_operator.nodeset.actions import DeletePods, DeleteRecords, Drain, LetGo, MarkDown
 from slinky_operator.nodeset.means import Means, Outcome
 from slurm_client import errors
 
@@ -35,6 +35,35 @@ async def test_a_nodeset_is_not_let_go_in_the_pass_in_which_slurm_goes_away(
 
     assert len(done) == let_go
     assert (outcome.slurm_error is not None) is fails
+
+
+@pytest.mark.parametrize("error", [errors.Timeout("no answer"), errors.InvalidRequest("no")])
+async def test_a_nodeset_whose_jobs_are_given_up_waits_for_no_answer(
+    monkeypatch: pytest.MonkeyPatch, error: errors.SlurmError
+) -> None:
+    done = []
+
+    async def mark_down(means: Means, names: Any) -> None:
+        raise error
+
+    async def letting_go(means: Means) -> None:
+        done.append(means)
+
+    monkeypatch.setattr(telling, "mark_down", mark_down)
+    monkeypatch.setattr(tenure, "let_go", letting_go)
+    means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
+
+    await Actor(means).carry_out([MarkDown(("a-0",)), LetGo(anyway=True)])
+
+    assert done == [means]
+
+
+async def test_a_nodeset_is_let_go_after_slurm_has_taken_jobs_back() -> None:
+    means: Any = SimpleNamespace(outcome=Outcome(downed=["a-0"]), nodeset=None)
+
+    await tenure.let_go(means)
+
+    assert means.outcome.kept == ["Slurm takes the jobs back from a-0"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
 from slinky_operator.nodeset import bookkeeping, claims
+from slinky_operator.nodeset.claims import Retention
 from slinky_operator.nodeset.ports import Kube
 
 
@@ -44,8 +45,9 @@ async def test_a_pod_that_comes_back_to_its_claim_does_so_only_if_the_claim_is_s
     owner = nodeset("Delete")
     (body,) = claims.build(owner, "a-0")
     kube = Claims(*([body] if is_there else []))
+    known = claims.Claim("data-a-0", "u", "a-0", retention=Retention.DELETE)
 
-    why = await bookkeeping.ensure_claims(cast("Kube", kube), owner, "a-0", [claims.Claim("data-a-0", "u", "a-0")])
+    why = await bookkeeping.ensure_claims(cast("Kube", kube), owner, "a-0", [known])
 
     assert why == (None if is_there else "claim data-a-0 has just gone")
     assert kube.made == []

@@ -10,8 +10,9 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import claims, generated, places, pod, revision, template
-from slinky_operator.nodeset.claims import Claim
+from slinky_operator.nodeset.claims import Claim, Retention
 
+KEY = labels.ANNOTATION_CLAIM_RETENTION
 DATA = {"metadata": {"name": "data", "labels": {"team": "x"}}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
 
 
@@ -92,20 +93,31 @@ def test_ordinals_whose_claims_wait_come_first() -> None:
     assert claims.next_ordinals(nodeset(DATA), [of(7)], held, 0) == []
 
 
-def test_what_goes_is_what_no_pod_has_or_comes_back_to() -> None:
-    found = [of(0), of(1), of(2), of(3, deleting=True)]
+def test_a_pod_that_was_lost_comes_back_to_its_claim_before_one_that_a_scale_in_took() -> None:
+    kept = of(1, retention=Retention.RETAIN)
 
-    assert claims.left_over(nodeset(), found, {"a-0"}, {"a-1"}) == (of(2),)
-
-
-def test_a_claim_that_names_no_pod_stays() -> None:
-    assert claims.left_over(nodeset(), [Claim("data", "u", "")], (), ()) == ()
+    assert claims.next_ordinals(nodeset(DATA), [kept, of(2)], {0}, 1) == [2]
+    assert claims.next_ordinals(nodeset(DATA), [kept, of(2)], {0}, 2) == [2, 1]
 
 
-def test_a_claim_stays_while_its_ordinal_is_written_with_other_digits() -> None:
-    found = [of(0), of(1), of(2)]
+def test_what_is_written_on_a_claim_is_read_back_and_never_taken_for_less() -> None:
+    (made,) = claims.build(nodeset(DATA), "a-3")
+    made["metadata"]["uid"] = "u"
 
-    assert claims.left_over(nodeset(), found, {"a-00"}, {"a-01"}) == (of(2),)
+    def read(text: str) -> Retention | None:
+        return claims.read(made | {"metadata": made["metadata"] | {"annotations": {KEY: text}}}).retention
+
+    assert claims.read(made).retention is None
+    assert [read(one.value) for one in Retention] == list(Retention)
+    assert read("delete") is Retention.RETAIN
+
+
+def test_a_template_cannot_mark_its_claims() -> None:
+    marked = {**DATA, "metadata": {"name": "data", "annotations": {KEY: "Delete", "team": "x"}}}
+
+    (made,) = claims.build(nodeset(marked), "a-3")
+
+    assert made["metadata"]["annotations"] == {"team": "x"}
 
 
 def test_a_pod_waits_for_a_claim_that_is_going() -> None:

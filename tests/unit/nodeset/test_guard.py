@@ -99,6 +99,7 @@ def test_pods_whose_jobs_are_given_up_and_those_that_go_need_none() -> None:
     assert guards(snapshot(nodeset(), pod("", deleting=True))) == []
     gone = plan(snapshot(nodeset(deletionTimestamp="2026-01-01T12:00:00Z")), NOW).actions
     assert LetGo() in gone
+    assert LetGo(anyway=True) in plan(snapshot(given_up), NOW).actions
 
 
 def test_a_configmap_of_its_name_that_has_another_label_is_not_the_guard() -> None:

@@ -78,6 +78,26 @@ def test_matching_nodes_are_taken_by_weight_and_then_by_name() -> None:
     assert lay_out(seen, ()).free[0] == Place("a-d", "d", None, "d")
 
 
+def test_an_ordinal_that_is_named_like_a_nodeset_is_passed_over_and_told() -> None:
+    pods = (standing("0", node_name="a-0", ordinal=0, on_node=False),)
+    known = ClusterFacts("cu", listed=True, node_sets=frozenset({"a", "a-1"}))
+    seen = snapshot(pods=pods, fixed="StatefulSet", cluster=known)
+    body = {"metadata": {"name": "a", "namespace": "ns", "uid": "u"}, "spec": {"clusterName": "c", "replicas": 3}}
+    seen = replace(seen, nodeset=NodeSet.parse({**body, "status": {"scalingMode": "StatefulSet"}}))
+
+    made, found = created(seen)
+
+    assert made == ["a-2"]
+    assert "pod a-1 is not made: NodeSet a-1, which was there before" in found.conflicts["a-1"]
+    assert found.blocked == found.conflicts
+    layout = lay_out(seen, seen.pods)
+    # It holds up no update, and what was kept for it is still wanted.
+    assert (layout.desired, layout.able) == (3, 2)
+    assert "a-1" in layout.awaited
+    free = replace(seen, cluster=replace(known, node_sets=frozenset({"a"})))
+    assert created(free)[0] == ["a-1", "a-2"]
+
+
 def test_replicas_limits_them() -> None:
     seen = snapshot(host("c"), host("b", weight=5), host("a"), replicas=2)
 

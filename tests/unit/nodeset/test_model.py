@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.nodeset.model import harness
+from tests.unit.nodeset.model import doors, harness
 from tests.unit.nodeset.model.histories import history
 from tests.unit.nodeset.model.world import World
 
@@ -65,6 +65,16 @@ def test_random_histories_never_do_harm_and_settle(worlds: Worlds, first: int) -
             raise
 
     assert not wrong, "\n".join(wrong[:5])
+
+
+@pytest.mark.timeout(900)
+def test_old_answers_about_jobs_do_no_harm(worlds: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are many jobs, plans are made with answers as old as that."""
+    monkeypatch.setattr(doors, "SHARED_FOR", 25.0)
+    runner, *begins = worlds
+    for seed in range(100):
+        begin = begins[seed % len(begins)]
+        runner.run(harness.live(begin, history(seed, on_hosts=begin.on_hosts)))
 
 
 @pytest.mark.timeout(900)
@@ -122,6 +132,25 @@ FOUND = {
     "a Node is cordoned when its pod comes back from an update": [
         ("user_deletes_pod", 7), ("edit", 6), ("kubelet_ends", 1), ("slurm_forgets", 0), ("kubelet_ends", 4),
         ("restart", 4), ("evict", 0), ("see", 4), ("cordon_host", 4), ("pass", 0), ("usurp", 3),
+    ],
+    "a pod is cordoned before it comes up from an update, and slurmctld has not heard of the others": [
+        ("edit", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("kubelet_ends", 0), ("kubelet_ends", 0), ("see_all", 0),
+        ("pass", 0), ("pass", 0), ("slurmctld_restarts", 0), ("restart", 6), ("cordon", 5), ("see_all", 6),
+    ],
+    "an update comes to a node that is to be given back by Slurm's drain, beside one that is not Ready for long": [
+        ("patience", 2), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("kubelet_ends", 0), ("see_all", 6), ("pass", 0),
+        ("edit", 0), ("misregister", 2),
+    ],
+    "a pod is evicted, unseen, when an update goes on beside a scale-in": [
+        ("edit", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("kubelet_ends", 0), ("kubelet_ends", 0), ("see_all", 0),
+        ("pass", 0), ("pass", 0), ("scale", 2), ("see_all", 5), ("evict", 6),
+    ],
+    "a job is suspended, and its pod goes, at the tick of the clock at which jobs were asked for": [
+        ("scale", 2), ("see_all", 0), ("pass", 0), ("job_starts", 0), ("job_suspends", 0), ("user_deletes_pod", 0),
+        ("kubelet_ends", 0), ("kubelet_ends", 0), ("scale", 7), ("admin_drains", 0), ("see_all", 1), ("poll", 0),
+    ],
+    "the garbage collector takes the revisions of a NodeSet whose deletion the cache does not show yet": [
+        ("usurp", 5), ("pad", 1), ("restart", 0), ("delete", 1), ("collect", 1),
     ],
 }  # fmt: skip
 

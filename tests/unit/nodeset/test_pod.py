@@ -11,10 +11,12 @@ import yaml
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster.daemons import slurmctld, slurmrestd
 from slinky_operator.nodeset import conf, facts, generated, matching, pod
 from slinky_operator.nodeset.hosts import Host, Taint
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.template import RefusedTemplate
+from slinky_operator.slurm import naming, whose
 
 DEFAULTS = generated.Defaults("slurmd:26.05", "Never")
 SAMPLES = Path(__file__).parents[3] / "config" / "samples"
@@ -216,6 +218,11 @@ def test_a_whole_template_keeps_its_arguments_and_gets_an_identity() -> None:
         ({"spec": {"volumes": [{"name": "x", "$patch": "merge"}]}}, "spec.volumes[0].$patch"),
         ({"spec": {"restartPolicy": "Never"}}, "spec.restartPolicy"),
         ({"metadata": {"labels": {labels.LABEL_NODESET_UID: "x"}}}, f"metadata.labels[{labels.LABEL_NODESET_UID}]"),
+        ({"metadata": {"labels": {labels.LABEL_DAEMON: "x"}}}, f"metadata.labels[{labels.LABEL_DAEMON}]"),
+        (
+            {"metadata": {"labels": {naming.POD_NAME_LABEL: "slurm-controller-0"}}},
+            f"metadata.labels[{naming.POD_NAME_LABEL}]",
+        ),
     ],
 )
 def test_what_breaks_identity_is_refused_by_field(template: dict[str, Any], field: str) -> None:
@@ -223,6 +230,27 @@ def test_what_breaks_identity_is_refused_by_field(template: dict[str, Any], fiel
         build({"template": template})
 
     assert [problem.field for problem in caught.value.problems] == [f"spec.template.{field}"]
+
+
+def test_a_label_of_the_operators_is_refused_in_the_selector_too() -> None:
+    with pytest.raises(RefusedTemplate) as caught:
+        build({"selector": {"matchLabels": {labels.LABEL_DAEMON: "slurmrestd"}}})
+
+    assert [problem.field for problem in caught.value.problems] == [f"spec.selector.matchLabels[{labels.LABEL_DAEMON}]"]
+
+
+def test_no_label_that_a_template_may_set_makes_its_pods_endpoints_of_a_daemon() -> None:
+    for component in (naming.COMPONENT_CONTROLLER, naming.COMPONENT_RESTAPI, naming.COMPONENT_PREFLIGHT):
+        of = cluster()
+        wished = {
+            key: value
+            for key, value in naming.pod_labels(of, component).items()
+            if not key.startswith(whose.OWN_PREFIXES)
+        }
+        made = build({"template": {"metadata": {"labels": wished}}}, of=of)["metadata"]["labels"]
+        assert wished.items() <= made.items()
+        for body in (slurmctld.service(of), slurmrestd.service(of)):
+            assert not body["spec"]["selector"].items() <= made.items()
 
 
 def test_a_cluster_elsewhere_must_say_where_its_slurmctld_is() -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import removal
 from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.means import Outcome
+from slurm_client import errors
+from slurm_client.models import Job
+from slurm_client.models.job import JobState
 
 PODS = [Pod(f"a-{number}", f"a-{number}", f"uid-{number}") for number in range(3)]
 
@@ -73,3 +79,69 @@ async def test_what_needs_no_answer_has_no_end() -> None:
     means = means_with(kube, kube.clock)
 
     assert await removal.delete(means, [(pod, None) for pod in PODS]) == PODS
+
+
+# jobs that are given up
+
+
+class Told:
+    """Means with a Slurm that holds these jobs, or does not answer."""
+
+    def __init__(self, jobs: list[Job] | None) -> None:
+        self.kube = Kube(takes=0.0)
+        self.warnings: list[tuple[str, str]] = []
+        self.means = means_with(self.kube, self.kube.clock)
+        self.means.warn = lambda reason, words: self.warnings.append((reason, words))
+
+        async def ask() -> list[Job]:
+            if jobs is None:
+                raise errors.Timeout("no answer " * 1000)
+            return jobs
+
+        self.means.reach = lambda: SimpleNamespace(fresh_jobs=ask)
+
+
+def running(number: int, node: str) -> Job:
+    return Job(id=number, nodes=(node,), state=JobState.from_words(("RUNNING",)))
+
+
+async def test_jobs_that_are_given_up_are_named_before_their_pods_go() -> None:
+    told = Told(
+        [running(7, "a-0"), running(8, "a-1"), running(9, "elsewhere"), *(running(n, "a-1") for n in range(99))]
+    )
+    await removal.give_up(told.means, PODS, "")
+    ((reason, words),) = told.warnings
+    assert reason == "JobsGivenUp"
+    assert "a-0 (jobs 7), a-1 (jobs 8, 0, 1, 2, 3 and 95 more); once" in words
+    assert "9" not in words.replace("95", "")
+    assert "a-2" not in words
+    assert told.kube.sent == [pod.uid for pod in PODS]
+
+
+async def test_a_warning_about_many_nodes_is_bounded() -> None:
+    pods = [Pod(f"a-{number}", f"a-{number}", f"uid-{number}") for number in range(3000)]
+    told = Told([running(10**9 + number, f"a-{number}") for number in range(3000)])
+    await removal.give_up(told.means, pods, "")
+    ((_, words),) = told.warnings
+    assert "and 2990 more" in words
+    assert len(words) < 1024
+
+
+@pytest.mark.parametrize("blind", ["", "Slurm is away"])
+async def test_a_slurm_that_cannot_be_asked_holds_up_nothing_and_that_is_told(blind: str) -> None:
+    told = Told(None)
+    pods = [*(replace(pod, registered=True) for pod in PODS[:2]), PODS[2]]
+    await removal.give_up(told.means, pods, blind)
+    ((reason, words),) = told.warnings
+    assert reason == "JobsGivenUp"
+    assert "whatever jobs they hold: a-0, a-1; Slurm cannot be asked" in words
+    assert (blind or "no answer") in words
+    assert len(words) < 1024
+    assert told.kube.sent == [pod.uid for pod in pods]
+
+
+async def test_pods_without_jobs_are_no_warning() -> None:
+    told = Told([running(7, "elsewhere")])
+    await removal.give_up(told.means, PODS, "")
+    assert not told.warnings
+    assert told.kube.sent == [pod.uid for pod in PODS]

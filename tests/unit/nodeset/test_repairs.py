@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import drain, podstate, repairs, revision, rollout, status
-from slinky_operator.nodeset.actions import DeleteIdlePods, DeletePods, Drain, Repair, Undrain
+from slinky_operator.nodeset.actions import Announce, DeleteIdlePods, DeletePods, Drain, Repair, Undrain
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.plan import Plan, plan
@@ -362,6 +363,48 @@ def test_an_update_takes_no_more_than_its_budget_of_pods_that_slurm_knows_before
 
 
 # What is told
+
+
+def announced(of: Snapshot) -> list[tuple[str, str | None]]:
+    times = [one for action in plan(of, NOW).actions if isinstance(action, Announce) for one in action.times]
+    return [(pod.name, when) for pod, when in times]
+
+
+def test_the_time_is_written_on_the_pod_once_its_slurmd_is_late() -> None:
+    assert announced(seen(silent(age=29), good(1), good(2))) == []
+    assert announced(seen(silent(age=100), good(1), good(2))) == [("a-0", "2026-01-01T12:03:20Z")]
+    assert announced(seen(silent(age=100, register_by=ago(-200)), good(1), good(2))) == []
+    assert announced(seen(good(0, register_by=ago(-200)), good(1), good(2))) == [("a-0", None)]
+
+
+def test_what_was_told_stays_when_the_operator_is_started_again() -> None:
+    # An operator that has just started has just reached Slurm.
+    of = nodeset(reachable_since=ago(1))
+    told = seen(silent(age=100, register_by=ago(-200)), good(1), good(2), of=of)
+
+    assert plan(told, NOW).assessment.waits["a-0"].until == ago(-200)
+    assert plan(seen(silent(age=100), good(1), good(2), of=of), NOW).assessment.waits["a-0"].until == ago(-299)
+
+
+def test_a_slurmd_has_its_whole_time_whatever_is_written_on_its_pod() -> None:
+    started: dict[str, Any] = {"slurmd_started_at": ago(10), "created_at": ago(1000)}
+    early = seen(silent(register_by=ago(600), **started), good(1), good(2))
+    late = seen(silent(register_by=ago(-9000), **started), good(1), good(2))
+    naive = seen(silent(register_by=ago(600).replace(tzinfo=None), **started), good(1), good(2))
+
+    for one in (early, late, naive):
+        assert plan(one, NOW).assessment.waits["a-0"].until == ago(-290)
+
+
+@pytest.mark.parametrize(
+    ("reason", "goes"),
+    [(Reason.SLURM_UNREACHABLE, True), (Reason.CONTROLLER_DOWN, True), (Reason.CONNECTING, False)],
+)
+def test_the_time_is_taken_off_while_slurm_is_away(reason: Reason, goes: bool) -> None:
+    of = seen(silent(age=100, register_by=ago(-200)), silent(1), good(2))
+    blind = replace(of, slurm=SlurmFacts(readable=False, reason=reason, why="no answer"))
+
+    assert announced(blind) == ([("a-0", None)] if goes else [])
 
 
 def test_it_is_told_since_when_and_until_when() -> None:

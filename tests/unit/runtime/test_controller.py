@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 
 import pytest
+from typing_extensions import override
 
 from slinky_operator.runtime.controller import Controller, Result
 from slinky_operator.runtime.metrics import Metrics
+from slinky_operator.runtime.queue import QueueClosed, WorkQueue
 from tests.unit.runtime.virtual_time import now, run_virtually
 
 
@@ -128,6 +131,44 @@ def test_a_failure_is_logged_by_its_type_and_comes_back(
     assert [(r.levelno, bool(r.exc_info)) for r in records] == [(level, trace)]
 
 
+@pytest.mark.parametrize("second", [None, ValueError("bug"), asyncio.CancelledError(), BusyError(), "hangs"])
+def test_what_a_pass_has_ended_with_is_handed_on_and_comes_back_whatever_becomes_of_that(
+    second: BaseException | str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body() -> None:
+        told: list[tuple[str, BaseException]] = []
+        passes = 0
+
+        async def reconcile(_: str) -> Result:
+            nonlocal passes
+            passes += 1
+            if passes == 1:
+                raise RefusedError("no")
+            if passes == 2:
+                await asyncio.sleep(1000)
+            return Result()
+
+        async def tell(key: str, error: BaseException) -> None:
+            told.append((key, error))
+            if isinstance(second, str):
+                await asyncio.sleep(1000)
+            elif second is not None:
+                raise second
+
+        controller = Controller("test", reconcile, tell=tell, timeout=100)
+        running = asyncio.create_task(controller.run())
+        controller.queue.add("a")
+        await asyncio.sleep(2000)
+        assert [(key, type(error)) for key, error in told] == [("a", RefusedError), ("a", TimeoutError)]
+        assert passes == 3
+        assert controller.unhealthy() is None
+        await controller.stop(1)
+        await running
+
+    run_virtually(body())
+    assert ("cannot show that" in caplog.text) is (second is not None)
+
+
 def test_a_failure_that_says_how_long_to_wait_is_waited_for() -> None:
     async def body() -> None:
         at: list[float] = []
@@ -173,6 +214,177 @@ def test_a_key_that_hangs_delays_no_other_and_is_ended_by_the_timeout() -> None:
         running.cancel()
         await asyncio.wait([running])
         assert controller.unhealthy() == "test: 2 of 2 workers have ended"
+
+    run_virtually(body())
+
+
+class UnspeakableError(Exception):
+    @override
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class HostileRetryError(Exception):
+    expected = False
+    retry_after = "soon"
+
+
+async def waits_for_what_somebody_cancels() -> None:
+    shared: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(1, shared.cancel)
+    await asyncio.shield(shared)
+
+
+async def waits_in_groups_for_what_somebody_cancels() -> None:
+    async with asyncio.TaskGroup() as group:
+        _ = group.create_task(asyncio.gather(waits_for_what_somebody_cancels()))  # type: ignore[arg-type]
+        await waits_for_what_somebody_cancels()
+
+
+async def recurs() -> None:
+    await recurs()
+
+
+def raising(error: BaseException) -> Callable[[], Awaitable[None]]:
+    async def fails() -> None:
+        raise error
+
+    return fails
+
+
+WAYS_TO_FAIL: Sequence[Callable[[], Awaitable[None]]] = (
+    waits_for_what_somebody_cancels,
+    waits_in_groups_for_what_somebody_cancels,
+    recurs,
+    raising(asyncio.CancelledError()),
+    raising(asyncio.CancelledError("by name")),
+    raising(BaseExceptionGroup("side by side", [asyncio.CancelledError(), ValueError("bug")])),
+    raising(ExceptionGroup("deep", [ExceptionGroup("deeper", [BusyError()])])),
+    raising(MemoryError()),
+    raising(SystemExit(1)),
+    raising(StopAsyncIteration()),
+    raising(QueueClosed()),
+    raising(TimeoutError()),
+    raising(UnspeakableError()),
+    raising(HostileRetryError()),
+)
+
+
+@pytest.mark.parametrize("fail", WAYS_TO_FAIL)
+def test_no_pass_ends_a_worker_whatever_it_raises(
+    fail: Callable[[], Awaitable[None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def body() -> None:
+        tries = dict.fromkeys("abc", 0)
+
+        async def reconcile(key: str) -> Result:
+            tries[key] += 1
+            if tries[key] < 4:
+                await fail()
+            return Result()
+
+        controller = Controller("test", reconcile, workers=2, describe=lambda key: ("Thing", "here", key))
+        running = asyncio.create_task(controller.run())
+        for key in tries:
+            controller.queue.add(key)
+        await asyncio.sleep(1000)
+        assert tries == dict.fromkeys("abc", 4)
+        assert controller.unhealthy() is None
+        assert not running.done()
+        await controller.stop(1)
+        await running
+
+    run_virtually(body())
+    assert [record for record in caplog.records if record.levelno >= logging.CRITICAL] == []
+    assert len([record for record in caplog.records if "gain" in record.getMessage()]) == 9
+
+
+def test_a_metric_or_a_name_that_fails_ends_no_worker_either() -> None:
+    class Broken:
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            def fails(*_: object) -> None:
+                if name in {"reconciled", "workers"}:
+                    raise ValueError(name)
+
+            return fails
+
+    def nameless(key: str) -> tuple[str, str | None, str]:
+        raise ValueError(key)
+
+    async def body(controller: Controller[str]) -> None:
+        running = asyncio.create_task(controller.run())
+        controller.queue.add("a")
+        await asyncio.sleep(10_000)
+        assert controller.unhealthy() is None
+        assert not running.done()
+        assert controller.queue.failures("a") > 5
+        await controller.stop(1)
+        await running
+
+    async def reconcile(_: str) -> Result:
+        return Result()
+
+    async def both() -> None:
+        await body(Controller("test", reconcile, metrics=Broken(), queue=WorkQueue()))
+        await body(Controller("test", reconcile, describe=nameless))
+
+    run_virtually(both())
+
+
+def test_a_worker_that_is_to_end_ends_even_if_a_pass_swallows_that() -> None:
+    async def body() -> None:
+        swallowed = 0
+
+        async def reconcile(_: str) -> Result:
+            nonlocal swallowed
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError:
+                swallowed += 1
+            return Result(requeue_after=1)
+
+        controller = Controller("test", reconcile, workers=1)
+        running = asyncio.create_task(controller.run())
+        controller.queue.add("a")
+        await asyncio.sleep(1)
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled()
+        assert swallowed == 1
+
+    run_virtually(body())
+
+
+def test_what_ends_a_worker_is_logged_with_its_object(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        async def reconcile(_: str) -> Result:
+            raise GeneratorExit
+
+        controller = Controller("test", reconcile, workers=1)
+        running = asyncio.create_task(controller.run())
+        controller.queue.add("here/a")
+        await asyncio.wait([running])
+        assert controller.unhealthy() == "test: 1 of 1 workers have ended"
+        assert running.exception() is not None
+
+    run_virtually(body())
+    told = [record for record in caplog.records if record.levelno == logging.CRITICAL]
+    assert [record.getMessage() for record in told] == ["test: a worker has ended by itself in a pass over here/a"]
+
+
+def test_workers_that_end_because_they_are_to_are_no_reason_to_restart() -> None:
+    async def body() -> None:
+        async def reconcile(_: str) -> Result:
+            return Result()
+
+        controller = Controller("test", reconcile)
+        running = asyncio.create_task(controller.run())
+        await asyncio.sleep(1)
+        await controller.stop(1)
+        await running
+        assert controller.unhealthy() is None
 
     run_virtually(body())
 

@@ -36,6 +36,21 @@ async def test_a_task_that_just_returns_has_crashed_too() -> None:
             await supervisor.wait()
 
 
+class MeantError(Exception):
+    expected = True
+
+
+async def test_an_end_that_is_meant_to_be_says_what_it_is_and_needs_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+    async def ends() -> None:
+        raise MeantError("leadership lost: somebody else has it")
+
+    async with Supervisor() as supervisor:
+        supervisor.start("election", ends())
+        with pytest.raises(TaskCrashed, match=r"^leadership lost: somebody else has it$"):
+            await supervisor.wait()
+    assert caplog.records == []
+
+
 async def test_a_task_cancelled_by_a_stranger_has_crashed_too() -> None:
     async with Supervisor() as supervisor:
         supervisor.start("victim", forever())

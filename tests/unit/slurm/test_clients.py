@@ -10,6 +10,7 @@ import pytest
 
 from slinky_operator.kube.errors import Fenced
 from slinky_operator.kube.fence import DeadlineFence, OpenFence
+from slinky_operator.runtime.controller import Controller, Result
 from slinky_operator.slurm.clients import ClientMap, ClusterClient, Contact, ContactState, Endpoint, Trouble
 from slurm_client import StaticToken, errors
 from slurm_client.testing import FakeSlurmrestd
@@ -200,3 +201,64 @@ async def test_one_who_stops_waiting_for_jobs_takes_the_answer_from_nobody(
     impatient.cancel()
 
     assert list(await patient) == []
+
+
+async def test_who_shares_an_answer_hears_that_the_client_was_closed(clients: ClientMap, slurm: FakeSlurmrestd) -> None:
+    entry = await put(clients, slurm.url)
+    await until(lambda: entry.contact.state is ContactState.READY)
+    slurm.faults.hang("jobs")
+    asked = entry.client.calls
+    waiting = [asyncio.create_task(entry.shared_jobs()) for _ in range(3)]
+    await until(lambda: entry.client.calls > asked)
+    leaving = waiting.pop()
+    leaving.cancel()
+    await asyncio.wait({leaving})
+    assert leaving.cancelled()
+    assert not any(task.done() for task in waiting)
+    await clients.close("u")
+    found = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(one) for one in found] == [errors.ClientClosed] * 2
+    with pytest.raises(errors.ClientClosed):
+        await entry.shared_jobs()
+
+
+async def test_workers_live_on_when_the_client_they_wait_for_is_closed(
+    clients: ClientMap, slurm: FakeSlurmrestd, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = await put(clients, slurm.url)
+    await until(lambda: first.contact.state is ContactState.READY)
+    slurm.faults.hang("jobs")
+    passes: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        entry = clients.get("u")
+        assert entry is not None
+        passes.append(key)
+        _ = await entry.shared_jobs()
+        return Result()
+
+    controller = Controller("nodeset", reconcile, workers=4)
+    running = asyncio.create_task(controller.run())
+    for key in ("a", "b", "c"):
+        controller.queue.add(key)
+    asked = first.client.calls
+    await until(lambda: len(passes) == 3 and first.client.calls > asked)
+    slurm.faults.clear()
+    _ = await put(clients, slurm.url, fingerprint="2")
+    # Those that were waiting have failed, and have come again.
+    await until(lambda: len(passes) >= 6 and all(not controller.queue.failures(key) for key in "abc"))
+    assert controller.unhealthy() is None
+    assert "cancelled" not in caplog.text
+    await controller.stop(60)
+    await running
+
+
+async def test_closing_a_client_does_not_swallow_a_cancellation(clients: ClientMap, slurm: FakeSlurmrestd) -> None:
+    entry = await put(clients, slurm.url)
+    await until(lambda: entry.contact.state is ContactState.READY)
+    closing = asyncio.create_task(clients.close("u"))
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait({closing})
+    assert closing.cancelled()
+    await entry.close()

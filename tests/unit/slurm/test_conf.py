@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -166,6 +167,31 @@ def test_names_that_clash_are_refused() -> None:
     rendered = render(inputs)
     assert rendered.node_sets == ("a",)
     assert [one.problem.field for one in rendered.refused] == ["metadata.name", "spec.partition.enabled"]
+
+
+def test_of_two_whose_names_clash_the_younger_gives_way() -> None:
+    old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
+    later = replace(BASE, node_sets=(NodeSetConf("a", "", since=new), NodeSetConf("a-1", "", since=old)))
+    earlier = replace(BASE, node_sets=(NodeSetConf("a", "", since=old), NodeSetConf("a-1", "", since=new)))
+    at_once = replace(BASE, node_sets=(NodeSetConf("a", "", since=old), NodeSetConf("a-1", "", since=old)))
+
+    assert render(later).node_sets == ("a", "a-1")
+    assert not render(later).refused
+    for inputs in (earlier, at_once):
+        (refused,) = render(inputs).refused
+        assert (refused.node_set, refused.problem.field) == ("a-1", "metadata.name")
+        assert "NodeSet a, which was there before" in refused.problem.reason
+
+
+def test_a_node_set_that_runs_keeps_its_name_from_an_older_one_that_does_not() -> None:
+    old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
+    younger, older = NodeSetConf("a", "", since=new), NodeSetConf("a-1", "", since=old)
+    alone = conf(replace(BASE, node_sets=(younger,)))
+
+    # A node a-1 may be there: slurmctld would end at a NodeSet of that name.
+    assert render(replace(BASE, node_sets=(younger, older)), alone).node_sets == ("a",)
+    both = conf(replace(BASE, node_sets=(younger, older)))
+    assert render(replace(BASE, node_sets=(younger, older)), both).node_sets == ("a", "a-1")
 
 
 def test_there_is_one_default_and_it_does_not_wander() -> None:

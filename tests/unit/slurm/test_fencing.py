@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from string import Formatter
 
 import httpx
 import pytest
+from typing_extensions import override
 
 from slinky_operator.kube.errors import Fenced
 from slinky_operator.slurm.fencing import FencedTransport
+from slurm_client import wire
+from slurm_client.circuit import Circuit
+from slurm_client.errors import Unreachable
+from slurm_client.session import RetryPolicy, Session
+from slurm_client.tokens import StaticToken
+from slurm_client.wire import CHANGES_NOTHING
+from slurm_client.wire.endpoint import WRITES
 
 
 class Gate:
@@ -47,25 +56,28 @@ async def server() -> AsyncIterator[tuple[int, list[bytes]]]:
             await end.wait()
 
 
-async def send(gate: Gate, *requests: tuple[str, str]) -> list[bytes]:
+READ: dict[str, object] = {CHANGES_NOTHING: True}
+
+
+async def send(gate: Gate, *requests: tuple[str, str], marks: dict[str, object] | None = None) -> list[bytes]:
     async with server() as (port, seen):
         transport = FencedTransport(httpx.AsyncHTTPTransport(trust_env=False), gate, ("here", "slurm"))
         async with httpx.AsyncClient(transport=transport, trust_env=False) as http:
             for method, path in requests:
-                await http.request(method, f"http://127.0.0.1:{port}{path}")
+                await http.request(method, f"http://127.0.0.1:{port}{path}", extensions=marks)
         return seen
 
 
 async def test_reads_pass_a_closed_fence() -> None:
-    assert await send(Gate("late"), ("GET", "/slurm/v0.0.42/nodes/")) == [b"GET /slurm/v0.0.42/nodes/"]
+    asked = ("GET", "/slurm/v0.0.42/nodes/")
+    assert await send(Gate("late"), asked, marks=READ) == [b"GET /slurm/v0.0.42/nodes/"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/slurm/v0.0.42/node/x"), ("DELETE", "/n"), ("GET", "/slurm/v0.0.42/reconfigure/")]
-)
-async def test_writes_do_not(method: str, path: str) -> None:
+@pytest.mark.parametrize("marks", [None, {CHANGES_NOTHING: False}, {CHANGES_NOTHING: "yes"}])
+@pytest.mark.parametrize("method", ["POST", "DELETE", "GET"])
+async def test_what_is_not_marked_as_a_read_does_not(method: str, marks: dict[str, object] | None) -> None:
     with pytest.raises(Fenced, match="here/slurm: late"):
-        await send(Gate("late"), (method, path))
+        await send(Gate("late"), (method, "/slurm/v0.0.42/nodes/"), marks=marks)
 
 
 async def test_a_write_that_waited_is_held_back_before_its_first_byte() -> None:
@@ -75,3 +87,65 @@ async def test_a_write_that_waited_is_held_back_before_its_first_byte() -> None:
             with pytest.raises(Fenced):
                 await http.post(f"http://127.0.0.1:{port}/x", json={})
         assert seen == []
+
+
+# every operation of every data parser, through the session that sends it
+
+EVERY_OPERATION = [(version, each) for version in wire.PARSERS for each in wire.endpoints(version)]
+
+
+class Broken(httpx.AsyncBaseTransport):
+    """Loses every connection after the request, but answers a ping."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    @override
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/ping/") and not self.seen:
+            self.seen.append("negotiation")
+            return httpx.Response(200, json={"pings": []})
+        self.seen.append(f"{request.method} {request.url.path}")
+        raise httpx.ReadError("connection reset", request=request)
+
+
+async def call(operation: wire.Endpoint, version: str, gate: Gate, inner: Broken) -> None:
+    session = Session(
+        "http://slurm",
+        StaticToken("t"),
+        api_version=version,
+        transport=FencedTransport(inner, gate, ("here", "slurm")),
+        retry=RetryPolicy(attempts=3, first_pause=0.0),
+        circuit=Circuit(threshold=0),
+    )
+    parameters = {name: "1" for _, name, _, _ in Formatter().parse(operation.path) if name}
+    try:
+        await session.call(operation.operation, path=parameters)
+    finally:
+        await session.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "operation"), EVERY_OPERATION, ids=lambda value: getattr(value, "operation", value)
+)
+async def test_a_closed_fence_lets_out_reads_and_nothing_else(version: str, operation: wire.Endpoint) -> None:
+    inner = Broken()
+    with pytest.raises((Fenced, Unreachable)) as failed:
+        await call(operation, version, Gate("late"), inner)
+    sent = inner.seen[1:]
+    if operation.operation in WRITES:
+        assert isinstance(failed.value, Fenced)
+        assert not sent
+    else:
+        assert isinstance(failed.value, Unreachable)
+        assert sent
+
+
+@pytest.mark.parametrize(
+    ("version", "operation"), EVERY_OPERATION, ids=lambda value: getattr(value, "operation", value)
+)
+async def test_only_what_changes_nothing_is_sent_twice(version: str, operation: wire.Endpoint) -> None:
+    inner = Broken()
+    with pytest.raises(Unreachable):
+        await call(operation, version, Gate(None), inner)
+    assert len(inner.seen[1:]) == (1 if operation.operation in WRITES else 3)

@@ -183,9 +183,9 @@ def test_errors_of_any_shape_become_one_of_ours(entries: Any, status: int) -> No
         str(found)
 
 
-@given(st.binary(max_size=80), st.integers(100, 599))
-def test_plain_texts_become_one_of_ours(body: bytes, status: int) -> None:
-    assert isinstance(answers.error_from_text(body, status, REQUEST), errors.SlurmError)
+@given(st.text(max_size=80), st.integers(100, 599), st.text(max_size=20))
+def test_plain_texts_become_one_of_ours(body: str, status: int, kind: str) -> None:
+    assert isinstance(answers.error_from_text(body, status, kind, REQUEST), errors.SlurmError)
 
 
 def test_names_of_numbers_are_those_of_slurm() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_client.hostlist import LIMIT, expand
+from slurm_client.hostlist import LIMIT, expand, size
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,10 @@ def test_a_product_beyond_the_limit_is_not_expanded() -> None:
 
 
 @given(st.text(alphabet="abn0123456789[]-,. ", max_size=40))
-def test_any_text_is_expanded_without_an_error(text: str) -> None:
-    assert all(isinstance(name, str) for name in expand(text))
+def test_any_text_is_expanded_without_an_error_to_as_many_names_as_were_counted(text: str) -> None:
+    names = expand(text)
+    assert all(isinstance(name, str) for name in names)
+    assert len(names) == size(text) or names == (text,)
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=20, unique=True))

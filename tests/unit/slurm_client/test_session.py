@@ -344,8 +344,34 @@ async def test_requests_at_the_same_time_are_bounded(fake: FakeSlurmrestd) -> No
 async def test_a_closed_client_says_so(fake: FakeSlurmrestd) -> None:
     async with client(fake) as slurm:
         await slurm.nodes()
-    with pytest.raises(errors.Unreachable, match="closed"):
+    with pytest.raises(errors.ClientClosed, match="closed") as gone:
         await slurm.nodes()
+    assert not gone.value.sent
+
+
+async def test_calls_under_way_hear_that_the_client_was_closed_wherever_they_wait(fake: FakeSlurmrestd) -> None:
+    slurm = SlurmClient(fake.url, MintedToken(KEY), timeout=3600.0, max_concurrency=2)
+    await slurm.connect()
+    fake.faults.hang()
+    # Two wait for an answer, the others for their turn.
+    calls = [asyncio.create_task(slurm.nodes()) for _ in range(5)]
+    while slurm.calls < 3:  # noqa: ASYNC110 - the fake sets no event
+        await asyncio.sleep(0.005)
+    await slurm.close()
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(one) for one in found] == [errors.ClientClosed] * 5
+    assert not any(task.cancelling() for task in calls)
+
+
+async def test_negotiation_hears_that_the_client_was_closed(fake: FakeSlurmrestd) -> None:
+    slurm = SlurmClient(fake.url, MintedToken(KEY), timeout=3600.0)
+    fake.faults.hang()
+    calls = [asyncio.create_task(slurm.connect()), asyncio.create_task(slurm.node("w-0"))]
+    while not slurm.calls:  # noqa: ASYNC110 - the fake sets no event
+        await asyncio.sleep(0.005)
+    await slurm.close()
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(one) for one in found] == [errors.ClientClosed] * 2
 
 
 async def test_a_cancelled_call_is_cancelled(fake: FakeSlurmrestd) -> None:

@@ -130,3 +130,17 @@ def test_secrets_are_not_shown() -> None:
     providers: list[TokenProvider] = [StaticToken("secret"), MintedToken(b"secret" * 6)]
     assert all("secret" not in repr(provider) for provider in providers)
     assert all(isinstance(provider, TokenProvider) for provider in providers)
+
+
+async def test_with_several_keys_a_refused_token_is_followed_by_one_of_the_next_key() -> None:
+    other = b"another key, which is as long as it needs to be"
+    provider = MintedToken(KEY, others=[other])
+    first = await provider.token()
+    assert jwt.decode(first, KEY, algorithms=["HS256"])
+    provider.invalidate("some other token")
+    assert await provider.token() == first
+    provider.invalidate(first)
+    second = await provider.token()
+    assert jwt.decode(second, other, algorithms=["HS256"])
+    provider.invalidate(second)
+    assert jwt.decode(await provider.token(), KEY, algorithms=["HS256"])

@@ -13,9 +13,11 @@ from typing_extensions import override
 
 import slurm_client
 from hack.generate_slurm_client.__main__ import main
+from hack.generate_slurm_client.slim import KEPT_OPERATIONS
 from slurm_client import encode, errors, wire
 from slurm_client.decode import objects, resources, service
 from slurm_client.models import INFINITE, JobSpec, JobState, NodeState, PartitionState, ReservationSpec
+from slurm_client.wire.endpoint import READS, WRITES
 from tests.unit.slurm_client.spec import complaints_about_request
 
 if TYPE_CHECKING:
@@ -105,10 +107,18 @@ def test_operations_that_only_some_parsers_have_are_refused_with_their_names() -
     assert refused.value.available_in == ("v0.0.45",)
 
 
-def test_gets_that_change_something_are_not_safe() -> None:
-    safe = {each.operation for each in wire.endpoints("v0.0.45") if each.is_safe}
-    assert {"get_nodes", "get_ping", "get_conf"} <= safe
-    assert safe.isdisjoint({"get_reconfigure", "get_job_requeue", "post_node", "delete_node"})
+def test_every_operation_is_known_to_change_something_or_nothing() -> None:
+    served = {each.operation for version in wire.PARSERS for each in wire.endpoints(version)}
+    assert READS | WRITES == served == KEPT_OPERATIONS
+    assert not READS & WRITES
+
+
+def test_what_an_operation_does_decides_and_not_its_method() -> None:
+    writes = {each.operation for each in wire.endpoints("v0.0.45") if each.writes}
+    assert writes == WRITES
+    assert {"get_reconfigure", "get_job_requeue"} <= writes
+    assert all(each.writes for each in wire.endpoints("v0.0.45") if each.method != "GET")
+    assert wire.Endpoint("get_something_new", "GET", "/something/new").writes
 
 
 EVERYTHING = JobSpec(

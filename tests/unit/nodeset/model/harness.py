@@ -27,6 +27,8 @@ from tests.unit.nodeset.model.objects import (
     CLUSTER,
     CLUSTER_UID,
     HOSTS,
+    LOW,
+    MISFIT,
     NAMESPACE,
     NEIGHBOUR_UID,
     NODESET,
@@ -61,6 +63,9 @@ STEPS: tuple[str, ...] = (
     *("kubelet_ends",) * 3,
     *("scale",) * 3,
     *("edit",) * 2,
+    "misfit",
+    "misregister",
+    "reregister",
     *("hold_back",) * 2,
     "patience",
     "pad",
@@ -70,6 +75,7 @@ STEPS: tuple[str, ...] = (
     "policy",
     "policy",
     "delete",
+    "give_up",
     "finalizer_taken",
     *("collect",) * 2,
     "evict",
@@ -106,6 +112,14 @@ STEPS: tuple[str, ...] = (
     "time",
     "restart",
 )
+
+TROUBLES = frozenset(
+    {
+        *("fault", "lose_slurm", "slurm_forgets", "slurmctld_restarts", "lose_kube", "fail_kube", "restart"),
+        *("host_goes", "pods_collected", "finalizer_taken", "neighbour_comes"),
+    }
+)
+"""After these, nobody can be sure to learn of every job on what is lost."""
 
 STEPS_ON_HOSTS = (*STEPS, *("label_host",) * 2)
 """With one pod on each Node it matters which Nodes there are."""
@@ -244,6 +258,7 @@ class Run:
             self.check()
 
     def apply(self, name: str, number: int) -> None:
+        self.world.troubled |= name in TROUBLES
         match name:
             case "see":
                 self.see(1 + number)
@@ -272,20 +287,50 @@ class Run:
         self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
         self.world.given_back = set()
         self.world.seen_finalizers = seen is not None and bool(seen["metadata"].get("finalizers"))
+        self.world.seen_deleting = seen is not None and "deletionTimestamp" in seen["metadata"]
         self.world.seen_image = seen["spec"]["image"] if seen is not None else ""
         self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
         retention = "persistentVolumeClaimRetentionPolicy"
         self.world.seen_retention = seen["spec"][retention] if seen is not None else {}
+        self.world.seen_pods = {pod["metadata"]["name"] for pod in self.pods if self.world.is_ours(pod)}
+        self.world.seen_live = {self.world.node_in(pod) for pod in self.pods if self.world.is_live(pod)}
+        failing = self.world.fail_kube
+        left_over = self.claims_without_pods()
         self.world.seen_update = (seen["spec"].get("updateStrategy") or {}) if seen is not None else {}
         self.world.seen_patience = seen["spec"].get("minReadySeconds", 0) if seen is not None else 0
         picture = self.world.picture.values()
         self.world.seen_silent = {node.name for node in picture if node.is_down or node.is_not_responding}
+        self.world.seen_invalid = {node.name for node in picture if "INVALID_REG" in node.state.flags}
         self.world.seen_ready = {self.world.node_in(pod): ready_since(pod) for pod in self.pods}
         try:
             await self.controller.reconcile((NAMESPACE, NODESET))
         except* kube_errors.KubeError:
             # The loop of the real thing comes again; so does this one.
             pass
+        retains = self.world.seen_retention.get("whenScaled") == "Retain"
+        if retains and failing == self.world.fail_kube and self.has_looked_at(seen):
+            # Those that got their pods back in this very pass are not kept any more.
+            self.world.kept |= left_over & self.claims_without_pods()
+
+    def claims_without_pods(self) -> set[str]:
+        """Uids of claims whose pods are gone, by what the controller sees, and are not just being made."""
+        world = self.world
+        pods = world.seen_pods | set(world.pods)
+        numbers = {world.ordinal_of(pod) for pod in pods}
+        return {
+            claim["metadata"]["uid"]
+            for claim in self.claims
+            for pod in [claim["metadata"]["name"].removeprefix("data-")]
+            if (pod not in pods if world.on_hosts else world.ordinal_of(pod) not in numbers)
+        }
+
+    def has_looked_at(self, seen: Object | None) -> bool:
+        """Whether the controller has settled what to do about a spec, and no deletion has changed that since."""
+        nodeset = self.world.nodeset
+        if seen is None or nodeset is None or "deletionTimestamp" in seen["metadata"]:
+            return False
+        observed = (nodeset.get("status") or {}).get("observedGeneration")
+        return bool(observed == seen["metadata"]["generation"])
 
     def check(self) -> None:
         if self.world.violations:
@@ -312,6 +357,7 @@ class Run:
                     job.end("COMPLETED")
             world.do_node_returns(0)
             world.do_slurmds_report(0)
+            world.do_reregister(0)
             world.do_neighbour_goes(0)
             world.do_pods_collected(0)
             world.do_collect(0)
@@ -334,7 +380,7 @@ class Run:
         if world.nodeset is not None:
             world.do_hold_back(0)
             world.do_retain(0)
-            if world.nodeset["spec"]["image"] == BAD:
+            if world.nodeset["spec"]["image"] in {BAD, MISFIT}:
                 world.do_edit(0)
         for name, pod in list(world.pods.items()):
             if not world.is_ours(pod) and not world.is_neighbours(pod):
@@ -343,6 +389,7 @@ class Run:
         for pod in world.pods.values():
             (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
             world.tell("pods", "MODIFIED", pod)
+        self.give_back_lost_words()
         # Those that are not made anew, since a person keeps them from it or they had registered, come up after all.
         kept = {
             world.uid_of(name)
@@ -354,6 +401,14 @@ class Run:
             # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
             if world.node_of(name) not in world.records:
                 world.known.discard(world.uid_of(name))
+
+    def give_back_lost_words(self) -> None:
+        """Where Slurm wrote its words over a drain that had just been taken back, unseen, somebody does so again."""
+        world = self.world
+        for name, pod in world.pods.items():
+            record = world.records.get(world.node_of(name))
+            if record is not None and record.reason == LOW and tells_of_a_foreign_drain(pod):
+                record.drain = record.invalid = False
 
     def give_back_hosts(self) -> None:
         """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget."""
@@ -406,8 +461,9 @@ class Run:
             return False
         if not {f"data-{name}" for name in world.pods} <= set(world.claims):
             return False
-        # A claim is kept for a pod that a cordon keeps away, and where an ordinal is written with other digits now.
-        if not world.on_hosts and {*map(world.ordinal_of, world.claims)} != {*map(world.ordinal_of, world.pods)}:
+        # What a scale-in has kept stays; what one under Delete has not, is gone, and a pod's claim says nothing.
+        written = {name: world.retention_of(name) for name in world.claims}
+        if "Delete" in written.values() or any(written[f"data-{name}"] for name in world.pods):
             return False
         before = world.counter
         await self.one_pass()
@@ -422,6 +478,11 @@ class Run:
 def has_registered(pod: Object) -> bool:
     """Whether it is written on a pod that Slurm knows its node."""
     return any(one["type"] == REGISTERED for one in pod["status"].get("conditions") or ())
+
+
+def tells_of_a_foreign_drain(pod: Object) -> bool:
+    """Whether it is written on a pod that somebody else has drained its node."""
+    return any(one.get("reason") == "ForeignDrain" for one in pod["status"].get("conditions") or ())
 
 
 async def begin(*, keeps_instance: bool = True, on_hosts: bool = False) -> World:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tests.unit.nodeset.model.machines import Machines
-from tests.unit.nodeset.model.objects import PATIENCE, Object, revision_of, stamp
+from tests.unit.nodeset.model.objects import PATIENCE, RETENTION, TAG, Object, revision_of, stamp
 
 
 class KubeOrders(Machines):
@@ -28,9 +28,19 @@ class KubeOrders(Machines):
         elif pod in self.pods and self.is_ours(self.pods[pod]):
             self.violations.append(f"claim {name} was deleted under its pod")
         if self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]:
+            if self.retention_of(name) == "Retain":
+                self.violations.append(f"claim {name} was deleted with the NodeSet although it had been kept before")
             return
+        self.watch_scale_in(name)
+
+    def watch_scale_in(self, name: str) -> None:
+        """Note a claim that is deleted for a scale-in and may not be."""
         if self.seen_retention.get("whenScaled") != "Delete":
             self.violations.append(f"claim {name} was deleted although it was to be retained")
+        if self.retention_of(name) != "Delete":
+            self.violations.append(f"claim {name} was deleted although it does not say so")
+        if self.claims[name]["metadata"]["uid"] in self.kept:
+            self.violations.append(f"claim {name} was deleted although a scale-in had kept it")
         if self.on_hosts:
             return
         left = {
@@ -43,6 +53,26 @@ class KubeOrders(Machines):
         standing = {self.ordinal_of(one) for one, other in self.pods.items() if self.is_ours(other)}
         if self.ordinal_of(name) in standing:
             self.violations.append(f"claim {name} was deleted although its ordinal still stands")
+
+    def order_mark_claim(self, name: str, notes: Object) -> None:
+        """Write on a claim what becomes of it; None takes that away."""
+        claim = self.claims[name]
+        pod = name.removeprefix("data-")
+        seen = {self.ordinal_of(one) for one in self.seen_pods}
+        is_seen = pod in self.seen_pods if self.on_hosts else self.ordinal_of(pod) in seen
+        if notes[RETENTION] == "Delete" and not (is_seen and self.seen_retention.get("whenScaled") == "Delete"):
+            self.violations.append(f"claim {name} is to be deleted, and not for a scale-in that happens under Delete")
+        held = claim["metadata"].setdefault("annotations", {})
+        before = held.pop(RETENTION, None)
+        if notes[RETENTION] is not None:
+            held[RETENTION] = notes[RETENTION]
+        if before != notes[RETENTION]:
+            self.tell("claims", "MODIFIED", claim)
+
+    def retention_of(self, name: str) -> str | None:
+        """What is written on a claim."""
+        found: str | None = (self.claims[name]["metadata"].get("annotations") or {}).get(RETENTION)
+        return found
 
     def order_record(self, revision: Object) -> None:
         revision["metadata"] |= {"uid": f"revision-{self.next()}"}
@@ -66,7 +96,9 @@ class KubeOrders(Machines):
         claim = self.claims.get(f"data-{name}")
         if claim is None or "labels" not in claim["metadata"] or "deletionTimestamp" in claim["metadata"]:
             self.violations.append(f"pod {name} was created without a claim of ours")
-        if not any(revision_of(one) == revision_of(pod) for one in self.revisions.values()):
+        else:
+            self.kept.discard(claim["metadata"]["uid"])
+        if not any(revision_of(one) == revision_of(pod) for one in self.revisions.values()) and not self.was_taken(pod):
             self.violations.append(f"pod {name} was created before its revision was recorded")
         node = str(pod["spec"]["hostname"])
         if self.on_hosts and node in self.seen_cordoned:
@@ -87,6 +119,14 @@ class KubeOrders(Machines):
         self.collect_guards()
         if len(self.live()) > 4:
             self.violations.append(f"{len(self.live())} pods, and never more than 3 wanted")
+
+    def was_taken(self, pod: Object) -> bool:
+        """Whether the revision of a pod went with its NodeSet, whose deletion the controller does not see yet.
+
+        Such a pod does no harm: it is never made again, and the deletion drains it as it does the others.
+        """
+        is_going = self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]
+        return is_going and not self.seen_deleting and revision_of(pod) in self.taken
 
     def order_guard(self, guard: Object) -> None:
         guard["metadata"]["uid"] = f"map-{self.next()}"
@@ -125,10 +165,20 @@ class KubeOrders(Machines):
         if not self.is_ours(pod):
             self.violations.append(f"pod {name} is not ours and was deleted")
         for job in self.jobs:
-            if uid in job.alive and not self.may_end_jobs(self.node_of(name), "Force"):
+            if uid in job.alive and not self.given_up and not self.may_end_jobs(self.node_of(name), "Force"):
                 self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
         self.watch_repair(name)
         self.begin_deletion(name)
+
+    def order_let_go(self) -> None:
+        """The NodeSet is let go: Slurm knows by then which of its jobs are over, if it could be told."""
+        for record in self.records.values():
+            if self.troubled or record.extra != TAG or record.name in self.foreign or record.slurmd in self.running:
+                continue
+            self.violations += [
+                f"the NodeSet was let go with job {job.id} {job.state} on {record.name}, of which nothing is left"
+                for job in self.jobs_on(record.name)
+            ]
 
     def watch_repair(self, name: str) -> None:
         """Note a pod that is deleted for nothing but its slurmd's silence, and whether that is one too many."""

@@ -5,7 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.unit.nodeset.model.objects import BAD, HOSTS, SELECTED, TAG, Object, owners_of, stamp
+from tests.unit.nodeset.model.objects import (
+    BAD,
+    HOSTS,
+    LOW,
+    MISFIT,
+    SELECTED,
+    TAG,
+    Object,
+    owners_of,
+    revision_of,
+    stamp,
+)
 from tests.unit.nodeset.model.state import Record, State
 
 
@@ -83,12 +94,33 @@ class Machines(State):
         record = self.records.get(node)
         if record is None:
             self.records[node] = Record(node, TAG, uid, uid, self.running[uid])
+            if self.image_of(name) == MISFIT:
+                self.reject(self.records[node])
             return
         record.slurmd, record.slurmd_start = uid, self.running[uid]
         # So it is with ReturnToService at 2.
         record.down = False
         if not self.keeps_instance:
             record.instance, record.extra = uid, TAG
+
+    def reject(self, record: Record) -> None:
+        """Slurm drains a node for what its slurmd registered with; its words stand over any other."""
+        record.invalid = record.drain = True
+        record.reason, record.changed = LOW, self.slurm_now
+
+    def do_misregister(self, index: int) -> None:
+        """The slurmd of a node finds less than it did, and registers so; jobs on the node go on."""
+        found = [r.name for r in self.records.values() if r.slurmd in self.running and r.name not in self.foreign]
+        name = self.pick([one for one in found if self.records[one].extra == TAG], index)
+        if name is not None and not self.slurm_fault:
+            self.reject(self.records[name])
+
+    def do_reregister(self, index: int) -> None:
+        """What slurmds find is enough again, and they register with it; Slurm leaves the drain standing."""
+        for record in self.records.values():
+            if record.slurmd in self.running and not self.slurm_fault:
+                pod = self.pod_of(record.name)
+                record.invalid = record.invalid and pod is not None and self.image_of(pod) == MISFIT
 
     def do_stick(self, index: int) -> None:
         """A slurmd that has not registered never will; where all have, those of the next pods."""
@@ -200,6 +232,7 @@ class Machines(State):
             self._collect_pod(name, pod, owner.get("uid"), finalizers)
         if "foregroundDeletion" in finalizers:
             for name in list(self.revisions):
+                self.taken.add(revision_of(self.revisions[name]))
                 self.tell("revisions", "DELETED", self.revisions.pop(name))
             owned = [name for name, one in self.maps.items() if any(o["uid"] == owner["uid"] for o in owners_of(one))]
             for name in owned:

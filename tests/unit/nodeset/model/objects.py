@@ -24,12 +24,18 @@ REGISTERED = "nodeset.slinky.slurm.net/Registered"
 PROTECT_LABEL = "nodeset.slinky.slurm.net/pod-protect"
 UID_LABEL = "nodeset.slinky.slurm.net/uid"
 NAME_LABEL = "nodeset.slinky.slurm.net/name"
-CLUSTER_LABEL = "cluster.slinky.slurm.net/uid"
+CLUSTER_LABEL = "cluster.slinky.slurm.net/name"
+RETENTION = "nodeset.slinky.slurm.net/claim-retention"
 OURS = "slurm-operator: "
 PATIENCE = 60
 """Seconds that a slurmd has to register: few, so that there are histories in which that is too long."""
 BAD = "bad"
 """An image that no kubelet can start."""
+
+MISFIT = "misfit"
+"""An image whose slurmds register with less than their own spec says."""
+LOW = "Low RealMemory (reported:256 < 100.00% of configured:999999)"
+"""What Slurm says of that."""
 
 Object = dict[str, Any]
 

@@ -151,6 +151,8 @@ class Slurm(State):
             base = "DOWN"
         if record.drain:
             flags.add("DRAIN")
+        if record.invalid:
+            flags.add("INVALID_REG")
         if record.slurmd_start is None:
             flags.add("NOT_RESPONDING")
         if "COMPLETING" in states:

@@ -33,22 +33,21 @@ class SlurmOrders(Slurm):
 
     def _check_update(self, new: set[str]) -> None:
         """Watch over what an update takes: nothing that is held back, and no more at once than the budget."""
-        pods = {
-            self.node_of(name): name
-            for name, pod in self.pods.items()
-            if self.is_ours(pod) and "deletionTimestamp" not in pod["metadata"] and pod["status"]["phase"] != "Failed"
-        }
+        pods = {self.node_of(name): name for name, pod in self.pods.items() if self.is_live(pod)}
         given = self.seen_update.get("rollingUpdate") or {}
         for node in new & set(pods):
             held_back = given.get("paused") or self.seen_update.get("type") == "OnDelete"
             if held_back or (not self.on_hosts and self.ordinal_of(node) < given.get("partition", 0)):
                 self.violations.append(f"{node} was drained for an update that is held back from it")
+        # What has just ended stands still, for the controller: others are too many beside it.
+        standing = set(pods) | self.seen_live
         if self.on_hosts:
             # What stands on a Node that matches no more is none of the wanted ones.
             pods = {node: name for node, name in pods.items() if node in self.seen_selected}
+            standing &= self.seen_selected
         broken = {node for node, name in pods.items() if self.image_of(name) == BAD}
         # What is too many anyway may go whatever it was drained for.
-        excess = max(0, len(pods) - self.seen_replicas)
+        excess = max(0, len(standing) - self.seen_replicas)
         begun = self.being_updated() & set(pods)
         taken = {node for node in begun - broken if not self.records[node].down}
         if taken and len(taken | broken) > self.update_budget + excess:
@@ -60,6 +59,7 @@ class SlurmOrders(Slurm):
             for node, since in self.seen_ready.items()
             if node in pods and (since is None or (self.now - since).total_seconds() < self.seen_patience)
         }
+        unripe |= self.seen_invalid & set(pods)
         if (taken & new) - unripe - self.seen_silent and len(taken | broken | unripe) > self.update_budget + excess:
             self.violations.append(f"{new} was drained for an update although {unripe} had not been Ready for long")
         fresh = {node for node in unripe if self.is_fresh(pods[node])}
@@ -77,6 +77,8 @@ class SlurmOrders(Slurm):
             if name not in self.records:
                 raise slurm_errors.NotFound(name)
             self.protect(name, "undrained")
+            if self.records[name].invalid:
+                raise slurm_errors.InvalidTransition("Invalid node state transition")
             self.records[name].drain = False
         self.lost()
 

@@ -34,6 +34,8 @@ class Record:
     topology: str = ""
     drain: bool = False
     down: bool = False
+    invalid: bool = False
+    """Whether Slurm does not take what the slurmd registered with last."""
     reason: str = ""
     changed: datetime | None = None
 
@@ -96,6 +98,8 @@ class State:
     bared: set[str] = field(default_factory=set)
     """Uids of pods whose guard somebody has deleted: the garbage collector may have them before they get another."""
     revisions: dict[str, Object] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    """Hashes of revisions that the garbage collector has taken from a NodeSet that is being deleted."""
     claims: dict[str, Object] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
     jobs: list[WorldJob] = field(default_factory=list)
@@ -118,6 +122,8 @@ class State:
     """`spec.drain` that the controller sees."""
     seen_finalizers: bool = False
     """Whether the NodeSet has finalizers, as the controller sees it."""
+    seen_deleting: bool = False
+    """Whether the NodeSet is being deleted, as the controller sees it."""
     seen_replicas: int = 0
     """The number of replicas in the spec that the controller sees."""
     seen_image: str = ""
@@ -128,12 +134,20 @@ class State:
     """The Nodes that are cordoned, as the controller sees them."""
     seen_retention: Object = field(default_factory=dict)
     """What is to become of claims, in that spec."""
+    seen_pods: set[str] = field(default_factory=set)
+    """Names of our pods, as the controller sees them."""
+    seen_live: set[str] = field(default_factory=set)
+    """Nodes of our pods that neither end nor have ended, as the controller sees them."""
+    kept: set[str] = field(default_factory=set)
+    """Uids of claims that were kept by a scale-in, by what the controller has seen; until a pod has them again."""
     seen_update: Object = field(default_factory=dict)
     """How it is to update, in that spec."""
     seen_ready: dict[str, datetime | None] = field(default_factory=dict)
     """Since when the pods of nodes are Ready, as the controller sees them."""
     seen_silent: set[str] = field(default_factory=set)
     """Nodes that do not answer slurmctld, as the controller sees them."""
+    seen_invalid: set[str] = field(default_factory=set)
+    """Nodes whose registrations Slurm does not take, as the controller sees them."""
     seen_patience: int = 0
     """For how many seconds a pod is to be Ready, in that spec."""
     foreign: dict[str, str] = field(default_factory=dict)
@@ -144,6 +158,11 @@ class State:
     """Nodes that somebody has given back to Slurm since the controller's pass began."""
     exposed: set[str] = field(default_factory=set)
     """Uids of pods that may be evicted although jobs may start there, since somebody else gave their nodes back."""
+
+    given_up: bool = False
+    """Whether the user has said that the jobs of the NodeSet, which is being deleted, may die."""
+    troubled: bool = False
+    """Whether something has happened after which nobody can be sure to learn of every job: faults, lost machines."""
 
     @property
     def slurm_now(self) -> datetime:
@@ -202,6 +221,11 @@ class State:
     def live(self) -> list[str]:
         """Names of our pods that are not being deleted."""
         return [n for n, p in self.pods.items() if self.is_ours(p) and "deletionTimestamp" not in p["metadata"]]
+
+    def is_live(self, pod: Object) -> bool:
+        """Whether a pod is ours, and neither ends nor has ended."""
+        over = "deletionTimestamp" in pod["metadata"] or (pod.get("status") or {}).get("phase") == "Failed"
+        return self.is_ours(pod) and not over
 
     def guards_of(self, name: str) -> set[str]:
         """Uids of the ConfigMaps that own a pod."""

@@ -9,8 +9,8 @@ from tests.unit.nodeset.model.objects import (
     BAD,
     CLUSTER,
     CLUSTER_LABEL,
-    CLUSTER_UID,
     HOSTS,
+    MISFIT,
     NAME_LABEL,
     NAMESPACE,
     NEIGHBOUR,
@@ -81,6 +81,12 @@ class Users(Machines):
             self.nodeset["spec"]["image"] = ("v0", "v1", BAD)[index % 3]
             self.edited()
 
+    def do_misfit(self, index: int) -> None:
+        """The user asks for more than there is."""
+        if self.nodeset is not None:
+            self.nodeset["spec"]["image"] = MISFIT
+            self.edited()
+
     def do_retain(self, index: int) -> None:
         """The user says what is to become of claims."""
         if self.nodeset is not None:
@@ -127,6 +133,14 @@ class Users(Machines):
         self.tell("nodesets", "MODIFIED", self.nodeset)
         self.release()
 
+    def do_give_up(self, index: int) -> None:
+        """The user does not wait for the jobs of a NodeSet that is being deleted."""
+        if self.nodeset is not None and "deletionTimestamp" in self.nodeset["metadata"]:
+            notes = self.nodeset["metadata"].setdefault("annotations", {})
+            notes["nodeset.slinky.slurm.net/skip-drain"] = "true"
+            self.given_up = True
+            self.tell("nodesets", "MODIFIED", self.nodeset)
+
     def do_finalizer_taken(self, index: int) -> None:
         """Somebody takes the finalizers away."""
         if self.nodeset is not None and "deletionTimestamp" not in self.nodeset["metadata"]:
@@ -164,6 +178,7 @@ class Users(Machines):
             return
         name = self.pick([n for n, p in self.pods.items() if self.is_ours(p)], index)
         if name is not None:
+            self.troubled = True
             self.remove_pod(name)
             stranger: Object = {
                 "apiVersion": "v1",
@@ -207,7 +222,7 @@ class Users(Machines):
                 "name": name,
                 "namespace": NAMESPACE,
                 "uid": uid,
-                "labels": {UID_LABEL: NEIGHBOUR_UID, NAME_LABEL: "a-b", CLUSTER_LABEL: CLUSTER_UID},
+                "labels": {UID_LABEL: NEIGHBOUR_UID, NAME_LABEL: "a-b", CLUSTER_LABEL: CLUSTER},
             },
             "spec": {"hostname": node, "nodeName": HOSTS[0]},
             "status": {"phase": "Running"},
@@ -277,7 +292,7 @@ class Users(Machines):
             self.foreign[name] = record.reason
 
     def do_admin_undrains(self, index: int) -> None:
-        name = self.pick([r.name for r in self.records.values() if r.drain], index)
+        name = self.pick([r.name for r in self.records.values() if r.drain and not r.invalid], index)
         if name is not None:
             self.records[name].drain = False
             self.foreign.pop(name, None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import ClaimRetention, NodeSet
+from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import (
     claims,
     controller,
@@ -18,13 +18,17 @@ from slinky_operator.nodeset import (
     layout,
     matching,
     plan,
-    pod_steps,
+    retention,
     traits,
 )
 from slinky_operator.nodeset.actions import AddFinalizer
+from slinky_operator.nodeset.claims import Retention
+from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.matching import Fit
 from slinky_operator.nodeset.snapshot import Snapshot
 from slurm_client.models import Node
+
+_SETTLE = retention.settle
 
 
 def neighbours_overlooked(patch: pytest.MonkeyPatch) -> None:
@@ -73,13 +77,13 @@ def limit_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def claims_of_replaced_pods_deleted(patch: pytest.MonkeyPatch) -> None:
     """A claim goes with its pod, whatever the pod went for."""
-    real = pod_steps.claims_to_delete
 
-    def to_delete(snapshot: Snapshot, found: layout.Layout) -> Any:
-        # As if no pod were missing, and none would come back.
-        return real(snapshot, dataclasses.replace(found, missing=0, waiting=frozenset()))
+    def settle(snapshot: Snapshot, found: layout.Layout, live: Any, causes: Any) -> retention.Keeping:
+        # As if every pod that goes went for good, and none would come back.
+        causes = {name: frozenset({Cause.SCALE_IN}) for name in causes}
+        return _SETTLE(snapshot, dataclasses.replace(found, missing=0, waiting=frozenset()), live, causes)
 
-    patch.setattr(pod_steps, "claims_to_delete", to_delete)
+    patch.setattr(retention, "settle", settle)
 
 
 def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:
@@ -89,16 +93,48 @@ def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:
 
 def claims_always_deleted(patch: pytest.MonkeyPatch) -> None:
     """Claims go with a scale-in whatever the spec says."""
-    real = pod_steps.claims_to_delete
-    policy = ClaimRetention(when_scaled="Delete")
+    patch.setattr(retention, "policy", lambda nodeset: Retention.DELETE)
 
-    def to_delete(snapshot: Snapshot, *rest: Any) -> Any:
-        nodeset = snapshot.nodeset
-        spec = nodeset.spec.model_copy(update={"persistent_volume_claim_retention_policy": policy})
-        other = nodeset.model_copy(update={"spec": spec})
-        return real(dataclasses.replace(snapshot, nodeset=other), *rest)
 
-    patch.setattr(pod_steps, "claims_to_delete", to_delete)
+def kept_claims_deleted(patch: pytest.MonkeyPatch) -> None:
+    """A claim that an earlier scale-in has kept goes when the spec says so now."""
+
+    def settle(snapshot: Snapshot, *rest: Any) -> retention.Keeping:
+        found = _SETTLE(snapshot, *rest)
+        if retention.policy(snapshot.nodeset) is not Retention.DELETE:
+            return found
+        marks = tuple((one, Retention.DELETE if wanted is not None else None) for one, wanted in found.marks)
+        known = {one.uid for one, _ in found.marks}
+        kept = [one for one in snapshot.claims if one.retention not in {None, Retention.DELETE}]
+        return dataclasses.replace(
+            found, marks=(*marks, *((one, Retention.DELETE) for one in kept if one.uid not in known))
+        )
+
+    patch.setattr(retention, "settle", settle)
+
+
+def marks_outlive_a_change_of_mind(patch: pytest.MonkeyPatch) -> None:
+    """A claim that was to go still goes when the spec said meanwhile that it is to stay."""
+    patch.setattr(claims, "stricter", lambda one, other: one)
+
+
+def marks_outlive_a_scale_out(patch: pytest.MonkeyPatch) -> None:
+    """A claim that was to go says so still when its pod stays, or has come back."""
+
+    def settle(*given: Any) -> retention.Keeping:
+        found = _SETTLE(*given)
+        return dataclasses.replace(found, marks=tuple(one for one in found.marks if one[1] is not None))
+
+    patch.setattr(retention, "settle", settle)
+
+
+def kept_claims_deleted_with_the_nodeset(patch: pytest.MonkeyPatch) -> None:
+    """A NodeSet takes all claims of its name with it, those too that had been kept from every deletion."""
+
+    def goes(nodeset: NodeSet, claim: claims.Claim) -> bool:
+        return nodeset.spec.persistent_volume_claim_retention_policy.when_deleted == "Delete"
+
+    patch.setattr(retention, "goes_with_nodeset", goes)
 
 
 def other_features_dropped(patch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,16 @@ from slinky_operator.nodeset import (
     deadline,
     drain,
     ending,
+    pod_steps,
     protection,
     records,
+    registration,
+    removal,
     telling,
 )
+from slinky_operator.nodeset.actions import MarkDown
 from slinky_operator.nodeset.means import Means
+from slinky_operator.nodeset.plan import plan
 from slurm_client.models import Job, Node
 
 
@@ -39,6 +44,32 @@ def resume_instead_of_undrain(patch: pytest.MonkeyPatch) -> None:
 def foreign_drains_undone(patch: pytest.MonkeyPatch) -> None:
     """Every drain counts as ours."""
     patch.setattr(drain, "is_ours", lambda node: node.is_drain)
+
+
+def slurms_drain_is_a_strangers(patch: pytest.MonkeyPatch) -> None:
+    """What Slurm drains for a bad registration counts as drained by an administrator."""
+    patch.setattr(registration, "is_slurms_drain", lambda node: False)
+
+
+def mended_nodes_stay_drained(patch: pytest.MonkeyPatch) -> None:
+    """A node whose slurmd registers well again is left in Slurm's drain."""
+    patch.setattr(registration, "is_outlived", lambda node: False)
+
+
+def all_words_are_slurms(patch: pytest.MonkeyPatch) -> None:
+    """Every drain that is not ours counts as Slurm's own."""
+    patch.setattr(registration, "has_slurms_words", lambda reason: not reason.startswith(drain.PREFIX))
+
+
+def rejected_nodes_count_as_ready(patch: pytest.MonkeyPatch) -> None:
+    """A node whose registration Slurm does not take serves, for the budget of an update."""
+    patch.setattr(registration, "is_rejected", lambda node: False)
+
+
+def rejected_nodes_count_as_empty(patch: pytest.MonkeyPatch) -> None:
+    """A node that gets no job for its registration is taken to hold none."""
+    real = drain.is_drained
+    patch.setattr(drain, "is_drained", lambda node, jobs: registration.is_invalid(node) or real(node, jobs))
 
 
 def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
@@ -145,3 +176,29 @@ def protection_lifted_unasked(patch: pytest.MonkeyPatch) -> None:
     """A cordoned pod may be evicted, whatever still runs on it."""
     patch.setattr(protection, "is_wanted", lambda nodeset, state, causes: not causes)
     patch.setattr(protection, "may_be_lifted", lambda *given: True)
+
+
+def given_up_in_silence(patch: pytest.MonkeyPatch) -> None:
+    """Slurm is not told that the jobs are over which the user has given up."""
+
+    def silent(snapshot: Any, now: Any) -> Any:
+        made = plan(snapshot, now)
+        if not made.assessment.skip_drain:
+            return made
+        return dataclasses.replace(made, actions=tuple(one for one in made.actions if not isinstance(one, MarkDown)))
+
+    patch.setattr("slinky_operator.nodeset.controller.plan", silent)
+
+
+def marked_down_alive(patch: pytest.MonkeyPatch) -> None:
+    """Nodes whose jobs are given up are marked DOWN before their pods have ended."""
+    real = pod_steps.delete_all
+
+    def delete_all(snapshot: Any) -> Any:
+        return [MarkDown(tuple(pod.node_name for pod in snapshot.pods)), *real(snapshot)]
+
+    async def standing(means: Any, names: Any) -> frozenset[str]:
+        return frozenset()
+
+    patch.setattr(pod_steps, "delete_all", delete_all)
+    patch.setattr(removal, "standing", standing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -57,9 +58,9 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
         except errors.Unauthorized:
             return {name: slurm.nodes.get(name) for name in names}
 
-    async def jobs(slurm: Slurm, *, fresh: bool = False) -> Mapping[str, tuple[Job, ...]]:
+    async def jobs(slurm: Slurm, *, since: float = -math.inf) -> Mapping[str, tuple[Job, ...]]:
         try:
-            return await ask_jobs(slurm, fresh=fresh)
+            return await ask_jobs(slurm, since=since)
         except errors.Unauthorized:
             return {}
 

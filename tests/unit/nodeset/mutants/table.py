@@ -15,6 +15,10 @@ _LATE: tuple[Step, ...] = (("time", 3), ("time", 2), ("pass", 0), ("pass", 0), (
 
 _SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
 
+_GIVEN_UP: tuple[Step, ...] = (
+    *(("job_starts", 0), ("delete", 0), ("give_up", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
+)
+
 _SILENT: tuple[Step, ...] = (
     *(("user_deletes_pod", 0), ("user_deletes_pod", 1), ("kubelet_ends", 0), ("stick", 6)),
     *(("come_up", 0), ("see_all", 0), ("pass", 0), ("pass", 0), ("poll", 0), ("poll", 0), ("time", 3)),
@@ -51,6 +55,20 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         (("cordon", 0), ("cordon", 1), ("node_lost", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
     ),
     "foreign drains undone": (drains.foreign_drains_undone, (("admin_drains", 1), ("poll", 0), ("pass", 0))),
+    "Slurm's drain is a stranger's": (drains.slurms_drain_is_a_strangers, (("misfit", 0), ("misregister", 0))),
+    "mended nodes stay drained": (drains.mended_nodes_stay_drained, (("misregister", 0), ("reregister", 0))),
+    "all words are Slurm's": (
+        drains.all_words_are_slurms,
+        (("admin_drains", 1), ("poll", 0), ("pass", 0), ("misregister", 0)),
+    ),
+    "rejected nodes count as ready": (
+        drains.rejected_nodes_count_as_ready,
+        (("misfit", 0), ("see_all", 0), ("pass", 0), ("poll", 0), ("come_up", 0), ("kubelet_ends", 0)),
+    ),
+    "rejected nodes count as empty": (
+        drains.rejected_nodes_count_as_empty,
+        (("job_starts", 1), ("misregister", 1), ("edit", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
+    ),
     "record of a foreign drain deleted": (
         drains.record_of_foreign_drain_deleted,
         (*_SHRINK, ("admin_drains", 1), ("kubelet_ends", 0)),
@@ -86,6 +104,14 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         (("edit", 2), ("come_up", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
     ),
     "what is under way overlooked": (updates.under_way_overlooked, (("slurmctld_restarts", 0), ("edit", 0))),
+    "cordoned pods overlooked": (
+        updates.cordoned_pods_overlooked,
+        (("slurmctld_restarts", 0), ("cordon", 2), ("see_all", 0), ("poll", 0), ("pass", 0)),
+    ),
+    "mended nodes count as broken": (
+        updates.mended_nodes_count_as_broken,
+        (("misregister", 1), ("reregister", 0), ("poll", 0), ("pass", 0)),
+    ),
     "partition ignored": (updates.partition_ignored, (("hold_back", 2), ("edit", 0), ("see_all", 0), ("pass", 0))),
     "carried revisions dropped": (
         updates.carried_revisions_dropped,
@@ -109,6 +135,22 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
     "claims always deleted": (
         belongings.claims_always_deleted,
         (*_SHRINK, ("retain", 1), ("retain", 5), ("kubelet_ends", 0)),
+    ),
+    "kept claims deleted": (
+        belongings.kept_claims_deleted,
+        (*_SHRINK, ("retain", 1), ("retain", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0)),
+    ),
+    "marks outlive a change of mind": (
+        belongings.marks_outlive_a_change_of_mind,
+        (*_SHRINK, ("retain", 1), ("retain", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0)),
+    ),
+    "marks outlive a scale-out": (
+        belongings.marks_outlive_a_scale_out,
+        (*_SHRINK, ("scale", 3), ("kubelet_ends", 0)),
+    ),
+    "kept claims deleted with the NodeSet": (
+        belongings.kept_claims_deleted_with_the_nodeset,
+        (*_SHRINK, ("retain", 5), ("retain", 0), ("delete", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0)),
     ),
     "other features dropped": (belongings.other_features_dropped, (("annotate_host", 4), ("see_all", 0), ("pass", 0))),
     "features written once": (
@@ -154,6 +196,8 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         (("host_goes", 0), ("host_goes", 1), ("pods_collected", 0), ("job_starts", 0), ("see_all", 0), ("pass", 0)),
     ),
     "silence is enough": (seeing.silence_is_enough, (*_SHRINK, ("fault", 0))),
+    "given up in silence": (drains.given_up_in_silence, _GIVEN_UP),
+    "marked down alive": (drains.marked_down_alive, _GIVEN_UP),
     "record left behind": (
         drains.record_left_behind,
         (("job_starts", 1), ("user_deletes_pod", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
@@ -175,6 +219,8 @@ _ONE_ANEW = _steps("user_deletes_pod kubelet_ends kubelet_ends see_all pass poll
 """a-0 is deleted and made again; the controller has seen it."""
 
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
+    "given up in silence": _steps("job_starts poll delete give_up see_all pass kubelet_ends kubelet_ends see_all pass"),
+    "marked down alive": _steps("job_starts poll delete give_up see_all pass"),
     "all jobs requeued by DOWN": _steps(
         # A job that can be put back into the queue and one that cannot, both on a-1.
         "policy:1 job_starts:5 job_starts:7 job_starts:7 job_starts:4",
@@ -192,6 +238,11 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         # Three are made anew at once, and none of them registers.
         "stick:6 user_deletes_pod user_deletes_pod:1 user_deletes_pod:2 kubelet_ends kubelet_ends kubelet_ends",
         "kubelet_ends kubelet_ends kubelet_ends see_all poll pass pass come_up see_all poll pass",
+    ),
+    "rejected nodes count as ready": _steps(
+        # One is replaced by a misfit, and the next would be.
+        "misfit see_all pass poll pass kubelet_ends kubelet_ends see_all poll pass poll pass see_all",
+        "come_up see_all poll pass see_all pass poll pass",
     ),
     "fail open on 401": _steps("job_starts job_suspends poll scale:0 see_all pass time poll fault:0 pass"),
     "features written once": _steps("annotate_host:4 see_all pass annotate_host:7 see_all pass"),
@@ -218,6 +269,16 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         # a-2 is made anew from the new spec; before it comes up slurmctld has not heard of the others.
         "edit see_all pass poll pass see_all kubelet_ends kubelet_ends see_all poll pass poll pass see_all",
         "slurmctld_restarts poll pass",
+    ),
+    "cordoned pods overlooked": _steps(
+        # The same, and a-2 is cordoned.
+        "edit see_all pass poll pass see_all kubelet_ends kubelet_ends see_all poll pass poll pass see_all",
+        "slurmctld_restarts cordon:2 see_all poll pass",
+    ),
+    "mended nodes count as broken": (
+        *_steps("patience:2"),
+        *_ONE_ANEW,
+        *_steps("come_up see_all poll pass see_all edit misregister:1 reregister see_all poll pass"),
     ),
     "impatient": (
         *_steps("patience:2"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ import pytest
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import (
     availability,
+    causing,
     history,
     podstate,
     repairs,
     rollout,
 )
 from slinky_operator.nodeset.facts import Pod
+from slinky_operator.nodeset.snapshot import Snapshot
 from slurm_client.models import Node
 
 
@@ -49,6 +52,21 @@ def under_way_overlooked(patch: pytest.MonkeyPatch) -> None:
     """A pod that does not answer for a moment is replaced beside one that has yet to come up."""
     real = rollout.choose
     patch.setattr(rollout, "choose", lambda outdated, **rest: real(outdated, **{**rest, "under_way": 0}))
+
+
+def cordoned_pods_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """A pod that is cordoned before it has come up leaves its place in the budget to others."""
+    real = availability.may_come_up
+
+    def may_come_up(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
+        return not causing.cordons(snapshot, pod) and real(pod, snapshot, now)
+
+    patch.setattr(causing, "may_come_up", may_come_up)
+
+
+def mended_nodes_count_as_broken(patch: pytest.MonkeyPatch) -> None:
+    """A node that is to be given back by Slurm's drain is replaced as if it would not serve."""
+    patch.setattr(causing, "may_serve", availability.is_ready)
 
 
 def impatient(patch: pytest.MonkeyPatch) -> None:

@@ -52,8 +52,8 @@ class Case:
     def running(self) -> str:
         return "" if self.before is None else self.before.render().files["slurm.conf"]
 
-    def render(self) -> Rendered:
-        return render(self.inputs(), self.running())
+    def render(self, states: Mapping[str, str] | None = None) -> Rendered:
+        return render(replace(self.inputs(), states=states or {}), self.running())
 
 
 CASES: Final[Mapping[str, Case]] = {

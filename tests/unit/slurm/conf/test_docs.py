@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from slinky_operator.slurm.conf.gather import LARGEST
+from slinky_operator.slurm.conf.key_rules import Kind, keys_of
 from slinky_operator.slurm.conf.keys import LISTENING, RESTART_KEYS
-from slinky_operator.slurm.conf.merge import FIXED_KEYS, LINE_KEYS, LIST_KEYS, OWN_KEYS
+from slinky_operator.slurm.conf.merge import LIST_KEYS
 from slinky_operator.slurm.conf.scripts import KINDS
 
 TEXT = (Path(__file__).parents[4] / "docs" / "configuration.md").read_text()
@@ -21,7 +22,7 @@ def words(heading: str, column: int) -> set[str]:
 
 
 def test_every_refused_key_is_documented_and_no_other() -> None:
-    assert words("## slurm.conf", 0) == OWN_KEYS | LINE_KEYS.keys() | FIXED_KEYS.keys()
+    assert words("## slurm.conf", 0) == keys_of(Kind.OWN, Kind.LINE, Kind.FIXED)
 
 
 def test_every_key_that_needs_a_restart_is_documented() -> None:

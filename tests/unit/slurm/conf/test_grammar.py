@@ -21,6 +21,7 @@ from slinky_operator.slurm.conf import (
     StaticNodeConf,
     render,
 )
+from slinky_operator.slurm.conf.directives import logical_lines
 from slinky_operator.slurm.conf.files import FileConf
 from slinky_operator.slurm.conf.scripts import KINDS, ScriptConf
 from tests.unit.slurm.conf.goldens import CASES, PROLOG, Case
@@ -178,3 +179,26 @@ ORDERED = (
     .render()
     .hash
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a=1 \\\nb=2", ["a=1 b=2"]),
+        ("a=1 \\ \t\nb=2", ["a=1 b=2"]),
+        ("a=1 \\\r\nb=2", ["a=1 b=2"]),
+        ("a=1 \\\\\nb=2", ["a=1 \\\\", "b=2"]),
+        ("a=1 \\\\\\\nb=2", ["a=1 \\\\b=2"]),
+        ("a=1 \\# \\\nb=2", ["a=1 \\# b=2"]),
+        ("a=1 \\\\# \\\nb=2", ["a=1 \\\\", "b=2"]),
+        ("a=1 # \\\nb=2", ["a=1 ", "b=2"]),
+    ],
+)
+def test_lines_are_joined_and_comments_cut_as_slurm_does(text: str, lines: list[str]) -> None:
+    assert [line for _, line in logical_lines(text)] == lines
+
+
+def test_joining_lines_takes_as_long_as_the_text_is() -> None:
+    # With a cost that grew with the square of the length, this would not end within the time limit of a test.
+    text = "\\\n" * 1_000_000 + "a=1"
+    assert logical_lines(text) == ((1, "a=1"),)

@@ -29,7 +29,14 @@ def test_a_node_stands_there_once() -> None:
 
 @pytest.mark.parametrize("name", ["n[1-999999999]", "n[1-300][1-300]", ",".join(f"a{n}[1-9999]" for n in range(9))])
 def test_nobody_makes_the_operator_count_to_a_billion(name: str) -> None:
-    assert problems(Case(nodes(name)).render()) == [("spec.nodes[0].name", "stands for more than 65536 nodes")]
+    ((field, reason),) = problems(Case(nodes(name)).render())
+    assert field == "spec.nodes[0].name"
+    assert reason.startswith("stands for more than 65536 nodes")
+
+
+def test_many_lines_together_are_no_more_nodes_than_slurm_can_have() -> None:
+    found = problems(Case(nodes(*(f"n{number:03}-[1-65000]" for number in range(256)))).render())
+    assert [field for field, _ in found] == ["spec.nodes[1].name"]
 
 
 @pytest.mark.parametrize("name", ["gpu", "gpu-[0-3]", "x,gpu-007"])

@@ -1,0 +1,202 @@
+"""The part of the plan about nodes outside Kubernetes whose names have no address where slurmctld runs. Pure.
+
+slurmctld looks up the name of each such node whenever it reads its files, gives each that nobody knows ten seconds in
+which it answers nothing, and then treats the node as `State=FUTURE` (Slurm 24.11 and 26.05). A node that is `FUTURE` in
+the file is neither looked up nor pinged, and comes by a `reconfigure` as soon as it is no longer. So:
+
+- a node that needs a name server comes into the file as `FUTURE`, and is what the spec says once the agent beside
+  slurmctld has found its address;
+- a node that has once been live stays as it is, whatever a name server says: it may have jobs;
+- a node that never was, and that Slurm does not show either, goes back to `FUTURE` if its name is not found.
+
+How far a node is stands in the files themselves: an operator that starts knows it. The agent alone says what is found;
+as long as it has said nothing, nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from slinky_operator.agent import hosts
+from slinky_operator.cluster.actions import AskNames
+from slinky_operator.cluster.memory import Memory, Names
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm.clients import ContactState
+from slinky_operator.slurm.conf import ConfInputs, Line, StaticNodeConf, TextProblem, parse, parse_words
+from slinky_operator.slurm.conf.render import SLURM_CONF
+from slurm_client import hostlist
+
+ASK_FIRST: Final = 0.5
+"""Seconds between two questions while names are looked up for the first time."""
+
+ASK_WAITING: Final = 10.0
+"""The same while there are nodes that wait for an address."""
+
+ASK_LIVE: Final = 60.0
+"""The same while there are none."""
+
+PATIENCE: Final = 10.0
+"""Seconds for which a configuration counts as live only after the names in it have been looked up."""
+
+LOOK_UP: Final = 10.0
+"""Seconds that slurmctld gives a name that nobody knows."""
+
+NAMED: Final = 10
+"""Names that are shown."""
+
+_NO_ADDRESS: Final = frozenset({"FUTURE", "CLOUD"})
+"""States in which slurmctld looks up no address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """What is known of the nodes whose names must be looked up."""
+
+    future: frozenset[str] = frozenset()
+    """Nodes that are to be `FUTURE` for now."""
+
+    missing: tuple[str, ...] = ()
+    """Nodes whose names were looked up in vain, in order."""
+
+    unknown: tuple[str, ...] = ()
+    """Nodes that wait, though nobody has looked up their names yet."""
+
+    why: str = ""
+    """Why the agent says nothing; empty where it does."""
+
+    @property
+    def message(self) -> str:
+        """What people are to know; empty if nothing."""
+        if self.missing:
+            stay = "; they are left out (State=FUTURE) until they have one" if self.future else ""
+            return (
+                f"no address for {some(self.missing)} where slurmctld runs{stay}: give them a NodeAddr= in "
+                "spec.nodes[].config, or mend the name service"
+            )
+        if self.unknown and self.why:
+            return f"{some(self.unknown)} wait until their addresses can be looked up: {self.why}"
+        return ""
+
+
+def addresses(snapshot: Snapshot, inputs: ConfInputs, current: Object | None, good: Object | None) -> Addresses:
+    """Decide which nodes wait for an address.
+
+    Parameters
+    ----------
+    current
+        The ConfigMap that slurmctld's pod mounts, or None.
+    good
+        The one with the files that slurmctld has last shown to run, or None.
+    """
+    known = _known(snapshot.memory, snapshot.controller_pod)
+    running, proven = _text(current or good), _text(good)
+    judged, never = _judged(inputs.nodes, running, proven, known.found, known.missing)
+    slurm = snapshot.slurm
+    if never and slurm is not None and slurm.contact.state is ContactState.READY:
+        # Slurm itself takes a node that it shows for one with an address.
+        back = frozenset(node for node in never if node not in slurm.nodes)
+        if back:
+            judged = replace(judged, future=judged.future | back)
+    return replace(judged, why=known.why)
+
+
+def asking(
+    snapshot: Snapshot, current: Object | None, found: Addresses, now: float, *, waits: bool = False
+) -> tuple[tuple[AskNames, ...], float | None]:
+    """The next question to the agent, and when the one after that is due.
+
+    Parameters
+    ----------
+    waits
+        Whether something waits for the first answer.
+    """
+    pod = snapshot.controller_pod
+    if pod is None or not (pod.get("status") or {}).get("podIP") or not any(_is_asked(current)):
+        return (), None
+    known = _known(snapshot.memory, pod)
+    every = ASK_FIRST if waits else ASK_WAITING if found.future or found.missing else ASK_LIVE
+    left = known.asked_at + every - now
+    return ((AskNames(pod),), every) if left <= 0 else ((), left)
+
+
+def look_up_time(current: Object) -> float:
+    """Seconds for which slurmctld may look up names when it reads these files, at most."""
+    return LOOK_UP * sum(1 for _ in _is_asked(current))
+
+
+def _is_asked(config_map: Object | None) -> Iterable[str]:
+    text = _text(config_map)
+    return (name for name in hosts.names_in(text)) if text else ()
+
+
+def _known(memory: Memory, pod: Object | None) -> Names:
+    names = memory.names
+    if names is None or pod is None or names.pod_uid != pod["metadata"]["uid"]:
+        return Names("", float("-inf"))
+    return names
+
+
+def _text(config_map: Object | None) -> str:
+    text: str = ((config_map or {}).get("data") or {}).get(SLURM_CONF, "")
+    return text
+
+
+def _lookups(name: str, config: str) -> tuple[tuple[str, str], ...]:
+    """Nodes of a line of the spec whose names slurmctld looks up, each with that name."""
+    words = parse_words(config)
+    if isinstance(words, TextProblem):
+        return ()
+    values = {word.folded: word.value for word in words} | {"nodename": name}
+    if values.get("state", "").upper() in _NO_ADDRESS:
+        return ()
+    return tuple((node, address) for node, address in hosts.addresses(values) if not hosts.is_literal(address))
+
+
+def _judged(
+    nodes: tuple[StaticNodeConf, ...], running: str, proven: str, found: frozenset[str], missing: frozenset[str]
+) -> tuple[Addresses, tuple[str, ...]]:
+    """What follows for nodes from the files and from what was looked up.
+
+    And those that were never live, though they are in the file as if they were, and have no address.
+    """
+    before, good = _states_in(running), _states_in(proven)
+    future, unfound, unknown, never = set(), [], [], []
+    total = 0
+    for one in nodes:
+        total += hostlist.size(one.name)
+        if total > hosts.MOST:
+            # Such a spec is refused as a whole; its nodes are not even named here.
+            break
+        for node, address in _lookups(one.name, one.config):
+            lost = address in missing
+            if lost:
+                unfound.append(node)
+            if before.get(node, True):
+                if address not in found:
+                    future.add(node)
+                    if not lost:
+                        unknown.append(node)
+            elif lost and good.get(node, True):
+                never.append(node)
+    return Addresses(frozenset(future), tuple(unfound), tuple(unknown)), tuple(never)
+
+
+def _states_in(text: str) -> Mapping[str, bool]:
+    """Nodes of a file, and whether they are of the future."""
+    lines: Mapping[str, Line] = parse(text).nodes
+    return {node: line.get("State").upper() == "FUTURE" for key, line in lines.items() for node in hosts.expand(key)}
+
+
+def some(names: tuple[str, ...]) -> str:
+    """Nodes, for people: the first by name."""
+    shown = ", ".join(names[:NAMED])
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"node{'s' if len(names) > 1 else ''} {shown}{more}"
+
+
+def over(inputs: ConfInputs, found: Addresses) -> ConfInputs:
+    """The inputs with what waits."""
+    return replace(inputs, future=found.future)

@@ -1,0 +1,102 @@
+"""The part of the plan about partitions whose state an administrator has set by `scontrol`. Pure.
+
+A reconfigure gives each partition the state of its line. So before a change is applied slurmctld is asked for the
+states it shows, and what an administrator has set goes into the lines (`slinky_operator.slurm.conf.states`). While
+there is such a state it is looked at from time to time: one that was taken back must not come again with the next
+start.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from slinky_api.v1alpha1.cluster_status import ConfigStatus
+from slinky_operator.cluster.actions import AskStates, Tell
+from slinky_operator.cluster.memory import PartitionStates
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.kube.events import EventType
+from slinky_operator.slurm.clients import ContactState
+from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf.states import UP, marked
+
+VALID: Final = 6.0
+"""Seconds for which an answer counts where a change is to be applied."""
+
+ASK_EVERY: Final = 3.0
+"""Seconds until a question that was not answered is asked again."""
+
+LOOK_EVERY: Final = 30.0
+"""Seconds between two questions while there are states that an administrator has set."""
+
+SHOWN: Final = 10
+"""Partitions that are named."""
+
+EVENT: Final = "PartitionStateKept"
+
+
+def known(snapshot: Snapshot, *, is_live: bool) -> PartitionStates | None:
+    """Slurm's last answer about the configuration that is live."""
+    found, loaded = snapshot.memory.states, snapshot.memory.loaded
+    stored = snapshot.cluster.status.config or ConfigStatus()
+    if found is None or found.why or not is_live or found.hash != stored.applied_hash:
+        return None
+    return None if loaded is not None and found.asked_at < loaded.at else found
+
+
+def questions(snapshot: Snapshot, now: float, *, is_live: bool, changes: bool, marked: bool) -> tuple[AskStates, ...]:
+    """Ask where something depends on the answer: once for a change, and from time to time where there are marks."""
+    if not is_live or not _answers(snapshot) or not (changes or marked):
+        return ()
+    found = known(snapshot, is_live=is_live)
+    if found is None:
+        return _ask(snapshot, now)
+    return _ask(snapshot, now) if marked and now - found.asked_at >= LOOK_EVERY else ()
+
+
+def unasked(snapshot: Snapshot, now: float, *, is_live: bool) -> tuple[str, tuple[AskStates, ...]]:
+    """Why a change cannot be written yet, and the question that is missing; empty if it can.
+
+    Where Slurm does not answer at all, its slurmctld may be waiting for just this change.
+    """
+    if not is_live or not _answers(snapshot):
+        return "", ()
+    found = known(snapshot, is_live=is_live)
+    if found is not None and now - found.asked_at <= VALID:
+        return "", ()
+    last = snapshot.memory.states
+    why = f" ({last.why})" if last is not None and last.why else ""
+    return f"Slurm is asked for the states of its partitions{why}", _ask(snapshot, now)
+
+
+def _ask(snapshot: Snapshot, now: float) -> tuple[AskStates, ...]:
+    last = snapshot.memory.states
+    if last is not None and last.why and now - last.asked_at < ASK_EVERY:
+        return ()
+    return (AskStates((snapshot.cluster.status.config or ConfigStatus()).applied_hash),)
+
+
+def words(rendered: Rendered) -> list[str]:
+    """Say which partitions keep a state, and how an administrator opens them."""
+    found = [
+        f"partition {name} stays {one.state}, as set by scontrol, where the spec says {one.spec};"
+        f" `scontrol update PartitionName={name} State={one.spec}` takes it back"
+        for name, one in sorted(rendered.by_hand.items())
+    ]
+    more = [f"{len(found) - SHOWN} more partitions stay as set by scontrol"] if len(found) > SHOWN else []
+    return [*found[:SHOWN], *more]
+
+
+def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[Tell, ...]:
+    """Tell of states that were not kept before."""
+    before = marked(running)
+    new = {name: one for name, one in rendered.by_hand.items() if before.get(name) != one}
+    if not new:
+        return ()
+    named = ", ".join(f"{name} {one.state}" for name, one in sorted(new.items())[:SHOWN])
+    open_again = f"`scontrol update PartitionName=… State={UP}` opens one"
+    message = f"partitions keep the state that scontrol has given them: {named}; {open_again}"
+    return (Tell(snapshot.raw, EventType.NORMAL, EVENT, message),)
+
+
+def _answers(snapshot: Snapshot) -> bool:
+    return snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY

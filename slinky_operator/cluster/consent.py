@@ -1,0 +1,76 @@
+"""Whether a Secret may be used for a Slurm that runs elsewhere: the Secret itself must say so. Pure.
+
+`spec.server` and the name of the Secret are written by whoever may edit Clusters, who need not be allowed to read
+Secrets. Were any Secret taken, its content could be sent to any address. So a Secret names the servers that it is meant
+for in an annotation; one without it is taken as a token only if it can be nothing else: the form in which Slinky 0.1
+kept its tokens, a JWT of Slurm's under `auth-token` and nothing beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+import jwt
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY
+from slinky_operator.cluster.sources import Source
+from slurm_client.tokens import clean
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+_USER: Final = "sun"
+"""Claim in which every token of Slurm's own names its user."""
+
+
+def why_not(source: Source, server: str, namespace: str, *, as_token: bool) -> str | None:
+    """Why a Secret may not be used for a server, with what to do about it; None if it may.
+
+    Parameters
+    ----------
+    source
+        The Secret as last read.
+    server
+        `spec.server`.
+    namespace
+        Of the Secret, for the command.
+    as_token
+        Whether it is to be sent as it is; a key is never taken without the annotation.
+    """
+    wanted = origin(server)
+    if source.servers is None:
+        if as_token and is_token_of_slinky(source):
+            return None
+        told, more = f"Secret {source.name} does not say that it is meant for {wanted}", ""
+    else:
+        if wanted in {origin(one) for one in source.servers.replace(",", " ").split()}:
+            return None
+        told, more = f"Secret {source.name} is meant for other servers than {wanted}", " --overwrite"
+    command = f"kubectl annotate secret {source.name} --namespace {namespace}{more}"
+    return f"{told}; if it is: {command} {labels.ANNOTATION_SECRET_SERVER}={wanted}"
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a URL, each as it is usually written; empty for what is none."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return ""
+    if parts.scheme not in _PORTS or not host:
+        return ""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}:{port or _PORTS[parts.scheme]}"
+
+
+def is_token_of_slinky(source: Source) -> bool:
+    """Whether a Secret is in the form in which Slinky 0.1 kept its tokens, so that it can be for nothing else."""
+    if set(source.data) != {TOKEN_KEY}:
+        return False
+    try:
+        token = clean(source.data[TOKEN_KEY].decode("ascii"))
+        claims = jwt.decode(token, options={"verify_signature": False})
+    except (UnicodeDecodeError, jwt.PyJWTError, RecursionError):
+        return False
+    return isinstance(claims.get(_USER), str)

@@ -1,0 +1,96 @@
+"""What is said of keys: what has happened, to which Secret, and what to do. No key is ever in it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.naming import KeySource
+
+PURPOSES: Final = {naming.SLURM_KEY: "key of auth/slurm", naming.JWT_KEY: "key of auth/jwt"}
+
+
+def lost(cluster: Cluster, name: str, source: KeySource) -> str:
+    """Neither the Secret nor the copy is there."""
+    return (
+        f"{PURPOSES[name]}: Secret {source.secret} is gone, and so is its copy; daemons that run still have the key, "
+        f"and no new pod can start. {_from_slurmctld(cluster, source)}"
+    )
+
+
+def other_than_started(cluster: Cluster, name: str, source: KeySource) -> str:
+    """The Secret has another key than slurmctld was started with, and there is no copy."""
+    return (
+        f"{PURPOSES[name]}: Secret {source.secret} has another key than slurmctld was started with, and there is no "
+        f"copy of that one; daemons that read it could not speak to the others. {_from_slurmctld(cluster, source)}"
+    )
+
+
+def missing(cluster: Cluster, name: str, why: str) -> str:
+    """The user's Secret is gone, or has no key in it."""
+    return (
+        f"{why}; daemons that run still have the key, and no new pod can start. Put it back: it is {name} of Secret "
+        f"{naming.key_copy(cluster.name)}"
+    )
+
+
+def changed(cluster: Cluster, source: KeySource) -> str:
+    """The Secret has another key of auth/slurm than daemons run with."""
+    undo = (
+        f"Put the earlier one back, which is {naming.SLURM_KEY} of Secret {naming.key_copy(cluster.name)}; or scale "
+        "all NodeSets to 0, which waits for their jobs: once no slurmd pod is left, the new one is used"
+    )
+    if source.generated:
+        undo = "Delete it, and the operator makes it again with the key that they have"
+    return (
+        f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is another one than the daemons run "
+        f"with, and one that read it could not speak to the others, so no configuration is loaded. {undo}"
+    )
+
+
+def pending(source: KeySource, why: str) -> str:
+    """The key of auth/jwt has changed, and slurmctld is to read it."""
+    return (
+        f"{PURPOSES[naming.JWT_KEY]}: {source.key} of Secret {source.secret} has changed. slurmctld is told to read it"
+        f"{f' ({why})' if why else ''}; until it has, the operator makes its tokens with the earlier key. Tokens of "
+        "others end with that one"
+    )
+
+
+def pending_elsewhere(source: KeySource) -> str:
+    """The same, where slurmctld is not the operator's."""
+    return (
+        f"{PURPOSES[naming.JWT_KEY]}: {source.key} of Secret {source.secret} has changed, and slurmctld, which runs "
+        "elsewhere, does not take it: give slurmctld that key, or put the earlier one back. Until then the operator "
+        "makes its tokens with the earlier one, which it has in memory only"
+    )
+
+
+def restored(name: str, source: KeySource) -> str:
+    """A generated key was gone."""
+    return f"{PURPOSES[name]}: Secret {source.secret} was gone; it is back, with the key that the daemons run with"
+
+
+def undone(source: KeySource) -> str:
+    """A generated key was replaced."""
+    return (
+        f"{PURPOSES[naming.SLURM_KEY]}: Secret {source.secret} had another key than the daemons run with; it has "
+        "theirs again"
+    )
+
+
+def taken(source: KeySource) -> str:
+    """A new key of the user's is used."""
+    return f"{source.key} of Secret {source.secret} is used now: no slurmd pod is left that has the earlier key"
+
+
+def _from_slurmctld(cluster: Cluster, source: KeySource) -> str:
+    """How a key is taken from slurmctld, whose kubelet keeps what it has mounted."""
+    kubectl = f"kubectl -n {cluster.namespace}"
+    pod = f"{naming.controller_pod(cluster.name)} -c {naming.CONTROLLER_CONTAINER}"
+    return (
+        f"Take it from slurmctld: {kubectl} exec {pod} -- cat {naming.KEY_FOLDER}/{source.file} > {source.key}; "
+        f"{kubectl} delete secret {source.secret} --ignore-not-found; "
+        f"{kubectl} create secret generic {source.secret} --from-file={source.key}"
+    )

@@ -1,0 +1,105 @@
+"""Telling slurmctld to read its files, once, and looking whether it has.
+
+An answer alone proves nothing, and no answer neither: slurmctld says with each list of partitions when it answered, and
+gives none for a question whether they have changed since, unless they have; reading the configuration counts as a
+change (Slurm 24.11 and 26.05). What is sent is remembered by the time that slurmctld had then, so that whatever becomes
+of the answer the look alone is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from slinky_operator.cluster.actions import Reload
+from slinky_operator.cluster.memory import Loaded
+from slinky_operator.slurm.clients import ClusterClient
+from slurm_client import SlurmClient, errors
+from slurm_client.models import Partition
+
+Clock = Callable[[], float]
+
+ATTEMPTS: Final = 2
+"""How often slurmctld must refuse its files, or leave them unread, and answer other questions in between, until that is
+believed."""
+
+TIMEOUT: Final = 5.0
+"""Seconds for each call: what takes longer is looked for again, and keeps no other Cluster waiting."""
+
+UNREAD: Final = 5.0
+"""Seconds for which a slurmctld that has read nothing may still be about to begin."""
+
+
+async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> Loaded:
+    """Tell slurmctld to read its files, unless it has been told, and look whether it has."""
+    last = action.before or Loaded(action.pod_uid, action.change, clock(), proven=False)
+    if client is None:
+        return replace(last, at=clock(), lost=True, why="there is no connection with Slurm")
+    slurm = client.client
+    found: Iterable[Partition] | None = None
+    refusal = ""
+    try:
+        if last.asked is not None:
+            # Told again, it would only begin anew.
+            found = await slurm.partitions(last.asked, timeout=TIMEOUT)
+        else:
+            for _ in range(ATTEMPTS):
+                asked = (await slurm.partitions(timeout=TIMEOUT)).last_update
+                last, refusal = await _tell(slurm, replace(last, asked=asked, since=clock(), lost=False))
+                if last.lost:
+                    return replace(last, at=clock())
+                found = await slurm.partitions(asked, timeout=TIMEOUT)
+                if not refusal:
+                    break
+    except errors.SlurmError as error:
+        # A slurmctld that has ended says nothing about the files: whoever asks slurmrestd gets an error of any kind.
+        # One that has just read them looks up the names of its nodes, ten seconds for each that it does not find.
+        return replace(last, at=clock(), lost=True, why=str(error))
+    if refusal:
+        return replace(last, at=clock(), lost=False, why=refusal)
+    if found is None:
+        return _unread(last, clock())
+    client.hurry()
+    why = _differs(found, action.partitions)
+    return replace(last, at=clock(), proven=not why, lost=False, why=why, asked=None, unread=0)
+
+
+async def _tell(slurm: SlurmClient, last: Loaded) -> tuple[Loaded, str]:
+    """Send the `reconfigure`; returns how it stands, and why slurmctld has refused."""
+    try:
+        await slurm.reconfigure(timeout=TIMEOUT)
+    except errors.CircuitOpen as error:
+        # Nothing was sent.
+        return replace(last, asked=None, lost=True, why=str(error)), ""
+    except errors.Unreachable as error:
+        # It has been sent, and whether it was heard shows later.
+        return replace(last, lost=True, why=str(error)), ""
+    except errors.SlurmError as error:
+        return replace(last, asked=None), str(error) or type(error).__name__
+    return last, ""
+
+
+def _unread(last: Loaded, now: float) -> Loaded:
+    """slurmctld answers, and has read nothing since it was told to.
+
+    It may be about to begin. One that was told twice and still has not cannot use the files.
+    """
+    if now - last.since < UNREAD:
+        return replace(last, at=now, lost=True, why="slurmctld has not read its files yet")
+    unread = last.unread + 1
+    if unread < ATTEMPTS:
+        why = "slurmctld has not read its files, and is told again"
+        return replace(last, at=now, lost=True, why=why, asked=None, unread=unread)
+    why = f"slurmctld was told {ATTEMPTS} times to read its files, and has not"
+    return replace(last, at=now, lost=False, why=why, asked=None, unread=0)
+
+
+def _differs(found: Iterable[Partition], wanted: Mapping[str, str]) -> str:
+    """What slurmctld shows otherwise than the files have it; empty where it shows the same."""
+    shown = {one.name: one.node_sets for one in found}
+    missing = sorted(name for name in wanted if name not in shown)
+    if missing:
+        return f"slurmctld does not show partition {', '.join(missing)} after a reconfigure"
+    other = sorted(name for name, nodes in wanted.items() if shown[name] and nodes and shown[name] != nodes)
+    return f"slurmctld shows other nodes for partition {', '.join(other)}" if other else ""

@@ -1,0 +1,123 @@
+"""What Clusters that are gone have left, and whose it is now.
+
+Children of a Cluster have no owner references, so a Cluster that loses its finalizer, or is restored from a backup,
+leaves all of them behind, and slurmd pods live on with their jobs. A namespace has one Cluster of a name at a time:
+what names this Cluster in its labels, with another uid, was left by one that is gone. It is taken over as it stands:
+by name in every cache, and by a write that brings its labels and its spec up to date.
+
+The cache of Clusters may be late, and the Cluster in it the one that is gone. So the API server is asked before
+anything of another uid is written over or deleted. Labels can be written by everybody who may write the object: who
+forges them gives an object of the namespace to a Cluster of the namespace, and nothing else.
+
+For slurmd pods a Cluster that is gone leaves a Service and a budget. They stay as long as there is a slurmd pod, or a
+NodeSet that the next Cluster of the name may have pods for; then they go.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.observe import CLUSTER_LABELS, CLUSTER_NAME, UNMARKED, Caches, by_cluster_labels
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODDISRUPTIONBUDGETS, PODS, SERVICES, Resource
+from slinky_operator.kube.store import Key
+from slinky_operator.slurm import naming, whose
+
+logger = logging.getLogger(__name__)
+
+NAMED: Final = 10
+"""Objects that an Event names."""
+
+
+class SupersededError(Exception):
+    """The Cluster of a pass is not the one that the API server has; nothing of its name may be touched."""
+
+
+def is_ours(obj: Object, cluster: Cluster) -> bool:
+    """Whether an object is this very Cluster's."""
+    return bool((obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_UID) == cluster.uid)
+
+
+def is_left(obj: Object, cluster: Cluster) -> bool:
+    """Whether an object was left by a former Cluster of this name; `prove` makes it certain."""
+    found = obj["metadata"].get("labels") or {}
+    return (
+        found.get(labels.LABEL_APP_MANAGED_BY) == labels.MANAGED_BY
+        and found.get(labels.LABEL_CLUSTER_NAME) == cluster.name
+        and found.get(labels.LABEL_CLUSTER_UID) not in {None, "", cluster.uid}
+    )
+
+
+async def prove(kube: KubeClient, cluster: Cluster) -> None:
+    """Make certain that every other Cluster of this name is gone, since this one is there.
+
+    Raises
+    ------
+    SupersededError
+        If the API server has another one of this name, or none.
+    """
+    try:
+        live = await kube.get(CLUSTERS, cluster.name, cluster.namespace)
+    except errors.NotFound:
+        live = None
+    if live is None or live["metadata"]["uid"] != cluster.uid:
+        raise SupersededError(f"Cluster {cluster.namespace}/{cluster.name} of uid {cluster.uid} is gone")
+
+
+def told(adopted: tuple[str, ...]) -> str:
+    """What the Event says of objects that were taken over."""
+    more = f" and {len(adopted) - NAMED} more" if len(adopted) > NAMED else ""
+    return f"taken over from a Cluster of this name that is gone: {', '.join(adopted[:NAMED])}{more}"
+
+
+def has_slurmd(pod: Object, cluster: Cluster) -> bool:
+    """Whether a pod is a NodeSet's, by owners or labels, and names this Cluster or a former one of its name."""
+    own = pod["metadata"].get("labels") or {}
+    named = own.get(labels.LABEL_CLUSTER_NAME) == cluster.name or own.get(labels.LABEL_CLUSTER_UID) == cluster.uid
+    return named and whose.is_slurmd(pod)
+
+
+async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
+    """Delete the Service and the budget of slurmd pods, if neither their Cluster nor anybody in need of them is left.
+
+    A NodeSet counts although it has no pods: its controller may be about to make some, for a Cluster that its cache
+    still shows.
+    """
+    namespace, name = key
+    value = f"{namespace}/{name}"
+    left = [
+        (resource, obj)
+        for resource, obj in (
+            (SERVICES, caches.services.get(namespace, naming.node_service(name))),
+            (PODDISRUPTIONBUDGETS, caches.budgets.get(namespace, naming.disruption_budget(name))),
+        )
+        if obj is not None and by_cluster_labels(obj) == [value]
+    ]
+    pods = (*caches.pods.find(CLUSTER_LABELS, value), *caches.pods.find(UNMARKED, value))
+    if not left or caches.node_sets.find(CLUSTER_NAME, value) or any(map(whose.is_slurmd, pods)):
+        return
+    # The caches may be late.
+    try:
+        await kube.get(CLUSTERS, name, namespace)
+    except errors.NotFound:
+        node_sets = (await kube.list(NODESETS, namespace)).items
+        found = (await kube.list(PODS, namespace, label_selector=f"{labels.LABEL_CLUSTER_NAME}={name}")).items
+        if any(map(whose.is_slurmd, found)) or any(
+            (one.get("spec") or {}).get("clusterName") == name for one in node_sets
+        ):
+            return
+        for resource, obj in left:
+            await _delete(kube, resource, obj)
+
+
+async def _delete(kube: KubeClient, resource: Resource, obj: Object) -> None:
+    metadata = obj["metadata"]
+    try:
+        await kube.delete(resource, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+    except (errors.NotFound, errors.Conflict):
+        logger.info("%s %s/%s has gone already", resource.kind, metadata["namespace"], metadata["name"])

@@ -1,0 +1,86 @@
+"""Objects of ours as the models read them: once for each version of an object, big ones in a thread.
+
+A cache of Kubernetes objects gives the very same dictionary until a new version has come, so that its identity shows
+whether it has been read. An object with more values than `weight` allows is refused here, before anything else
+is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
+
+from slinky_api.errors import InvalidObjectError, Problem
+from slinky_api.v1alpha1.common import ApiObject
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.weight import MOST_VALUES, decide, weigh
+
+M = TypeVar("M", bound=ApiObject)
+
+
+class ParseCache(Generic[M]):
+    """Objects of one kind, by uid.
+
+    Parameters
+    ----------
+    model
+        What they are read as.
+    """
+
+    def __init__(self, model: type[M]) -> None:
+        self._model = model
+        self._known: dict[str, tuple[Object, M | InvalidObjectError]] = {}
+
+    def read(self, obj: Object) -> M:
+        """Read an object.
+
+        Raises
+        ------
+        InvalidObjectError
+            It is none that can be read, or has too many values.
+        """
+        uid = obj["metadata"].get("uid", "")
+        known = self._known.get(uid)
+        if known is None or known[0] is not obj:
+            known = self._known[uid] = obj, self._parse(obj)
+        if isinstance(known[1], InvalidObjectError):
+            raise known[1]
+        return known[1]
+
+    async def prepare(self, *objects: Object | None) -> None:
+        """Read those in a thread that would keep the event loop; `read` finds them read."""
+        heavy = [obj for obj in self._unread(objects) if weigh(obj).heavy]
+        if heavy:
+            for obj, parsed in zip(heavy, await decide(self._parse_all, heavy), strict=True):
+                self._known[obj["metadata"].get("uid", "")] = obj, parsed
+
+    def keep(self, uids: Iterable[str]) -> None:
+        """Forget all others."""
+        self._known = {uid: self._known[uid] for uid in uids if uid in self._known}
+
+    def forget(self, uid: str) -> None:
+        """Forget an object that is gone."""
+        self._known.pop(uid, None)
+
+    def _unread(self, objects: Iterable[Object | None]) -> list[Object]:
+        known: Any = (None,)
+        return [
+            obj
+            for obj in objects
+            if obj is not None and self._known.get(obj["metadata"].get("uid", ""), known)[0] is not obj
+        ]
+
+    def _parse_all(self, objects: list[Object]) -> list[M | InvalidObjectError]:
+        return [self._parse(obj) for obj in objects]
+
+    def _parse(self, obj: Object) -> M | InvalidObjectError:
+        if weigh(obj).too_many:
+            metadata = obj["metadata"]
+            problem = Problem("", f"has more than {MOST_VALUES} values; the operator reads no object as big as this")
+            return InvalidObjectError(
+                self._model.__name__, str(metadata.get("namespace", "")), str(metadata.get("name", "")), (problem,)
+            )
+        try:
+            return self._model.parse(obj)
+        except InvalidObjectError as error:
+            return error

@@ -1,0 +1,100 @@
+"""States of partitions that an administrator has set by `scontrol`, which a reconfigure would take back.
+
+slurmctld gives each partition the state of its line when it reads its files. So the state it shows goes into the line
+before a change is applied, and a mark beside it tells that it is not the spec's: it stays until the administrator sets
+another, or the spec asks for another than it did then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_operator.slurm.conf.merge import KEEP_STATES
+from slinky_operator.slurm.conf.parsed import Line, Parsed
+
+UP: Final = "UP"
+STATES: Final = frozenset({"UP", "DOWN", "DRAIN", "INACTIVE"})
+"""What an administrator can set; a state of another name is none."""
+
+_MARK: Final = re.compile(
+    r"^# (?P<name>\S+) is (?P<state>[A-Z]+) by scontrol, not (?P<spec>\S+) as in the spec$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SetState:
+    """A state that is not the spec's."""
+
+    state: str
+    spec: str
+    """What the spec says."""
+
+
+def state_of(line: Line) -> str:
+    """State in a line, as Slurm reads it."""
+    return line.get("State", UP).upper()
+
+
+def marks(states: Mapping[str, SetState]) -> tuple[str, ...]:
+    """Comments that tell of them."""
+    return tuple(
+        f"# {name} is {one.state} by scontrol, not {one.spec} as in the spec" for name, one in sorted(states.items())
+    )
+
+
+def marked(text: str) -> dict[str, SetState]:
+    """What the comments of a rendered slurm.conf tell."""
+    return {found["name"]: SetState(found["state"], found["spec"]) for found in _MARK.finditer(text)}
+
+
+def as_in_the_spec(line: Line, before: Mapping[str, SetState]) -> Line:
+    """A line of the running file with the state of the spec, where another one stands in it."""
+    mark = before.get(line.words[0].value)
+    return line if mark is None else line.replaced(State=mark.spec)
+
+
+def set_by_hand(
+    wanted: Iterable[Line], running: Parsed, before: Mapping[str, SetState], shown: Mapping[str, str]
+) -> dict[str, SetState]:
+    """Find the states that stay though the spec says otherwise.
+
+    Parameters
+    ----------
+    wanted
+        Lines of partitions as the spec has them.
+    running
+        The slurm.conf that slurmctld has read.
+    before
+        Its marks.
+    shown
+        States that slurmctld shows, by name; a partition that is not in here is as its line says.
+    """
+    found = {}
+    for line in wanted:
+        name, spec = line.words[0].value, state_of(line)
+        old = running.partitions.get(name)
+        if old is None:
+            continue
+        state = shown.get(name, state_of(old))
+        mark = before.get(name)
+        by_hand = state != state_of(old) or (mark is not None and mark.spec == spec and mark.state == state)
+        if state in STATES and by_hand and state != spec:
+            found[name] = SetState(state, spec)
+    return found
+
+
+def move(wanted: Iterable[Line], by_hand: Mapping[str, SetState], running: Parsed, *, settled: bool) -> bool:
+    """Whether slurmctld must take a state from its files, which `ReconfigFlags=KeepPartState` would keep it from.
+
+    A flag that was left out comes back when slurmctld has read the files without it.
+    """
+    for line in wanted:
+        name = line.words[0].value
+        old = running.partitions.get(name)
+        state = by_hand[name].state if name in by_hand else state_of(line)
+        if old is not None and state_of(old) != state:
+            return True
+    return bool(running.partitions) and not settled and KEEP_STATES not in running.value("ReconfigFlags").lower()

@@ -1,0 +1,143 @@
+"""One Cluster's jobs, asked for as seldom as plans can do with: a full list is the dearest question there is.
+
+At 6,000 jobs an answer is 35 MB, and takes half a second of slurmrestd's time and of ours. So what is asked to plan
+with is shared by all who plan, and what all questions take may be a small part of the time: a burst is answered at
+once, and after that an answer is used until another one can be paid for. What is asked right before something that
+cannot be undone is never put off; it is counted, and its answer serves those who plan as well.
+
+Pending jobs and others without nodes are not kept: nobody who shares an answer looks at them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final
+
+from slurm_client import errors
+from slurm_client.models import Job
+
+AGE: Final = 1.0
+"""Seconds for which one answer serves everybody who plans, as long as no node changes."""
+
+SHARE: Final = 0.02
+"""Part of the time that questions for jobs may take in the long run."""
+
+BURST: Final = 2.0
+"""Seconds of asking that are saved up where nobody asks."""
+
+
+class Budget:
+    """Seconds that may be spent on questions: they come back at a rate of `SHARE`, up to `BURST`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left = BURST
+        self._at = clock()
+
+    @property
+    def left(self) -> float:
+        """Seconds left; negative where more was spent than there was."""
+        now = self._clock()
+        self._left = min(BURST, self._left + (now - self._at) * SHARE)
+        self._at = now
+        return self._left
+
+    def spend(self, seconds: float) -> None:
+        """Count a question that has taken so long."""
+        self._left = self.left - seconds
+
+
+class _Asked:
+    """A question, when it was asked, and its answer."""
+
+    def __init__(self, at: float, question: Awaitable[Sequence[Job]]) -> None:
+        self.at = at
+        self.answer = asyncio.ensure_future(question)
+        # Read here too: all who asked may have gone by the time it fails.
+        self.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has come to nothing."""
+        done = self.answer.done()
+        return done and (self.answer.cancelled() or self.answer.exception() is not None)
+
+
+class Jobs:
+    """What is known of the jobs of one Cluster.
+
+    Parameters
+    ----------
+    ask
+        Asks Slurm for all jobs; raises `SlurmError`.
+    clock
+        Seconds that are never set back.
+    """
+
+    def __init__(
+        self, ask: Callable[[], Awaitable[Iterable[Job]]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._asked: _Asked | None = None
+        self._changed_at = -math.inf
+        self._budget = Budget(clock)
+
+    def changed(self) -> None:
+        """Note that a node has changed: an older answer may be wrong."""
+        self._changed_at = self._clock()
+
+    async def shared(self, since: float = -math.inf) -> Sequence[Job]:
+        """The jobs that have nodes, by an answer that others may have asked for.
+
+        Parameters
+        ----------
+        since
+            An answer that was asked for before this moment is none, whatever another one costs.
+
+        Raises
+        ------
+        SlurmError
+            If they could not be asked for.
+        """
+        asked = self._asked
+        if asked is None or asked.at < since or (self._is_old(asked) and self._budget.left > 0):
+            asked = self._asked = _Asked(self._clock(), self._holding())
+        # Waited for, not awaited: who waits may be cancelled, and the others still want the answer; and an answer
+        # that was cancelled is an error to those who wait, never a cancellation of theirs.
+        await asyncio.wait({asked.answer})
+        if asked.answer.cancelled():
+            raise errors.ClientClosed("the question for jobs was given up")
+        return asked.answer.result()
+
+    async def fresh(self) -> Sequence[Job]:
+        """All jobs, by an answer that is asked for now; raises `SlurmError`."""
+        at = self._clock()
+        found = await self._timed()
+        if self._asked is None or self._asked.at < at:
+            self._asked = _Asked(at, _said(_with_nodes(found)))
+        return found
+
+    def _is_old(self, asked: _Asked) -> bool:
+        return asked.failed or (asked.answer.done() and asked.at <= max(self._changed_at, self._clock() - AGE))
+
+    async def _holding(self) -> Sequence[Job]:
+        return _with_nodes(await self._timed())
+
+    async def _timed(self) -> Sequence[Job]:
+        began = self._clock()
+        try:
+            return tuple(await self._ask())
+        finally:
+            self._budget.spend(self._clock() - began)
+
+
+def _with_nodes(jobs: Iterable[Job]) -> Sequence[Job]:
+    return tuple(job for job in jobs if job.nodes)
+
+
+async def _said(jobs: Sequence[Job]) -> Sequence[Job]:
+    return jobs

@@ -1,0 +1,46 @@
+"""What a pod is, whatever labels somebody has put on it.
+
+Whoever may edit a pod, or writes its template, can give it any label. So a label of ours finds candidates, and what is
+decided about them follows from their owners and names, which nobody changes by accident: a slurmd pod has a NodeSet
+and its guard for owners from the moment it is made, a daemon's pod has a StatefulSet or a ReplicaSet, and the pod of a
+preflight has none. What is neither is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slinky_api import labels
+
+OWN_PREFIXES: Final = (labels.NODESET_PREFIX, labels.CLUSTER_PREFIX, "statefulset.kubernetes.io/")
+"""Of labels that say whose a pod is, or that a Service of ours selects by: no template of the user's may set them."""
+
+_OF_SLURMD: Final = frozenset({"NodeSet", "ConfigMap"})
+"""Kinds of owners: the NodeSet, and its guard, which stays when the garbage collector has taken the NodeSet off."""
+
+_OF_DAEMONS: Final = frozenset({"StatefulSet", "ReplicaSet"})
+
+
+def owners(obj: Mapping[str, Any]) -> frozenset[str]:
+    """Kinds of a pod's owners."""
+    return frozenset(str(one.get("kind")) for one in obj["metadata"].get("ownerReferences") or ())
+
+
+def is_slurmd(obj: Mapping[str, Any]) -> bool:
+    """Whether a pod is a NodeSet's; one without any owner is, if its labels say so."""
+    kinds = owners(obj)
+    if kinds:
+        return not kinds.isdisjoint(_OF_SLURMD)
+    own = obj["metadata"].get("labels") or {}
+    return labels.LABEL_NODESET_UID in own or labels.LABEL_CLUSTER_UID in own
+
+
+def may_be_daemon(obj: Mapping[str, Any]) -> bool:
+    """Whether a pod can be that of slurmctld or slurmrestd."""
+    return not is_slurmd(obj) and owners(obj) <= _OF_DAEMONS
+
+
+def may_be_preflight(obj: Mapping[str, Any]) -> bool:
+    """Whether a pod can be that of a preflight."""
+    return not is_slurmd(obj) and not owners(obj)

@@ -1,0 +1,106 @@
+"""Lost and changed keys while jobs run: their ends arrive, the operator is not locked out, and says what is wrong."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.operator_install import Installation
+from tests.support.configuring import edit, wait_live
+from tests.support.operator_death import dead
+from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+NODE = "compute-0"
+SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
+
+
+@pytest.fixture(scope="module")
+def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+    instance = SlurmInKubernetes(kubectl, fresh_namespace("keys"), "26.05")
+    instance.create(extraConf="MinJobAge=3600")
+    instance.nodeset("compute", 1)
+    try:
+        instance.wait_ready()
+        instance.wait_idle([NODE])
+        yield instance
+    finally:
+        instance.abandon()
+
+
+def keys(slurm: SlurmInKubernetes) -> dict[str, str]:
+    """The keys by the names of their files."""
+    return {key: value for name in (SLURM, JWT) for key, value in slurm.get("secret", name)["data"].items()}
+
+
+def ends(slurm: SlurmInKubernetes, job: str) -> None:
+    """Let a job end, and wait until Slurm knows."""
+    slurm.release(job, NODE)
+    slurm.wait_job(job, "COMPLETED")
+    slurm.wait_idle([NODE])
+    assert not [line for line in slurm.events(slurm.name) if line.startswith("Unauthorized: ")]
+
+
+def change(slurm: SlurmInKubernetes, seconds: int) -> int:
+    """A harmless change of the configuration, which makes slurmctld and slurmds read everything again."""
+    return edit(slurm, extraConf=f"MinJobAge=3600\nKillWait={seconds}")
+
+
+def test_lost_keys_come_back_before_anything_is_loaded(slurm: SlurmInKubernetes) -> None:
+    before = keys(slurm)
+    for seconds, lost in enumerate(([SLURM, JWT], [SLURM], [JWT]), start=31):
+        job = slurm.hold(NODE)
+        slurm.kube("delete", "secret", *lost)
+        wait_live(slurm, change(slurm, seconds))
+        assert keys(slurm) == before
+        ends(slurm, job)
+    for name in (SLURM, JWT):
+        slurm.wait_event(slurm.name, "KeyRestored", f"Secret {name} was gone")
+    slurm.wait_ready()
+
+
+def test_another_key_of_slurm_is_loaded_by_nobody(slurm: SlurmInKubernetes) -> None:
+    before = keys(slurm)
+    job = slurm.hold(NODE)
+    slurm.kube("delete", "secret", SLURM)
+    slurm.kube("create", "secret", "generic", SLURM, f"--from-literal=slurm.key={'x' * 128}")
+    generation = change(slurm, 41)
+    slurm.wait_event(slurm.name, "KeyChanged", f"Secret {SLURM} is another one than the daemons run with")
+    ends(slurm, job)
+    slurm.kube("delete", "secret", SLURM)
+    wait_live(slurm, generation)
+    assert keys(slurm) == before
+    slurm.wait_ready()
+
+
+def test_a_changed_jwt_key_is_loaded_and_locks_nobody_out(slurm: SlurmInKubernetes) -> None:
+    job = slurm.hold(NODE)
+    new = base64.b64encode(b"another key of auth/jwt, 32 bytes").decode()
+    slurm.kube("patch", "secret", JWT, "--type=merge", f"--patch={json.dumps({'data': {'jwt.key': new}})}")
+    wait_live(slurm, change(slurm, 51))
+    # slurmctld takes it, so the copy follows.
+    wait_for("the copy", lambda: slurm.get("secret", COPY)["data"]["jwt.key"] == new, PATIENCE)
+    slurm.wait_ready()
+    ends(slurm, job)
+
+
+def test_what_the_message_says_brings_a_key_back_that_nobody_has_kept(
+    slurm: SlurmInKubernetes, operator: Installation, kubectl: Kubectl
+) -> None:
+    before = keys(slurm)
+    job = slurm.hold(NODE)
+    with dead(operator, kubectl):
+        slurm.kube("delete", "secret", SLURM, COPY)
+    slurm.wait_event(slurm.name, "KeyLost", f"Secret {SLURM} is gone", "cat /etc/slurm-keys/slurm.key")
+    assert SLURM not in slurm.kube("get", "secrets", "--output=name")
+    value = slurm.control("sh", "-c", "base64 -w0 /etc/slurm-keys/slurm.key").strip()
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SLURM, "namespace": slurm.namespace}}
+    kubectl.apply([{**secret, "data": {"slurm.key": value}}])
+    slurm.wait_ready()
+    assert keys(slurm) == before
+    ends(slurm, job)

@@ -1,0 +1,83 @@
+"""Every sample as it stands, applied as a user does, up to what that user would see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.paths import PROJECT
+from hack.operator_install import Installation
+from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+SAMPLES = PROJECT / "config" / "samples"
+
+Apply = Callable[..., SlurmInKubernetes]
+
+
+@pytest.fixture
+def apply(kubectl: Kubectl, operator: Installation) -> Iterator[Apply]:
+    """Applies files of samples in a namespace of their own; what they ask for is small enough for these Nodes."""
+    made: list[SlurmInKubernetes] = []
+
+    def applied(name: str, *files: str) -> SlurmInKubernetes:
+        instance = SlurmInKubernetes(kubectl, fresh_namespace("samples"), "26.05", name)
+        kubectl("create", "namespace", instance.namespace)
+        made.append(instance)
+        for file in files:
+            instance.kube("apply", f"--filename={SAMPLES / file}")
+        return instance
+
+    yield applied
+    for one in made:
+        one.abandon()
+
+
+def said(slurm: SlurmInKubernetes, kind: str, name: str, condition: str, reason: str, word: str = "") -> None:
+    """Wait for a condition of this reason, with this word in its message."""
+
+    def found() -> bool:
+        shown = slurm.condition(kind, name, condition)
+        return bool(shown["reason"] == reason and word in shown["message"])
+
+    wait_for(f"{kind} {name}: {condition} {reason} {word}", found, PATIENCE)
+
+
+def test_each_file_is_applied_here() -> None:
+    here = {"cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml", "more/cluster-full.yaml"}
+    here |= {"more/cluster-external.yaml", "slinky/0.1.yaml", "slinky/0.3.yaml"}
+    assert {str(path.relative_to(SAMPLES)) for path in SAMPLES.rglob("*.yaml")} == here
+
+
+def test_the_first_samples_become_a_cluster_that_runs_jobs(apply: Apply) -> None:
+    slurm = apply("slurm", "cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml")
+    slurm.wait_ready()
+    slurm.wait_idle_nodes("compute-0", "compute-1", "burst-0")
+    assert slurm.run("srun", "hostname").strip() in {"compute-0", "compute-1"}
+    assert slurm.run("srun", "-p", "burst", "hostname").strip() == "burst-0"
+
+
+def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_names(apply: Apply) -> None:
+    slurm = apply("lab", "more/cluster-full.yaml")
+    said(slurm, "cluster", "lab", "ConfigApplied", "ConfigSourceNotFound", "lab-topology")
+    slurm.kube("create", "configmap", "lab-users", "--from-literal=passwd=alice:x:2001:2001::/home/alice:/bin/sh")
+    switch = "--from-literal=topology.conf=SwitchName=s0 Nodes=metal[01-04]"
+    slurm.kube("create", "configmap", "lab-topology", switch)
+    slurm.wait_ready()
+    assert {"metal01", "metal02", "metal03", "metal04"} <= slurm.states().keys()
+    assert slurm.condition("cluster", "lab", "Degraded")["status"] == "False"
+
+
+def test_a_cluster_elsewhere_asks_for_its_token(apply: Apply) -> None:
+    slurm = apply("elsewhere", "more/cluster-external.yaml")
+    said(slurm, "cluster", "elsewhere", "TokenValid", "SecretNotFound", "elsewhere-token")
+
+
+def test_manifests_of_slinky_say_what_they_lack_here(apply: Apply) -> None:
+    slurm = apply("legacy", "slinky/0.1.yaml", "slinky/0.3.yaml")
+    said(slurm, "cluster", "legacy", "TokenValid", "SecretNotFound", "legacy-token-slurm")
+    said(slurm, "nodeset", "slurm-compute-debug", "SlurmReachable", "ClusterNotFound")
+    said(slurm, "nodeset", "legacy-compute", "SlurmReachable", "ClusterNotReady")

@@ -1,0 +1,138 @@
+"""Keys against a real API server: what becomes of a lost or changed one, whenever the operator looks."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from functools import partial
+from typing import Any
+
+import pytest
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import EVENTS, SECRETS, STATEFULSETS
+from tests.integration.cluster.conftest import Bench, wait_until
+from tests.integration.cluster.test_cluster import applied, message, ready, reason
+
+SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
+
+
+async def data(bench: Bench, name: str) -> dict[str, str]:
+    found: dict[str, str] = (await bench.kube.get(SECRETS, name, bench.namespace))["data"]
+    return found
+
+
+async def delete(bench: Bench, *names: str) -> None:
+    for name in names:
+        found = await bench.kube.get(SECRETS, name, bench.namespace)
+        await bench.kube.delete(SECRETS, name, bench.namespace, uid=found["metadata"]["uid"])
+
+
+async def told(bench: Bench, word: str, count: int = 1) -> list[str]:
+    """Wait for Events with a reason; returns what they say."""
+    while True:
+        found = (await bench.kube.list(EVENTS, bench.namespace)).items
+        words = [f"{one['type']}: {one['message']}" for one in found if one["reason"] == word]
+        if len(words) >= count:
+            return words
+        await asyncio.sleep(0.02)
+
+
+def secret(name: str, **values: bytes) -> Object:
+    encoded = {key.replace("_", "."): base64.b64encode(value).decode() for key, value in values.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": encoded}
+
+
+async def test_lost_keys_are_back_before_any_configuration_is_loaded(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        before = [await data(bench, name) for name in (SLURM, JWT)]
+        await delete(bench, SLURM, JWT)
+        generation = await bench.edit({"extraConf": "KillWait=7"})
+        await bench.until(partial(applied, generation))
+        assert [await data(bench, name) for name in (SLURM, JWT)] == before
+        words = await told(bench, "KeyRestored", 2)
+        assert all(one.startswith("Warning: key of auth/") and "it is back" in one for one in words)
+
+
+async def test_the_key_of_slurm_cannot_be_changed_in_place_and_one_in_its_place_is_told(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        before = await data(bench, SLURM)
+        with pytest.raises(errors.Invalid, match="immutable"):
+            await bench.kube.merge_patch(SECRETS, SLURM, {"data": secret("x", slurm_key=b"o")["data"]}, bench.namespace)
+        await delete(bench, SLURM)
+        await bench.kube.create(SECRETS, secret(SLURM, slurm_key=b"other" * 20), bench.namespace)
+        reconfigured = bench.slurm.world.reconfigured
+        generation = await bench.edit({"extraConf": "KillWait=7"})
+        await bench.until(reason("Ready", "KeyChanged"))
+        await told(bench, "KeyChanged")
+        assert bench.slurm.world.reconfigured == reconfigured
+        await delete(bench, SLURM)
+        await bench.until(partial(applied, generation))
+        assert await data(bench, SLURM) == before
+        assert bench.slurm.world.reconfigured == reconfigured + 1
+
+
+async def test_with_the_copy_lost_too_the_next_operator_says_what_to_do(bench: Bench) -> None:
+    await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+    before = {name: await data(bench, name) for name in (SLURM, JWT)}
+    await delete(bench, SLURM, JWT, COPY)
+    async with bench.operator():
+        status = (await bench.until(reason("Ready", "KeyLost")))["status"]
+        assert "kubectl -n" in message(status, "Ready")
+        for name in (SLURM, JWT, COPY):
+            with pytest.raises(errors.NotFound):
+                await bench.kube.get(SECRETS, name, bench.namespace)
+        for name, values in before.items():
+            await bench.kube.create(SECRETS, {**secret(name), "data": values}, bench.namespace)
+        await bench.until(ready)
+        assert await data(bench, COPY) == {**before[SLURM], **before[JWT]}
+
+
+async def test_no_key_is_made_beside_a_slurmctld_that_no_cache_shows(bench: Bench) -> None:
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "slurmctld", "image": "x"}], "volumes": [{"name": "v", "emptyDir": {}}]},
+    }
+    body: dict[str, Any] = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "slurm-controller"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "serviceName": "x", "template": template},
+    }
+    await bench.kube.create(STATEFULSETS, body, bench.namespace)
+    await bench.create()
+    async with bench.operator():
+        status = (await bench.until(lambda s: "StatefulSet slurm-controller is there already" in str(s)))["status"]
+        assert status["isReady"] is False
+        with pytest.raises(errors.NotFound):
+            await bench.kube.get(SECRETS, SLURM, bench.namespace)
+
+
+async def test_a_changed_jwt_key_locks_nobody_out(bench: Bench) -> None:
+    made = await bench.create()
+    async with bench.operator() as operator:
+        await bench.until(ready)
+        bench.slurm.key = base64.b64decode((await data(bench, JWT))["jwt.key"])
+        new = b"n" * 32
+        await bench.kube.merge_patch(SECRETS, JWT, {"data": secret("x", jwt_key=new)["data"]}, bench.namespace)
+        await bench.edit({"extraConf": "KillWait=7"})
+        status = (await bench.until(reason("Ready", "KeyPending")))["status"]
+        assert "slurmctld is told to read it" in message(status, "Ready")
+        reconfigured = bench.slurm.world.reconfigured
+        await wait_until(lambda: bench.slurm.world.reconfigured > reconfigured)
+        # That slurmctld has read it.
+        bench.slurm.key = new
+        await bench.until(ready)
+        assert base64.b64decode((await data(bench, COPY))["jwt.key"]) == new
+        client = operator.clients.get(made["metadata"]["uid"])
+        assert client is not None
+        assert await client.client.partitions()
+        found = (await bench.kube.list(EVENTS, bench.namespace)).items
+        assert "Unauthorized" not in {one["reason"] for one in found}

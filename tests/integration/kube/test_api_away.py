@@ -1,0 +1,139 @@
+"""The operator's process while its API server is away: it waits, says so once, and ends without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from hack import ports
+from tests.support.control_plane import ControlPlane
+from tests.support.gate import Gate, gate_before
+from tests.support.web import fetch
+
+ROOT = Path(__file__).parents[3]
+
+MANY: Final = 30
+"""Attempts of all that waits for the API server: each has tried more than once by then."""
+
+
+@dataclass
+class Running:
+    """The operator's process."""
+
+    process: asyncio.subprocess.Process
+    port: int
+    log: Path
+
+    def said(self) -> list[str]:
+        return self.log.read_text().splitlines()
+
+    async def until(self, words: str) -> None:
+        while not any(words in line for line in self.said()):
+            assert self.process.returncode is None, self.log.read_text()
+            await asyncio.sleep(0.05)
+
+    async def status(self, path: str) -> int:
+        try:
+            return (await asyncio.to_thread(fetch, f"http://127.0.0.1:{self.port}{path}")).status
+        except OSError:
+            return 0
+
+    async def until_status(self, path: str, wanted: int) -> None:
+        while await self.status(path) != wanted:
+            assert self.process.returncode is None, self.log.read_text()
+            await asyncio.sleep(0.05)
+
+    async def end(self) -> int:
+        self.process.terminate()
+        return await self.process.wait()
+
+
+@asynccontextmanager
+async def operator(kubeconfig: Path, namespace: str, folder: Path, *flags: str) -> AsyncIterator[Running]:
+    (port,) = ports.hold(1)
+    log = folder / "operator.log"
+    with log.open("w") as output:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "slinky_operator", f"--kubeconfig={kubeconfig}", "--health-host=127.0.0.1"),
+            *(f"--health-port={port}", f"--lease-namespace={namespace}", f"--namespaces={namespace}", *flags),
+            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'api'}"},
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+        )
+    try:
+        yield Running(process, port, log)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> str:
+    name = f"away-{uuid.uuid4().hex[:8]}"
+    control_plane.kubectl("create", "namespace", name)
+    return name
+
+
+@pytest.fixture
+async def gate(control_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Gate]:
+    async with gate_before(control_plane.kubeconfig, tmp_path / "kubeconfig") as one:
+        yield one
+
+
+async def until_tried(gate: Gate, operator: Running) -> None:
+    while gate.cut < MANY:
+        assert operator.process.returncode is None, operator.log.read_text()
+        await asyncio.sleep(0.05)
+
+
+async def test_it_starts_while_the_api_server_is_away_and_waits_for_it(
+    gate: Gate, namespace: str, tmp_path: Path
+) -> None:
+    gate.shut()
+    async with operator(tmp_path / "kubeconfig", namespace, tmp_path) as running:
+        await running.until("the API server does not answer, waiting for it")
+        await until_tried(gate, running)
+        assert (await running.status("/livez"), await running.status("/readyz")) == (200, 503)
+        # Besides that it has said where it listens, and why it cannot have the Lease.
+        assert len(running.said()) <= 4, running.log.read_text()
+        gate.open()
+        await running.until("the API server answers again")
+        await running.until_status("/readyz", 200)
+        await running.until("became leader")
+        assert await running.end() == 0
+        assert "Traceback" not in running.log.read_text()
+
+
+async def test_asked_to_end_while_it_waits_it_ends(gate: Gate, namespace: str, tmp_path: Path) -> None:
+    gate.shut()
+    async with operator(tmp_path / "kubeconfig", namespace, tmp_path) as running:
+        await running.until("waiting for it")
+        await until_tried(gate, running)
+        assert await running.end() == 0
+        assert "Traceback" not in running.log.read_text()
+
+
+async def test_a_leader_whose_api_server_goes_away_ends_with_one_line(
+    gate: Gate, namespace: str, tmp_path: Path
+) -> None:
+    brief = ("--lease-duration=6", "--lease-renew-deadline=4", "--lease-retry-period=0.5")
+    async with operator(tmp_path / "kubeconfig", namespace, tmp_path, *brief) as running:
+        await running.until("became leader")
+        await running.until_status("/readyz", 200)
+        gate.shut()
+        assert await running.process.wait() == 1
+        said = running.said()
+        assert "Traceback" not in running.log.read_text()
+        (line,) = [line for line in said if "leadership lost" in line]
+        assert "the operator ends: leadership lost: not renewed" in line

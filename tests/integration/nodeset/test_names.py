@@ -1,0 +1,43 @@
+"""NodeSets whose nodes would be named like another NodeSet, on a real API server."""
+
+from __future__ import annotations
+
+from slinky_operator.kube.resources import CLUSTERS
+from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.machines import Machines
+
+
+async def knows(site: Site, *names: str) -> None:
+    """The running configuration knows these NodeSets."""
+    config = {"hash": "1", "appliedHash": "1", "nodeSets": list(names)}
+    await site.kube.patch_status(CLUSTERS, "c", {"config": config}, site.namespace)
+
+
+async def test_the_ordinal_that_has_a_nodesets_name_is_told_and_the_others_go_on(
+    site: Site, machines: Machines
+) -> None:
+    await knows(site, "a", "a-1")
+    await site.apply(3)
+    await site.until(lambda: ready(site, 2), "the others are ready")
+    assert await site.names() == ["a-0", "a-2"]
+    found = await site.condition("NameConflict")
+    assert found["status"] == "True"
+    assert "pod a-1 is not made: NodeSet a-1, which was there before, has its name" in found["message"]
+
+    await site.apply(3, features=["new"])
+    await site.until(lambda: updated(site, 2), "they are updated all the same")
+
+    await knows(site, "a")
+    await site.until(lambda: site.ready(3), "it is made when the name is free")
+    assert (await site.condition("NameConflict"))["status"] == "False"
+
+
+async def ready(site: Site, count: int) -> bool:
+    return bool((await site.nodeset()).get("status", {}).get("readyReplicas") == count)
+
+
+async def updated(site: Site, count: int) -> bool:
+    obj = await site.nodeset()
+    status = obj["status"]
+    seen = status["observedGeneration"] == obj["metadata"]["generation"]
+    return bool(seen and status["updatedReplicas"] == status["readyReplicas"] == count)

@@ -1,0 +1,117 @@
+"""An HTTP server that means harm to whoever reads its answers, and counts what it could send."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Self
+
+SECRET = "hunter2"
+"""Stands in what must not be shown to anybody."""
+
+PIECE = b'{"name": "a"},' * 4096
+
+
+async def _endless_list() -> AsyncIterator[bytes]:
+    yield b'{"pings": ['
+    while True:
+        yield PIECE
+
+
+async def _endless_blanks() -> AsyncIterator[bytes]:
+    while True:
+        yield b" " * 65536
+
+
+async def _drip() -> AsyncIterator[bytes]:
+    while True:
+        yield b" "
+        await asyncio.sleep(0.01)
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+_EMPTY_LISTS = b'{"pings": [], "x": [' + b"[]," * 300_000 + b"[]]}"
+_DEEP = b'{"pings": ' + b"[" * 500_000 + b"]" * 500_000 + b"}"
+_PAGE = f"<html>{SECRET}</html>".encode() * 20
+_FOREIGN_JSON = f'{{"errors": [{{"message": "{SECRET}", "description": "{SECRET}"}}]}}'.encode()
+
+Way = tuple[str, str, Callable[[], AsyncIterator[bytes]]]
+
+WAYS: dict[str, Way] = {
+    "endless-list": ("200 OK", "Content-Type: application/json", _endless_list),
+    "endless-blanks": ("200 OK", "Content-Type: application/json", _endless_blanks),
+    "bomb": (
+        "200 OK",
+        "Content-Type: application/json\r\nContent-Encoding: gzip",
+        lambda: _once(gzip.compress(b" " * 30_000_000)),
+    ),
+    "empty-lists": ("200 OK", "Content-Type: application/json", lambda: _once(_EMPTY_LISTS)),
+    "deep": ("200 OK", "Content-Type: application/json", lambda: _once(_DEEP)),
+    "drip": ("200 OK", "Content-Type: application/json", _drip),
+    "page": ("403 Forbidden", f"Content-Type: text/html; {SECRET}={SECRET}", lambda: _once(_PAGE)),
+    "foreign-json": ("500 Oops", "Content-Type: application/json", lambda: _once(_FOREIGN_JSON)),
+    "redirect": ("302 Found", f"Location: http://127.0.0.1:1/{SECRET}", lambda: _once(b"")),
+}
+"""Status, headers and body, by name: the first part of the path that is asked for."""
+
+
+class HostileServer:
+    """Answers `/<way>/…`; use it as a context."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        """Requests, by way."""
+        self.tokens: set[str] = set()
+        """Tokens that came with them."""
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def url(self, way: str) -> str:
+        """Where a Slurm of that kind is to be found."""
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/{way}"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                await self._answer(reader, writer)
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        way = head.split()[1].split("/")[1]
+        self.asked[way] += 1
+        self.tokens |= {
+            line.split(": ", 1)[1] for line in head.split("\r\n") if line.lower().startswith("x-slurm-user-token")
+        }
+        if way == "ssh":
+            writer.write(f"SSH-2.0-{SECRET}\r\n\r\n".encode())
+            await writer.drain()
+            return
+        status, headers, body = WAYS[way]
+        writer.write(f"HTTP/1.1 {status}\r\n{headers}\r\nConnection: close\r\n\r\n".encode())
+        async for piece in body():
+            writer.write(piece)
+            await writer.drain()

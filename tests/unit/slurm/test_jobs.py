@@ -1,0 +1,109 @@
+"""How often Slurm is asked for all jobs, and how old what is planned with may be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from slinky_operator.slurm.jobs import BURST, SHARE, Jobs
+from slurm_client import errors
+from slurm_client.models import Job, JobState
+
+
+class Slurm:
+    """Answers with its jobs, which takes time."""
+
+    def __init__(self, jobs: int = 0, cost: float = 0.5) -> None:
+        self.now = 1000.0
+        self.cost = cost
+        self.jobs: list[Job] = [Job(id=number, nodes=("a-0",), state=RUNNING) for number in range(jobs)]
+        self.asked: list[float] = []
+        self.error: errors.SlurmError | None = None
+        self.known = Jobs(self._answer, lambda: self.now)
+
+    async def _answer(self) -> Sequence[Job]:
+        self.asked.append(self.now)
+        self.now += self.cost
+        if self.error is not None:
+            raise self.error
+        return list(self.jobs)
+
+
+RUNNING, PENDING = JobState("RUNNING"), JobState("PENDING")
+
+
+async def test_an_idle_cordoned_node_costs_little_however_many_jobs_there_are() -> None:
+    slurm = Slurm(6000)
+    end = slurm.now + 3600
+    while slurm.now < end:
+        # Ten NodeSets look every two seconds, and nodes change all the time.
+        slurm.known.changed()
+        for _ in range(10):
+            assert len(await slurm.known.shared()) == 6000
+        slurm.now += 2
+    spent = len(slurm.asked) * slurm.cost
+    assert spent <= BURST + SHARE * 3600 + slurm.cost
+    assert max(after - before for before, after in zip(slurm.asked, slurm.asked[1:], strict=False)) < 30
+
+
+async def test_cheap_answers_are_as_new_as_ever() -> None:
+    slurm = Slurm(3, cost=0.01)
+    assert len(await slurm.known.shared()) == 3
+    slurm.jobs.clear()
+    assert len(await slurm.known.shared()) == 3, "asked a moment ago"
+    slurm.known.changed()
+    assert len(await slurm.known.shared()) == 0
+    slurm.jobs.append(Job(id=1, nodes=("a-0",), state=RUNNING))
+    slurm.now += 1.5
+    assert len(await slurm.known.shared()) == 1
+
+
+async def test_an_answer_from_before_a_moment_that_matters_is_none_whatever_another_costs() -> None:
+    slurm = Slurm(1, cost=10.0)
+    await slurm.known.shared()
+    slurm.jobs.clear()
+    assert len(await slurm.known.shared()) == 1, "there is nothing left to spend"
+    since = slurm.now
+    assert not await slurm.known.shared(since)
+    asked = len(slurm.asked)
+    assert not await slurm.known.shared(since)
+    assert len(slurm.asked) == asked, "once is enough"
+
+
+async def test_what_is_asked_before_a_deletion_is_always_asked_and_serves_the_others() -> None:
+    slurm = Slurm(1, cost=10.0)
+    await slurm.known.shared()
+    slurm.jobs.clear()
+    assert not await slurm.known.fresh()
+    assert not await slurm.known.shared()
+    assert len(slurm.asked) == 2
+
+
+async def test_jobs_without_nodes_are_not_kept() -> None:
+    slurm = Slurm(1)
+    slurm.jobs += [Job(id=number, state=PENDING) for number in range(10, 20)]
+    assert [job.id for job in await slurm.known.shared()] == [0]
+    assert len(await slurm.known.fresh()) == 11
+    assert [job.id for job in await slurm.known.shared()] == [0]
+
+
+async def test_a_slurm_that_fails_after_long_is_not_asked_again_and_again() -> None:
+    slurm = Slurm(cost=30.0)
+    slurm.error = errors.Timeout("no answer")
+    for _ in range(100):
+        with pytest.raises(errors.Timeout):
+            await slurm.known.shared()
+        slurm.now += 5
+    assert len(slurm.asked) == 1
+    slurm.error = None
+    slurm.now += 1500
+    assert not await slurm.known.shared()
+
+
+async def test_a_question_under_way_serves_all() -> None:
+    slurm = Slurm(2)
+    answers = await asyncio.gather(*(slurm.known.shared() for _ in range(20)))
+    assert [len(one) for one in answers] == [2] * 20
+    assert len(slurm.asked) == 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import conf, identity
+from slinky_operator.nodeset.launch import CONF, CONF_SERVER, Launch
 from slinky_operator.nodeset.places import Place
 from slinky_operator.slurm import naming
 
@@ -25,33 +27,23 @@ class Arguments:
         return [*self.before, place.node, *self.after]
 
 
-def build(nodeset: NodeSet, cluster: Cluster, own: Mapping[str, Any], container: Mapping[str, Any]) -> Arguments:
-    """Arguments of slurmd: the user's, without their `--conf`, and ours with that merged in."""
-    users, lines = _split_conf([str(word) for word in own.get("args") or ()])
+def build(nodeset: NodeSet, cluster: Cluster, launch: Launch, container: Mapping[str, Any]) -> Arguments:
+    """Arguments of slurmd: the user's, without their `--conf`, and ours with that merged in.
+
+    Parameters
+    ----------
+    launch
+        How the template has slurmd started.
+    container
+        The merged container, whose resources decide what the node offers.
+    """
     server = naming.conf_server(cluster)
-    before = [*users, *(flag for flag in ("-D", "-Z") if flag not in users), "-N"]
+    # An entrypoint that goes through a shell says itself whether slurmd stays in the foreground.
+    flags = ("-Z",) if launch.joined else ("-D", "-Z")
+    before = [*launch.arguments, *(flag for flag in flags if flag not in launch.arguments), "-N"]
     after = ["--instance-id", "$(POD_UID)", "--extra", identity.tag(nodeset.namespace, nodeset.name)]
-    if server is not None and not names_conf_server(users):
-        after += ["--conf-server", server]
-    after += ["--conf", conf.node_line(nodeset, container.get("resources") or {}, lines)]
+    if server is not None and not launch.names_conf_server:
+        after += [CONF_SERVER, server]
+    line = conf.node_line(nodeset, container.get("resources") or {}, launch.conf)
+    after += [CONF, shlex.quote(line) if launch.joined else line]
     return Arguments(tuple(before), tuple(after))
-
-
-def _split_conf(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments without `--conf`, and the values it had."""
-    rest: list[str] = []
-    lines: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        if word == "--conf":
-            lines.append(next(words, ""))
-        elif word.startswith("--conf="):
-            lines.append(word.removeprefix("--conf="))
-        else:
-            rest.append(word)
-    return rest, lines
-
-
-def names_conf_server(arguments: Iterable[str]) -> bool:
-    """Whether arguments say where slurmctld is."""
-    return any(word == "--conf-server" or word.startswith("--conf-server=") for word in arguments)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -47,6 +48,10 @@ class InvalidQuantity(ValueError):
     """A text that is no Kubernetes quantity."""
 
 
+class UnbalancedQuotes(ValueError):
+    """A value of `--conf` that begins with a quote which does not end where the value ends."""
+
+
 def quantity(value: object) -> Decimal:
     """The number a Kubernetes quantity stands for, in units or bytes."""
     match = _QUANTITY.fullmatch(str(value).strip())
@@ -56,6 +61,30 @@ def quantity(value: object) -> Decimal:
         return Decimal(match[1]) * _SUFFIXES[match[2]]
     except InvalidOperation as error:
         raise InvalidQuantity(f"{value!r} is no quantity") from error
+
+
+def unquoted(value: str) -> str:
+    """A value of `--conf` without the pair of quotes around all of it, of either kind.
+
+    Slurmd takes such quotes for part of the first key and drops all keys without an error (measured); only a shell on
+    the way takes them off. Quotes around the value of a single key stay.
+
+    Raises
+    ------
+    UnbalancedQuotes
+        If it begins with a quote and is not one quoted text.
+    """
+    value = value.strip()
+    if not value.startswith(("'", '"')):
+        return value
+    try:
+        (text,) = shlex.split(value)
+    except ValueError:
+        raise UnbalancedQuotes(
+            f"begins with {value[0]} and is not quoted as a whole: write it without quotes,"
+            " for instance Features=gpu Gres=gpu:2"
+        ) from None
+    return text.strip()
 
 
 def pairs(text: str) -> dict[str, str]:

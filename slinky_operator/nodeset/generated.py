@@ -99,12 +99,19 @@ def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, s
     return {
         **(selector.match_labels if selector is not None else {}),
         **named,
+        **reserved_labels(nodeset, cluster),
+        labels.LABEL_REVISION: revision,
+    }
+
+
+def reserved_labels(nodeset: NodeSet, cluster: Cluster) -> dict[str, str]:
+    """The labels that tell whose the pods are, the same for all of a NodeSet: no template may say them otherwise."""
+    return {
         **naming.slurmd_labels(cluster.name),
         labels.LABEL_CLUSTER_UID: cluster.uid,
         labels.LABEL_NODESET_NAME: nodeset.name,
         labels.LABEL_NODESET_UID: nodeset.uid,
         labels.LABEL_SCALING_MODE: nodeset.mode.value,
-        labels.LABEL_REVISION: revision,
         **({labels.LABEL_POD_PROTECT: "true"} if nodeset.spec.workload_disruption_protection else {}),
     }
 

@@ -3,25 +3,27 @@
 The user's word wins, except where the node's identity hangs on it: host name and arguments tie pod, Slurm node and
 NodeSet together, and a pod that registers as something else could not be drained. Such fields are refused by name.
 
-A whole template, as manifests of Slinky 0.1 have it, brings arguments of its own; they are kept, and what makes the
-identity is added to them.
+A whole template, as manifests of Slinky 0.1 to 0.3 have it, brings arguments of its own; they are kept, and what makes
+the identity is added to them. How slurmd is started is `launch`'s to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import arguments, claims, generated, guard, matching
+from slinky_operator.nodeset import arguments, claims, generated, guard, launch, matching
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.generated import Defaults
 from slinky_operator.nodeset.places import Place
 from slinky_operator.nodeset.template import RefusedTemplate, check
 from slinky_operator.slurm import naming, security
 from slinky_operator.slurm.templates import POD_SPEC, merge
+
+_LIMITS_OF_ENTRYPOINT: Final = frozenset({"POD_CPUS", "POD_MEMORY"})
 
 
 def build(
@@ -71,9 +73,11 @@ class Stencil:
         )
         context = self._container.get("securityContext") or {}
         self._container["securityContext"] = security.agreeing(context, own.get("securityContext") or {})
-        if "command" not in own and "args" not in own:
-            self._container["command"] = ["slurmd"]
-        self._arguments = arguments.build(nodeset, cluster, own, self._container)
+        started = launch.read(own)
+        self._container["command"] = list(started.command)
+        if started.joined:
+            _offer_everything(self._container)
+        self._arguments = arguments.build(nodeset, cluster, started, self._container)
         metadata = template.get("metadata") or {}
         self._labels = {**(metadata.get("labels") or {}), **generated.own_labels(nodeset, cluster, revision)}
         self._metadata = {
@@ -107,6 +111,17 @@ class Stencil:
             },
             "spec": pod_spec,
         }
+
+
+def _offer_everything(container: dict[str, Any]) -> None:
+    """Keep an entrypoint like Slinky's from withholding what `CPUs` and `RealMemory` already leave out.
+
+    It takes the difference between the machine and these variables off the node, as CoreSpecCount and MemSpecLimit.
+    """
+    container["env"] = [
+        {"name": one["name"], "value": "0"} if one.get("name") in _LIMITS_OF_ENTRYPOINT else one
+        for one in container.get("env") or ()
+    ]
 
 
 def _pin(pod_spec: dict[str, Any], host: str) -> None:

@@ -12,7 +12,7 @@ from slinky_api import labels
 from slinky_api.errors import SpecError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import arguments, claims, conf, generated
+from slinky_operator.nodeset import claims, conf, generated, launch
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.generated import KEY_VOLUME, Defaults
 from slinky_operator.slurm import naming, whose
@@ -25,7 +25,6 @@ MOST_PROBLEMS: Final = 8
 LONGEST_ARGUMENT: Final = 4096
 """Characters of one argument of slurmd's, as of `spec.extraConf`."""
 
-_OWN_ARGUMENTS: Final = frozenset({"-N", "--instance-id", "--extra"})
 _OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
 _OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
 _REFUSED_SPEC: Final = ("subdomain", "nodeName")
@@ -72,7 +71,7 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
             yield Problem(f"{where}.{field}", "is the operator's: it decides which node the pod is to Slurm")
     if spec.get("restartPolicy") not in {None, "Always"}:
         yield Problem(f"{where}.restartPolicy", "must be Always: a slurmd that ended comes back under the same name")
-    yield from _check_labels(nodeset, template)
+    yield from _check_labels(nodeset, cluster, template)
     try:
         merged = merge(generated.spec(nodeset, cluster, Defaults("")), spec, POD_SPEC)
     except RefusedFragment as error:
@@ -95,16 +94,20 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
         yield Problem("spec.resources", str(error))
 
 
-def _check_labels(nodeset: NodeSet, template: Mapping[str, Any]) -> Iterable[Problem]:
+def _check_labels(nodeset: NodeSet, cluster: Cluster, template: Mapping[str, Any]) -> Iterable[Problem]:
+    """Labels of ours may be there with the value that we write: Slinky's chart writes some of them too."""
     selector = nodeset.spec.selector
+    own = generated.reserved_labels(nodeset, cluster)
     given = {
         "spec.template.metadata.labels": (template.get("metadata") or {}).get("labels") or {},
         "spec.selector.matchLabels": selector.match_labels if selector is not None else {},
     }
     for where, found in given.items():
-        for label in found:
-            if label.startswith(whose.OWN_PREFIXES) or label in _OWN_LABELS:
-                yield Problem(f"{where}[{label}]", "is the operator's: it says whose a pod is")
+        for label, value in found.items():
+            if not (label.startswith(whose.OWN_PREFIXES) or label in _OWN_LABELS) or own.get(label) == value:
+                continue
+            only = f", and may only be {own[label]}" if label in own else ""
+            yield Problem(f"{where}[{label}]", f"is the operator's: it says whose a pod is{only}")
 
 
 def _check_containers(containers: Iterable[Mapping[str, Any]], where: str) -> Iterable[Problem]:
@@ -117,23 +120,23 @@ def _check_containers(containers: Iterable[Mapping[str, Any]], where: str) -> It
 
 
 def _check_slurmd(container: Mapping[str, Any], at: str) -> Iterable[Problem]:
-    for place, argument in enumerate(container.get("args") or ()):
-        word = str(argument)
-        if len(word) > LONGEST_ARGUMENT:
-            yield Problem(f"{at}.args[{place}]", f"has {len(word)} characters, and may have {LONGEST_ARGUMENT}")
-            continue
-        if word.split("=", 1)[0] in _OWN_ARGUMENTS or (word.startswith("-N") and not word.startswith("--")):
-            yield Problem(f"{at}.args[{place}]", f"{word.split('=', 1)[0]} is the operator's: it names the node")
+    long = [
+        Problem(f"{at}.{field}[{place}]", f"has {len(word)} characters, and may have {LONGEST_ARGUMENT}")
+        for field in ("command", "args")
+        for place, word in enumerate(map(str, container.get(field) or ()))
+        if len(word) > LONGEST_ARGUMENT
+    ]
+    if long:
+        yield from long[:MOST_PROBLEMS]
+    else:
+        yield from (Problem(f"{at}.{field}", why) for field, why in launch.read(container).problems[:MOST_PROBLEMS])
     for place, variable in enumerate(container.get("env") or ()):
         if variable.get("name") in _OWN_ENVIRONMENT:
             yield Problem(f"{at}.env[{place}]", f"{variable['name']} is the operator's: it names the node")
 
 
 def _own_conf_server(containers: Iterable[Mapping[str, Any]]) -> bool:
-    return any(
-        item.get("name") == SLURMD and arguments.names_conf_server(map(str, item.get("args") or ()))
-        for item in containers
-    )
+    return any(item.get("name") == SLURMD and launch.read(item).names_conf_server for item in containers)
 
 
 def _resources(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:

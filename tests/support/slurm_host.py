@@ -258,6 +258,11 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         if wait:
             self.wait_for(lambda: self.node_is_up(name), f"node {name} registers")
 
+    def start_slurmd(self, name: str, command: Sequence[str]) -> None:
+        """Start a slurmd by a command of the caller's, and wait until slurmctld shows its node."""
+        self._spawn(name, list(command))
+        self.wait_for(lambda: self.node_is_up(name), f"node {name} registers")
+
     def node_is_up(self, name: str) -> bool:
         """Whether slurmctld shows the node and can reach it."""
         shown = self.run("sinfo", "-h", "-N", "-n", name, "-o", "%T", check=False).stdout.strip()

@@ -57,11 +57,11 @@ async def test_a_manifest_applies_unchanged_and_runs(site: Site, machines: Machi
     template = {item["name"]: item for item in wanted["template"]["spec"]["containers"]}
     (slurmd,) = [item for item in pod["spec"]["containers"] if item["name"] == "slurmd"]
     assert slurmd["image"] == template["slurmd"]["image"]
-    features = next(word for word in slurmd["args"] if word.startswith("Features="))
-    assert features.split()[0].split("=")[1].split(",")[:2] == [
-        "a",
-        template["slurmd"]["args"][-1][9:].split(",")[0].split()[0],
-    ]
+    assert slurmd["command"] == ["slurmd"]
+    given = dict(word.split("=") for word in template["slurmd"]["args"][-1].strip("'").split())
+    line = dict(word.split("=") for word in slurmd["args"][slurmd["args"].index("--conf") + 1].split())
+    assert line["Features"] == f"a,{given['Features']}"
+    assert line.get("Weight") == given.get("Weight")
 
 
 async def test_two_nodesets_whose_labels_are_the_same_do_not_mix(site: Site, machines: Machines) -> None:

@@ -191,7 +191,7 @@ def test_a_whole_template_keeps_its_arguments_and_gets_an_identity() -> None:
     )
 
     container = made["spec"]["containers"][0]
-    assert "command" not in container
+    assert container["command"] == ["slurmd"]
     assert container["args"][:3] == ["-Z", "--conf-server", "legacy-controller:6817"]
     assert argument(made, "-N") == "legacy-compute-0"
     assert argument(made, "--conf") == "Features=legacy-compute,compute CPUs=1 RealMemory=1024 Weight=1"
@@ -230,6 +230,42 @@ def test_what_breaks_identity_is_refused_by_field(template: dict[str, Any], fiel
         build({"template": template})
 
     assert [problem.field for problem in caught.value.problems] == [f"spec.template.{field}"]
+
+
+def test_labels_with_the_value_that_the_operator_writes_may_be_there() -> None:
+    # The chart of Slinky 0.3 writes the first of them into the selector and the template of each NodeSet.
+    own = {labels.LABEL_NODESET_NAME: "a", labels.LABEL_DAEMON: "slurmd", labels.LABEL_NODESET_UID: "12345678-9"}
+    spec = {"selector": {"matchLabels": own}, "template": {"metadata": {"labels": {**own, "team": "x"}}}}
+
+    assert build(spec)["metadata"]["labels"] == {**build()["metadata"]["labels"], "team": "x"}
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "words"),
+    [
+        (labels.LABEL_NODESET_NAME, "b", "and may only be a"),
+        (labels.LABEL_NODESET_NAME, "", "and may only be a"),
+        (labels.LABEL_REVISION, "r1", "whose a pod is"),
+        (labels.LABEL_POD_INDEX, "3", "whose a pod is"),
+        (labels.NODESET_PREFIX + "mine", "x", "whose a pod is"),
+    ],
+)
+def test_with_another_value_they_are_refused_and_so_are_those_of_one_pod(label: str, value: str, words: str) -> None:
+    for spec in ({"selector": {"matchLabels": {label: value}}}, {"template": {"metadata": {"labels": {label: value}}}}):
+        with pytest.raises(RefusedTemplate, match=words):
+            build(spec)
+
+
+def test_an_entrypoint_that_withholds_from_the_node_is_told_of_no_limits() -> None:
+    env = [{"name": "POD_CPUS", "value": "4"}, {"name": "POD_MEMORY", "value": "1024"}, {"name": "MINE", "value": "1"}]
+    container = {"name": "slurmd", "command": ["entrypoint.sh"], "args": ["-Z", "--conf", "'Weight=2'"], "env": env}
+
+    (made,) = build({"template": {"spec": {"containers": [container]}}})["spec"]["containers"]
+
+    values = {one["name"]: one["value"] for one in made["env"] if "value" in one}
+    assert values == {"POD_CPUS": "0", "POD_MEMORY": "0", "MINE": "1"}
+    assert made["command"] == ["entrypoint.sh"]
+    assert made["args"][-1] == "'Features=a CPUs=1 RealMemory=512 Weight=2'"
 
 
 def test_a_label_of_the_operators_is_refused_in_the_selector_too() -> None:

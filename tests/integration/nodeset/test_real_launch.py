@@ -1,0 +1,100 @@
+"""What a real slurmd makes of the command lines that NodeSets of Slinky's charts lead to.
+
+The last test is the reason for the others: slurmd takes quotes around the value of `--conf` without a word, and then
+has none of its keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hack import ports
+from hack.images.rootfs import ensure
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset import arguments, launch
+from slinky_operator.nodeset.places import Place
+from tests.support.slurm_host import SlurmHost
+
+pytestmark = pytest.mark.timeout(300)
+
+CLUSTER = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cu"}, "spec": {}})
+RESOURCES = {"limits": {"cpu": "1", "memory": "256Mi"}}
+LIKE_SLINKYS = """\
+#!/bin/bash
+set -euo pipefail
+export OPTIONS="${OPTIONS:-} $*"
+export NOTIFY_SOCKET=/dev/null
+exec bash -c "exec slurmd --systemd $OPTIONS"
+"""
+ENTRYPOINT = "/var/spool/entrypoint.sh"
+
+
+@pytest.fixture(scope="module", params=["24.11", "26.05"])
+def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
+    with SlurmHost(ensure(request.param), extra_conf="GresTypes=fpga") as host:
+        entrypoint = host.shared / "entrypoint.sh"
+        entrypoint.write_text(LIKE_SLINKYS)
+        entrypoint.chmod(0o755)
+        yield host
+
+
+def command(slurm: SlurmHost, node: str, conf: str, container: dict[str, Any]) -> list[str]:
+    """The command line of a pod's slurmd; what Kubernetes replaces in it is replaced."""
+    metadata = {"name": "a", "namespace": "ns", "uid": "u"}
+    nodeset = NodeSet.parse({"metadata": metadata, "spec": {"clusterName": "c", "replicas": 1}})
+    server = f"127.0.0.1:{slurm.slurmctld_port}"
+    own = {**container, "args": [*container.get("args", []), "-Z", "--conf-server", server, "--conf", conf]}
+    started = launch.read(own)
+    assert started.problems == ()
+    made = arguments.build(nodeset, CLUSTER, started, {"resources": RESOURCES})
+    return [word.replace("$(POD_UID)", "uid") for word in (*started.command, *made.of(Place(node, node, 0)))]
+
+
+def shown(slurm: SlurmHost, node: str) -> dict[str, str]:
+    words = slurm.run("scontrol", "--oneliner", "show", "node", node).stdout.split()
+    return dict(word.partition("=")[::2] for word in words)
+
+
+@pytest.mark.parametrize("quote", ["'", '"', ""])
+@pytest.mark.parametrize(
+    ("name", "container"),
+    [
+        ("direct", {}),
+        ("named", {"command": ["slurmd"]}),
+        ("script", {"command": ["bash", "-c", 'exec slurmd "$@"']}),
+        ("entry", {"command": [ENTRYPOINT]}),
+    ],
+)
+def test_a_node_has_what_the_manifest_says(slurm: SlurmHost, name: str, container: dict[str, Any], quote: str) -> None:
+    if quote == "" and name == "entry":
+        # Without quotes nobody can know that a shell comes in between.
+        container = {"args": ["--conf", "''"]} | container
+    node = f"{name}-{['', chr(39), chr(34)].index(quote)}"
+    (port,) = ports.hold(1)
+    conf = f"{quote}Features=gpu,a100 Gres=fpga:2 Weight=7 Port={port}{quote}"
+
+    slurm.start_slurmd(node, command(slurm, node, conf, container))
+
+    found = shown(slurm, node)
+    assert found["AvailableFeatures"] == "a,gpu,a100"
+    assert found["Gres"] == "fpga:2"
+    assert found["Weight"] == "7"
+    assert (found["CPUTot"], found["RealMemory"]) == ("1", "256")
+    assert found["Extra"] == "ns/a"
+    slurm.stop(node)
+
+
+def test_slurmd_itself_drops_every_key_of_a_quoted_value(slurm: SlurmHost) -> None:
+    (port,) = ports.hold(1)
+    server = f"127.0.0.1:{slurm.slurmctld_port}"
+    conf = f"'Features=gpu Gres=fpga:2 Weight=7 Port={port}'"
+
+    slurm.start_slurmd("lost", ["slurmd", "-D", "-Z", "-N", "lost", "--conf-server", server, "--conf", conf])
+
+    found = shown(slurm, "lost")
+    assert (found["AvailableFeatures"], found["Gres"], found["Weight"]) == ("(null)", "(null)", "1")
+    slurm.stop("lost")

@@ -17,7 +17,8 @@ class ClusterCondition(StrEnum):
     """Condition types of a Cluster."""
 
     READY = "Ready"
-    """Slurm answers and runs the wanted configuration; ``status.isReady`` is true exactly then."""
+    """Slurm serves: slurmrestd answers, takes the operator's token and reaches slurmctld; ``status.isReady`` is true
+    exactly then. Which configuration it runs is said by ``ConfigApplied``."""
 
     CONTROLLER_UP = "ControllerUp"
     """A slurmctld answers a ping."""

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import httpx
 
+from slinky_operator.cluster.counts import count_jobs
 from slinky_operator.cluster.in_use import JobUse, ReservationUse, Use
 from slinky_operator.cluster.key_guards import tasks_in
 from slinky_operator.cluster.memory import Jobs, Mounted, Names, PartitionStates
-from slinky_operator.cluster.status import count_jobs
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ClusterClient

@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.conditions import ClusterCondition, Reason
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
-from slinky_operator.cluster import connection, key_guard, key_loading, rollout
+from slinky_operator.cluster import connection, events, key_guard, key_loading, rollout
 from slinky_operator.cluster import keys as key_rules
 from slinky_operator.cluster.actions import (
     Action,
@@ -24,17 +23,16 @@ from slinky_operator.cluster.actions import (
     Hurry,
     SetFinalizer,
     TearDown,
-    Tell,
     Write,
 )
 from slinky_operator.cluster.children import Child, is_current
+from slinky_operator.cluster.conditions import Findings
 from slinky_operator.cluster.connection import Missing, Pace
 from slinky_operator.cluster.daemons import Images, shared, slurmctld, slurmrestd
 from slinky_operator.cluster.keys import Keys
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.replacement import Replacement, Stage, as_it_runs, daemon_words, replacement
-from slinky_operator.cluster.status import COUNTS, Findings, status_of
-from slinky_operator.kube.events import EventType
+from slinky_operator.cluster.status import COUNTS, status_of
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -71,8 +69,6 @@ LOOK_AGAIN_IN_TROUBLE: Final = 3.0
 
 LOOK_AGAIN_FOR_PODS: Final = 10.0
 """Seconds until the API server is asked again for slurmd pods of a Cluster that is being deleted."""
-
-_ON_THE_WAY: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAEMONS_STARTING})
 
 _RESOURCES: Final[dict[str, Resource]] = {
     resource.kind: resource for resource in (DEPLOYMENTS, STATEFULSETS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
@@ -177,7 +173,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     step = key_loading.load(snapshot, keys, now, settled=rollout.is_live(snapshot) and keys.slurm is None)
     actions += step.actions
     actions += _count(snapshot, now)
-    actions += [*_tell_refused(snapshot, config), *_tell_unaddressed(snapshot, config)]
+    actions += events.of_configuration(snapshot, config)
     actions = key_guard.guarded(actions, snapshot, keys, now)
     waits = f"slurmd pods are left: {_some(_left(snapshot, now))}" if cluster.deleting else ""
     slurm = snapshot.slurm
@@ -229,7 +225,7 @@ def _finish(
     since = now - snapshot.memory.counts_written_at
     waiting = bool(differing) and differing <= set(COUNTS) and since < COUNTS_EVERY
     if "conditions" in differing:
-        actions = [*actions, *_tell_ready(snapshot, wanted)]
+        actions = [*actions, *events.of_conditions(snapshot, wanted)]
     due = [wake_up] if wake_up is not None else []
     if waiting:
         due.append(COUNTS_EVERY - since)
@@ -376,60 +372,6 @@ def _count(snapshot: Snapshot, now: float) -> list[Action]:
     if slurm is None or slurm.contact.state is not ContactState.READY:
         return []
     return [CountJobs()] if _jobs_due(snapshot, now) <= 0 else []
-
-
-# Events
-
-
-def _tell_ready(snapshot: Snapshot, wanted: ClusterStatus) -> list[Action]:
-    """Tell of Ready and ConfigApplied when they change; that something is on its way is no event."""
-    before = {one.type: one for one in snapshot.cluster.status.conditions}
-    reasons = {one.type: one.reason for one in wanted.conditions if one.status != "True"}
-    told: list[Action] = []
-    for one in wanted.conditions:
-        old = before.get(one.type)
-        held_back = one.type == ClusterCondition.DEGRADED and one.reason == Reason.REPLACEMENT_HELD_BACK
-        if one.type not in {ClusterCondition.READY, ClusterCondition.CONFIG_APPLIED} and not held_back:
-            continue
-        if one.reason in _ON_THE_WAY or (old is not None and (old.status, old.reason) == (one.status, one.reason)):
-            continue
-        if one.type == ClusterCondition.READY and one.reason == reasons.get(ClusterCondition.CONFIG_APPLIED):
-            # The other condition tells the same.
-            continue
-        good = one.status == "True" and not held_back
-        if good and one.type == ClusterCondition.READY and old is not None and old.reason == Reason.CONFIG_PENDING:
-            # It was ready before, and only the configuration has changed: the other condition tells of that.
-            had = snapshot.cluster.status.config
-            if had is not None and had.applied_hash:
-                continue
-        words = one.message or (f"{one.type} is {one.status}")
-        kind = EventType.NORMAL if good else EventType.WARNING
-        told.append(Tell(snapshot.raw, kind, one.type if good else one.reason, words))
-    return told
-
-
-def _tell_refused(snapshot: Snapshot, config: rollout.Rollout) -> list[Action]:
-    """Tell NodeSets that are left out, once for each reason."""
-    by_name = {one.name: raw for one, raw in snapshot.node_sets}
-    words = [(one.node_set, "ConfigRefused", str(one.problem)) for one in config.rendered.refused]
-    words += [
-        (name, str(Reason.CONFIG_UNTRIED), f"preflights go on without its slurmd: {one.why}")
-        for one in config.untried
-        for name in one.node_sets
-    ]
-    return [
-        Tell(by_name[name], EventType.WARNING, reason, message)
-        for name, reason, message in words
-        if (name, message) not in snapshot.memory.told and name in by_name
-    ]
-
-
-def _tell_unaddressed(snapshot: Snapshot, config: rollout.Rollout) -> list[Action]:
-    """Tell of nodes outside Kubernetes without an address, once for each change of them."""
-    reason, words = Reason.NODES_WITHOUT_ADDRESS, config.unaddressed
-    if not words or snapshot.memory.said.get(reason) == words:
-        return []
-    return [Tell(snapshot.raw, EventType.WARNING, reason, words)]
 
 
 def _some(names: tuple[str, ...]) -> str:

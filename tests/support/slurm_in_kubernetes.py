@@ -184,12 +184,14 @@ class SlurmInKubernetes:
     # Waiting
 
     def wait_ready(self, timeout: float = PATIENCE) -> None:
-        """Wait until the Cluster says that it is ready."""
-        wait_for(
-            f"Cluster {self.name} ready",
-            lambda: self.get("cluster", self.name).get("status", {}).get("isReady") is True,
-            timeout,
-        )
+        """Wait until the Cluster says that Slurm serves, with the configuration that the spec describes."""
+
+        def ready() -> bool:
+            status = self.get("cluster", self.name).get("status", {})
+            applied = {one["type"]: one["status"] for one in status.get("conditions", [])}.get("ConfigApplied", "True")
+            return status.get("isReady") is True and applied == "True"
+
+        wait_for(f"Cluster {self.name} ready", ready, timeout)
 
     def wait_states(self, wanted: Mapping[str, str], timeout: float = PATIENCE) -> None:
         """Wait until Slurm shows exactly these nodes in these states."""

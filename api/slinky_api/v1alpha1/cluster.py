@@ -26,7 +26,7 @@ CLUSTER: Final = Resource(
     singular="cluster",
     categories=("slurm", "slinky"),
     columns=(
-        Column("READY", ".status.isReady", "boolean", "Whether Slurm answers and runs the wanted configuration."),
+        Column("READY", ".status.isReady", "boolean", "Whether Slurm serves."),
         Column("VERSION", ".status.slurmVersion", "string", "Version of Slurm."),
         Column("NODES", ".status.nodes.total", "integer", "Slurm nodes."),
         Column("JOBS", ".status.jobs.running", "integer", "Jobs that run."),

@@ -7,7 +7,7 @@ from slinky_api.v1alpha1.common import CONDITIONS, MAP_BY_NAME, SET, ApiModel, C
 
 
 class NodeCounts(ApiModel):
-    """Slurm nodes by state. A node that is drained counts under its base state and under drain."""
+    """Slurm nodes by state, each counted once: as invalid, else as drain, else under its base state."""
 
     total: int = 0
     """All nodes."""
@@ -20,16 +20,18 @@ class NodeCounts(ApiModel):
     down: int = 0
     """Nodes that cannot be used."""
     drain: int = 0
-    """Nodes that take no new job."""
+    """Nodes that are drained or draining, whatever their base state."""
+    invalid: int = 0
+    """Nodes whose slurmd has registered with less than their record says; sinfo shows inval."""
     other: int = 0
     """Nodes in any other state."""
 
 
 class JobCounts(ApiModel):
-    """Slurm jobs by state."""
+    """Slurm jobs that have not ended, by state."""
 
     total: int = 0
-    """All jobs that Slurm still knows of."""
+    """All jobs that have not ended."""
     running: int = 0
     """Jobs that run."""
     pending: int = 0
@@ -68,7 +70,7 @@ class ClusterStatus(ApiModel):
     """What the cluster is."""
 
     is_ready: bool = False
-    """Whether Slurm answers and runs the wanted configuration."""
+    """Whether Slurm serves: slurmrestd and slurmctld answer."""
     conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()
     """What holds, what does not, and why."""
     server: str | None = None

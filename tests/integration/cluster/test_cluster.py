@@ -30,8 +30,15 @@ from tests.integration.cluster.harness import Running
 
 
 def ready(status: dict[str, Any]) -> bool:
-    config = status.get("config") or {}
-    return bool(status.get("isReady")) and config.get("hash") == config.get("appliedHash")
+    """Whether Slurm serves with the wanted configuration, nothing is on its way, and nothing but a NodeSet refused."""
+    config, by_type = status.get("config") or {}, {one["type"]: one for one in status.get("conditions", ())}
+    if not status.get("isReady") or config.get("hash") != config.get("appliedHash"):
+        return False
+    return (
+        by_type["Progressing"]["status"] == "False"
+        and by_type["Degraded"]["reason"] in {"AsExpected", "ConfigRefused"}
+        and by_type.get("ConfigApplied", {"status": "True"})["status"] == "True"
+    )
 
 
 def applied(generation: int, status: dict[str, Any]) -> bool:
@@ -238,8 +245,8 @@ async def test_objects_of_others_are_named_and_left_alone(bench: Bench) -> None:
     made = await bench.kube.create(SERVICES, {"apiVersion": "v1", "kind": "Service", **theirs}, bench.namespace)
     await bench.create()
     async with bench.operator():
-        status = (await bench.until(reason("Ready", "ChildRefused")))["status"]
-        assert "Service slurm-restapi" in message(status, "Ready")
+        status = (await bench.until(reason("Degraded", "ChildRefused")))["status"]
+        assert "Service slurm-restapi" in message(status, "Degraded")
         assert await bench.kube.get(SERVICES, "slurm-restapi", bench.namespace) == made
 
 
@@ -247,9 +254,9 @@ async def test_what_the_api_server_refuses_is_told(bench: Bench) -> None:
     template = {"spec": {"containers": [{"name": "slurmrestd", "ports": [{"containerPort": 99999}]}]}}
     await bench.create({"restapi": {"template": template}})
     async with bench.operator():
-        status = (await bench.until(reason("Ready", "ChildRefused")))["status"]
-        assert "Deployment slurm-restapi" in message(status, "Ready")
-        assert "99999" in message(status, "Ready")
+        status = (await bench.until(reason("Degraded", "ChildRefused")))["status"]
+        assert "Deployment slurm-restapi" in message(status, "Degraded")
+        assert "99999" in message(status, "Degraded")
         await bench.kube.merge_patch(CLUSTERS, "slurm", {"spec": {"restapi": None}}, bench.namespace)
         await bench.until(ready)
 

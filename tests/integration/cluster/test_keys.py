@@ -68,7 +68,7 @@ async def test_the_key_of_slurm_cannot_be_changed_in_place_and_one_in_its_place_
         await bench.kube.create(SECRETS, secret(SLURM, slurm_key=b"other" * 20), bench.namespace)
         reconfigured = bench.slurm.world.reconfigured
         generation = await bench.edit({"extraConf": "KillWait=7"})
-        await bench.until(reason("Ready", "KeyChanged"))
+        await bench.until(reason("Degraded", "KeyChanged"))
         await told(bench, "KeyChanged")
         assert bench.slurm.world.reconfigured == reconfigured
         await delete(bench, SLURM)
@@ -84,8 +84,8 @@ async def test_with_the_copy_lost_too_the_next_operator_says_what_to_do(bench: B
     before = {name: await data(bench, name) for name in (SLURM, JWT)}
     await delete(bench, SLURM, JWT, COPY)
     async with bench.operator():
-        status = (await bench.until(reason("Ready", "KeyLost")))["status"]
-        assert "kubectl -n" in message(status, "Ready")
+        status = (await bench.until(reason("Degraded", "KeyLost")))["status"]
+        assert "kubectl -n" in message(status, "Degraded")
         for name in (SLURM, JWT, COPY):
             with pytest.raises(errors.NotFound):
                 await bench.kube.get(SECRETS, name, bench.namespace)
@@ -123,8 +123,9 @@ async def test_a_changed_jwt_key_locks_nobody_out(bench: Bench) -> None:
         new = b"n" * 32
         await bench.kube.merge_patch(SECRETS, JWT, {"data": secret("x", jwt_key=new)["data"]}, bench.namespace)
         await bench.edit({"extraConf": "KillWait=7"})
-        status = (await bench.until(reason("Ready", "KeyPending")))["status"]
-        assert "slurmctld is told to read it" in message(status, "Ready")
+        status = (await bench.until(reason("Progressing", "KeyPending")))["status"]
+        assert status["isReady"]
+        assert "slurmctld is told to read it" in message(status, "Progressing")
         reconfigured = bench.slurm.world.reconfigured
         await wait_until(lambda: bench.slurm.world.reconfigured > reconfigured)
         # That slurmctld has read it.

@@ -204,12 +204,12 @@ async def test_what_belongs_to_somebody_else_is_refused_whatever_of_our_labels_i
         made.append(await bench.kube.create(SERVICES, body, bench.namespace))
     await bench.create()
     async with bench.operator():
-        status = (await bench.until(reason("Ready", "ChildRefused")))["status"]
+        status = (await bench.until(reason("Degraded", "ChildRefused")))["status"]
         for one in made:
             name = one["metadata"]["name"]
-            await bench.until(lambda status, name=name: f"Service {name}" in message(status, "Ready"))
+            await bench.until(lambda status, name=name: f"Service {name}" in message(status, "Degraded"))
             assert await bench.kube.get(SERVICES, name, bench.namespace) == one
-        assert "rename or delete it" in message(status, "Ready")
+        assert "rename or delete it" in message(status, "Degraded")
 
 
 async def test_a_cluster_elsewhere_leaves_its_budget_to_its_pods_and_nothing_else(

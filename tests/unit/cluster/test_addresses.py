@@ -45,12 +45,12 @@ def test_a_new_cluster_is_ready_and_names_the_nodes_without_an_address() -> None
 
 def test_nodes_with_an_address_are_there_before_the_configuration_counts_as_live() -> None:
     world = World(cluster_object(METAL))
-    ready = []
+    live = []
     for _ in range(40):
         world.step()
-        if (world.raw["status"] or {}).get("isReady"):
-            ready.append(future(world))
-    assert ready[0] == {"metal[1-3]": False}
+        if world.condition("ConfigApplied")["status"] == "True":
+            live.append(future(world))
+    assert live[0] == {"metal[1-3]": False}
     assert world.condition("Degraded")["status"] == "False"
 
 

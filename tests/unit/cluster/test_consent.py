@@ -133,8 +133,8 @@ def test_a_key_for_nodes_that_is_not_meant_for_it_is_given_to_no_pod() -> None:
     world.add(node_set_object("compute"))
     world.settle()
     assert world.raw["status"]["config"]["nodeSets"] == []
-    assert world.condition("Ready")["reason"] == "SecretNotAllowed"
-    assert "key of auth/slurm: Secret key does not say" in world.condition("Ready")["message"]
+    assert world.condition("Degraded")["reason"] == "SecretNotAllowed"
+    assert "key of auth/slurm: Secret key does not say" in world.condition("Degraded")["message"]
 
     world.meant_for["key"] = SERVER
     world.settle()

@@ -109,7 +109,7 @@ def test_with_everything_lost_nothing_is_made_up_and_it_says_what_to_do() -> Non
     # What the message says is done, with a wrong key first.
     world.secrets[SLURM], world.secrets[JWT] = {"slurm.key": b"x" * 128}, {"jwt.key": b"k" * 32}
     world.settle()
-    assert world.condition("Ready")["reason"] == "KeyChanged"
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
     world.secrets[SLURM] = {"slurm.key": b"k" * 128}
     world.settle()
     assert world.raw["status"]["isReady"] is True
@@ -131,7 +131,7 @@ def test_whatever_shows_that_slurmctld_has_existed_keeps_keys_from_being_made(le
             world.children[left] = old.children[left]
     assert not of(MakeKey, world.plan().actions)
     world.step()
-    assert world.condition("Ready")["reason"] == "KeyLost"
+    assert world.condition("Degraded")["reason"] == "KeyLost"
 
 
 def test_a_slurm_key_of_ours_that_was_replaced_is_put_back() -> None:
@@ -152,9 +152,10 @@ def test_a_slurm_key_that_somebody_has_put_in_its_place_is_theirs_and_nothing_lo
     assert not of(Reload, done)
     assert not of(PutKeyBack, done)
     assert not [one for one in of(Write, done) if one.child.resource.kind == "StatefulSet"]
-    ready = world.condition("Ready")
-    assert ready["reason"] == "KeyChanged"
-    assert "Delete it" in ready["message"]
+    degraded = world.condition("Degraded")
+    assert degraded["reason"] == "KeyChanged"
+    assert "Delete it" in degraded["message"]
+    assert world.condition("Ready")["status"] == "True", "Slurm serves all the same"
     assert ("Warning", "KeyChanged") in events(done)
     del world.secrets[SLURM]
     world.settle()
@@ -168,7 +169,7 @@ def test_both_put_back_from_an_old_backup_are_noticed_by_the_mark_on_the_statefu
     world.secrets[COPY] = {"slurm.key": b"o" * 128, "jwt.key": b"k" * 32}
     restarted(world)
     world.settle()
-    assert world.condition("Ready")["reason"] == "KeyChanged"
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
     assert world.secrets[COPY]["slurm.key"] == b"o" * 128
 
 
@@ -197,9 +198,9 @@ def test_a_key_of_the_users_that_is_gone_is_told_and_slurm_is_asked_all_the_same
     del world.secrets["mine"][key]
     restarted(world)
     done = world.settle()
-    ready = world.condition("Ready")
-    assert (ready["status"], ready["reason"]) == ("False", reason)
-    assert f"it is {key} of Secret {COPY}" in ready["message"]
+    degraded = world.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", reason)
+    assert f"it is {key} of Secret {COPY}" in degraded["message"]
     assert ("Warning", reason) in events(done)
     assert not of(PutKeyBack, done)
     assert world.condition("TokenValid")["status"] == "True"
@@ -212,7 +213,7 @@ def test_a_changed_slurm_key_of_the_users_is_not_loaded_while_slurmds_have_the_e
     world.add(node_set_object("more"))
     done = world.settle()
     assert not of(Reload, done)
-    assert world.condition("Ready")["reason"] == "KeyChanged"
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
     assert world.secrets[COPY]["slurm.key"] == b"s" * 64
     # The way out that the message names.
     world.pods = []
@@ -230,7 +231,7 @@ def test_static_nodes_may_have_jobs_with_the_earlier_key() -> None:
     world.secrets["mine"]["slurm.key"] = b"n" * 64
     world.memory.jobs = Jobs(world.now, 0.0, JobCounts(running=1))
     world.step()
-    assert world.condition("Ready")["reason"] == "KeyChanged"
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
     world.memory.jobs = Jobs(world.now, 0.0, JobCounts())
     world.settle()
     assert world.raw["status"]["isReady"] is True
@@ -252,7 +253,7 @@ def test_another_ref_is_another_key() -> None:
     world.raw["spec"] = {"auth": {"slurmKeyRef": {"name": "mine"}}}
     done = world.settle()
     assert not [one for one in of(Write, done) if one.child.resource.kind == "StatefulSet"]
-    assert world.condition("Ready")["reason"] == "KeyChanged"
+    assert world.condition("Degraded")["reason"] == "KeyChanged"
     # With the same key in it nothing stands against it.
     world.secrets["mine"] = {"slurm.key": b"k" * 128}
     done = world.settle()
@@ -269,8 +270,8 @@ def test_a_changed_jwt_key_is_kept_beside_the_earlier_one_until_slurmctld_takes_
     world.accepts = b"k" * 32
     connected = of(Connect, world.step().actions)
     assert [one.keys for one in connected] == [(b"k" * 32, b"n" * 32)]
-    ready = world.condition("Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "KeyPending")
+    under_way = world.condition("Progressing")
+    assert (under_way["status"], under_way["reason"]) == ("True", "KeyPending")
     assert world.condition("Degraded")["status"] == "False"
     assert world.secrets[COPY]["jwt.key"] == b"k" * 32
 
@@ -318,7 +319,7 @@ def test_elsewhere_both_keys_are_tried_and_the_taken_one_is_remembered() -> None
     world.secrets["mine"] = {"k": b"b" * 32}
     world.step()
     world.step()
-    assert world.condition("Ready")["reason"] == "KeyPending"
+    assert world.condition("Progressing")["reason"] == "KeyPending"
     assert world.memory.keys == {"jwt.key": b"a" * 32}
     assert COPY not in world.secrets
     world.accepts = b"b" * 32

@@ -270,9 +270,10 @@ def test_an_object_of_somebody_elses_is_named_and_left_alone() -> None:
     world.memory.denied["Service", "slurm-restapi"] = Denied("", "there is one already", world.now)
     made = world.step()
     assert not any(isinstance(one, Write) for one in made.actions)
-    ready = world.condition("Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "ChildRefused")
-    assert "Service slurm-restapi" in ready["message"]
+    degraded = world.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "ChildRefused")
+    assert "Service slurm-restapi" in degraded["message"]
+    assert world.condition("Ready")["status"] == "True", "Slurm serves all the same"
 
 
 def test_an_object_that_was_refused_is_tried_again_when_the_spec_changes() -> None:

@@ -70,7 +70,8 @@ def test_whatever_happens_no_refused_file_is_mounted_and_the_end_is_the_specs(st
     world.settle(80)
     spec = world.raw["spec"]
     refused = "Bogus" in spec.get("extraConf", "")
-    assert world.raw["status"]["isReady"] is not refused
+    assert world.raw["status"]["isReady"] is True
+    assert (world.condition("ConfigApplied")["status"] == "True") is not refused
     if not refused:
         wanted = {one["name"] for one in spec.get("partitions", ())} | {"all"} | (world.node_sets.keys() - {"bad"})
         assert parse(world.slurm_conf).partitions.keys() == wanted

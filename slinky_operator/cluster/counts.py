@@ -1,0 +1,49 @@
+"""How many nodes and jobs Slurm has, by state, for the status of a Cluster. Pure.
+
+Each node and each job is counted once, so that the numbers add up to the total. A node counts as what `sinfo` calls it:
+one with an invalid registration is `invalid` whatever else it is, a drained one is `drain` whether it is idle, busy or
+down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from slinky_api.v1alpha1.cluster_status import JobCounts, NodeCounts
+from slurm_client.models import JobStateEntry, Node
+
+INVALID: Final = "INVALID_REG"
+"""Flag of a node whose slurmd has registered with less than its record says."""
+
+
+def count_nodes(nodes: Iterable[Node]) -> NodeCounts:
+    """Count nodes, each under one state."""
+    counts = dict.fromkeys(("total", "idle", "allocated", "mixed", "down", "drain", "invalid", "other"), 0)
+    for node in nodes:
+        counts["total"] += 1
+        counts[_column(node)] += 1
+    return NodeCounts(**counts)
+
+
+def count_jobs(jobs: Iterable[JobStateEntry]) -> JobCounts:
+    """Count jobs that have not ended, each under one state; one that is ending counts as completing."""
+    counts = dict.fromkeys(("total", "running", "pending", "suspended", "completing", "other"), 0)
+    for job in jobs:
+        if job.state.is_finished:
+            # Slurm keeps the records of ended jobs for a while (MinJobAge).
+            continue
+        counts["total"] += 1
+        base = "completing" if "COMPLETING" in job.state.flags else job.state.base.lower()
+        counts[base if base in counts and base != "total" else "other"] += 1
+    return JobCounts(**counts)
+
+
+def _column(node: Node) -> str:
+    flags = node.state.flags
+    if INVALID in flags or node.state.base == "INVALID":
+        return "invalid"
+    if node.is_drain:
+        return "drain"
+    base = node.state.base.lower()
+    return base if base in {"idle", "allocated", "mixed", "down"} else "other"

@@ -39,6 +39,7 @@ from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.fence import DeadlineFence, Fence, OpenFence
 from slinky_operator.kube.informer import Handler, Informer
 from slinky_operator.kube.lease import Elector
+from slinky_operator.kube.managed_fields import keep_fields_of
 from slinky_operator.kube.mirror import Mirror
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
@@ -115,7 +116,12 @@ class Caches:
         )
         self.children = {
             resource: Informer(
-                client, resource, namespaces=namespaces, label_selector=MANAGED, indexers=cluster_observe.INDEXERS
+                client,
+                resource,
+                namespaces=namespaces,
+                label_selector=MANAGED,
+                indexers=cluster_observe.INDEXERS,
+                prune=keep_fields_of(labels.FIELD_MANAGER),
             )
             for resource in CHILDREN
         }

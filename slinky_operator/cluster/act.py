@@ -45,6 +45,7 @@ from slinky_operator.cluster.actions import (
     Write,
 )
 from slinky_operator.cluster.admission import refused_parts
+from slinky_operator.cluster.children import Settled, is_current
 from slinky_operator.cluster.memory import Denied, Memory, left_out_again
 from slinky_operator.cluster.sources import Sources
 from slinky_operator.cluster.texts import Texts
@@ -248,6 +249,10 @@ async def _write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) 
     if left:
         memory.adopted += (f"{child.resource.kind} {child.name}",)
     memory.note(answer, tools.clock())
+    if is_current(child.body, answer):
+        memory.settled.pop(child.key, None)
+    else:
+        memory.settled[child.key] = Settled.of(child, answer)
     return memory.denied.pop(child.key, None) is not None
 
 

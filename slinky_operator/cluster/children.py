@@ -1,8 +1,16 @@
-"""When an object of ours has to be written: if it is missing, or something we say is not what it shows.
+"""When an object of ours has to be written: if it is missing, lacks something we say, or shows what we no longer say.
 
-Comparing instead of writing each time keeps a pass that changes nothing free of requests. What the API server adds
-(defaults) and what others add (annotations, sidecars) is not looked at: everything we say must be found in what is
-there, and no more.
+Comparing instead of writing each time keeps a pass that changes nothing free of requests. Two questions are asked:
+
+- Is everything we say found in what is there? What the API server adds (defaults) and what others add (annotations,
+  sidecars) does not matter.
+- Is everything that we have applied still what we say? The API server keeps the list of fields that we have applied
+  (`kube.managed_fields`). A container, variable or privilege that has left our text is on it, what others have added
+  is not. An object without such a list (restored from a backup, say) is only asked the first question, until a write
+  for another reason makes one. What another field manager owns as well, stays.
+
+An admission webhook or a controller may change what we write in the second in which we write it. What came out of
+a write is remembered (`Settled`), so that the same text is not written over it again and again.
 """
 
 from __future__ import annotations
@@ -13,6 +21,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from slinky_api import labels
+from slinky_operator.kube.managed_fields import Fields, fields_of, has_leftovers
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 
@@ -37,10 +47,47 @@ class Child:
     @property
     def digest(self) -> str:
         """Tells two bodies apart."""
-        return hashlib.sha256(json.dumps(self.body, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        return _digest(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What the API server has made of an object that we have written, where that is not what we said."""
+
+    wanted: str
+    """Digest of the text that was written."""
+
+    live: str
+    """Digest of what came out."""
+
+    @classmethod
+    def of(cls, child: Child, live: Object) -> Settled:
+        """Make it from what was written and what came out."""
+        about = {
+            key: value
+            for key, value in live["metadata"].items()
+            if key not in {"managedFields", "resourceVersion", "generation"}
+        }
+        return cls(child.digest, _digest({**live, "metadata": about, "status": None}))
+
+
+def has_settled(child: Child, live: Object, settled: Settled | None) -> bool:
+    """Whether writing `child` once more would leave `live` as it is."""
+    return settled is not None and settled.wanted == child.digest and settled == Settled.of(child, live)
+
+
+def applied_fields(live: Object) -> Fields | None:
+    """Fields of an object that the operator has applied; `None` if that is not known."""
+    return fields_of(live, labels.FIELD_MANAGER)
 
 
 def is_current(wanted: Object, live: Object) -> bool:
+    """Whether everything in `wanted` is found in `live`, and nothing that we have applied beyond that."""
+    fields = applied_fields(live) if "metadata" in live else None
+    return shows(wanted, live) and not (fields is not None and has_leftovers(fields, wanted, live))
+
+
+def shows(wanted: Object, live: Object) -> bool:
     """Whether everything in `wanted` is found in `live`."""
     # Data are compared whole: a file that is no longer wanted would otherwise stay.
     if any((wanted.get(field) or {}).keys() != (live.get(field) or {}).keys() for field in ("data", "binaryData")):
@@ -98,3 +145,7 @@ def _decimal(text: str, factor: str) -> Decimal | None:
         return Decimal(text) * Decimal(factor)
     except InvalidOperation:
         return None
+
+
+def _digest(body: Object) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -12,6 +12,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster.children import Settled
 from slinky_operator.cluster.in_use import Use
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.parse_cache import ParseCache
@@ -188,6 +189,9 @@ class Memory:
     denied: dict[tuple[str, str], Denied] = field(default_factory=dict)
     """By kind and name."""
 
+    settled: dict[tuple[str, str], Settled] = field(default_factory=dict)
+    """What our writes have come to where that is not what they said, by kind and name."""
+
     jobs: Jobs | None = None
     node_sets: ParseCache[NodeSet] = field(default_factory=lambda: ParseCache(NodeSet))
     """Its NodeSets as they were last read."""
@@ -273,6 +277,7 @@ class Memory:
         return replace(
             self,
             denied=dict(self.denied),
+            settled=dict(self.settled),
             answers=dict(self.answers),
             verdicts=dict(self.verdicts),
             held=dict(self.held),

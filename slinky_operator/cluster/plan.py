@@ -25,7 +25,7 @@ from slinky_operator.cluster.actions import (
     TearDown,
     Write,
 )
-from slinky_operator.cluster.children import Child, is_current
+from slinky_operator.cluster.children import Child, has_settled, is_current
 from slinky_operator.cluster.conditions import Findings
 from slinky_operator.cluster.connection import Missing, Pace
 from slinky_operator.cluster.daemons import Images, shared, slurmctld, slurmrestd
@@ -292,7 +292,9 @@ def _writes(snapshot: Snapshot, wanted: list[Child], now: float) -> list[Write]:
     writes = []
     for child in wanted:
         live = snapshot.children.get(child.key)
-        if live is not None and is_current(child.body, live):
+        if live is not None and (
+            is_current(child.body, live) or has_settled(child, live, snapshot.memory.settled.get(child.key))
+        ):
             continue
         write = Write(child, live)
         if not _denied(snapshot, write, now):

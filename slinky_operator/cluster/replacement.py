@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from slinky_operator.cluster import attempts, troubles
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
-from slinky_operator.cluster.children import Child, is_current
+from slinky_operator.cluster.children import Child, applied_fields, has_settled, shows
 from slinky_operator.cluster.connection import check
 from slinky_operator.cluster.daemons import Images, shared, slurmctld
 from slinky_operator.cluster.daemons.preflight import REFUSED, UNTRIED, Preflight
@@ -27,6 +27,7 @@ from slinky_operator.cluster.daemons.rehearsal import NO_COMMAND, claims, is_reh
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.words import held_up, short, stuck
+from slinky_operator.kube.managed_fields import applied_part, has_leftovers, inside
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming
@@ -70,6 +71,8 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     config = shared.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
     if wanted is None or live is None or config is None or _same_pod(wanted.body, live) or not _protected(snapshot):
         return Replacement(Stage.FREE, "", _leftovers(snapshot))
+    if has_settled(wanted, live, snapshot.memory.settled.get(wanted.key)):
+        return Replacement(Stage.FREE, "", _leftovers(snapshot))
     trouble = _key_trouble(snapshot)
     if trouble:
         return Replacement(Stage.HELD, f"slurmctld's pod stays as it is: {trouble}", _leftovers(snapshot))
@@ -101,17 +104,24 @@ def daemon_words(snapshot: Snapshot, wall: datetime) -> tuple[str, ...]:
 
 def _same_pod(wanted: Object, live: Object) -> bool:
     """Whether the pod would be the same, but for its restart: the files it restarts for have been tried."""
-    template = wanted["spec"]["template"]
-    notes = {
-        key: value for key, value in template["metadata"]["annotations"].items() if key != slurmctld.ANNOTATION_RESTART
-    }
+    template, running = wanted["spec"]["template"], live["spec"]["template"]
+    notes = dict(template["metadata"]["annotations"])
+    restart = ((running.get("metadata") or {}).get("annotations") or {}).get(slurmctld.ANNOTATION_RESTART)
+    notes |= {slurmctld.ANNOTATION_RESTART: restart}
     body = {**template, "metadata": {**template["metadata"], "annotations": notes}}
-    return is_current(body, live["spec"]["template"])
+    applied = inside(applied_fields(live), "spec", "template")
+    return shows(body, running) and not (applied is not None and has_leftovers(applied, body, running))
 
 
 def as_it_runs(wanted: Child, live: Object) -> Child:
-    """The StatefulSet with the pod that runs, restarted for the keys for which that is wanted."""
+    """The StatefulSet with the pod that runs, restarted for the keys for which that is wanted.
+
+    Only with what the operator has applied of that pod: what others have added must not become ours.
+    """
     body, template = wanted.body, live["spec"]["template"]
+    applied = inside(applied_fields(live), "spec", "template")
+    if applied:
+        template = applied_part(applied, template)
     note = body["spec"]["template"]["metadata"]["annotations"][slurmctld.ANNOTATION_RESTART]
     about = template.get("metadata") or {}
     notes = {**(about.get("annotations") or {}), slurmctld.ANNOTATION_RESTART: note}
@@ -235,7 +245,7 @@ def _fields(snapshot: Snapshot, template: Mapping[str, Any], running: Mapping[st
         in_template = any(one.get("image") for one in _own_fragments(controller.template))
         if not in_template:
             yield "spec.controller.image" if controller.image else "the operator's default image"
-    if controller.resources is not None and not is_current(new.get("resources") or {}, old.get("resources") or {}):
+    if controller.resources is not None and not shows(new.get("resources") or {}, old.get("resources") or {}):
         yield "spec.controller.resources"
     if controller.persistence.existing_claim is not None and controller.persistence.existing_claim not in claims(
         running

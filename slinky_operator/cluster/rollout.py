@@ -32,7 +32,7 @@ from slinky_operator.cluster import addresses, apart, attempts, by_hand, in_use,
 from slinky_operator.cluster.actions import Action, AskStates, AskUse, Hold, Write
 from slinky_operator.cluster.addresses import Addresses
 from slinky_operator.cluster.attempts import Stage
-from slinky_operator.cluster.children import Child, is_current
+from slinky_operator.cluster.children import Child, shows
 from slinky_operator.cluster.daemons import Images, shared
 from slinky_operator.cluster.in_use import Kept
 from slinky_operator.cluster.loading import Loading
@@ -291,7 +291,7 @@ def _settle(change: _Change, looking: _Looking, now: float, wall: datetime) -> R
     tidy = attempts.leftovers(snapshot)
     change_id = shared.change_of(current)
     child = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change_id))
-    if not is_current(child.body, current):
+    if not shows(child.body, current):
         return draft.waiting("the configuration is being written", Write(child, current))
     match load.stage:
         case loading.Stage.UNDER_WAY:
@@ -311,7 +311,7 @@ def _settle(change: _Change, looking: _Looking, now: float, wall: datetime) -> R
         case loading.Stage.LOADED:
             name = naming.good_config(cluster.name)
             keep_good = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change_id, name))
-            store = [] if good is not None and is_current(keep_good.body, good) else [Write(keep_good, good)]
+            store = [] if good is not None and shows(keep_good.body, good) else [Write(keep_good, good)]
             if looking.first and draft.stored.applied_hash != candidate.hash:
                 # What can be known at once belongs to the configuration: nobody is to see nodes come a moment later.
                 words = f"addresses are looked up: {looking.first}"

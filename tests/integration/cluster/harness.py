@@ -28,6 +28,7 @@ from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.fence import Fence, OpenFence
 from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.managed_fields import keep_fields_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Key
 from slinky_operator.runtime.controller import Controller
@@ -91,7 +92,14 @@ async def running(
         managed = f"{labels.LABEL_APP_MANAGED_BY}={labels.MANAGED_BY}"
 
         def informer(resource: resources.Resource, selector: str | None = managed) -> Informer:
-            return Informer(kube, resource, namespaces=[namespace], label_selector=selector, indexers=INDEXERS)
+            return Informer(
+                kube,
+                resource,
+                namespaces=[namespace],
+                label_selector=selector,
+                indexers=INDEXERS,
+                prune=keep_fields_of(labels.FIELD_MANAGER),
+            )
 
         clusters = Informer(kube, resources.CLUSTERS, namespaces=[namespace])
         node_sets = Informer(kube, resources.NODESETS, namespaces=[namespace], indexers=NODESET_INDEXERS)

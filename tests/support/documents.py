@@ -6,6 +6,8 @@ A comment in front of a block, which readers do not see, decides it:
     Commands are run in the order of the page; other languages are run by a test of their own.
 ``<!-- run until it shows -->``
     A command that only looks is repeated until it prints what the next block shows.
+``<!-- run in a terminal, typing: WORDS -->``
+    A command that opens a shell, which is given these words when it has shown its prompt.
 ``<!-- file: NAME -->``
     The text is kept in a file of that name, for commands that follow.
 ``<!-- shows -->``, ``<!-- shows, varying: 12s 17 -->``
@@ -31,7 +33,8 @@ CODE = ("sh", "yaml", "python")
 _FENCE = re.compile(r"^```(\w*)\s*$")
 _COMMENT = re.compile(r"^<!-- (.*) -->$")
 _WORDS = re.compile(
-    r"(?P<run>run)|(?P<repeat>run until it shows)|file: (?P<file>\S+)|not run: (?P<reason>.+)"
+    r"(?P<run>run)|(?P<repeat>run until it shows)|run in a terminal, typing: (?P<typed>.+)|file: (?P<file>\S+)"
+    r"|not run: (?P<reason>.+)"
     r"|(?P<shows>shows)(?:, varying: (?P<varying>.+))?"
 )
 
@@ -42,12 +45,13 @@ class Action(Enum):
     NONE = "nothing is said"
     RUN = "run"
     REPEAT = "run until it shows"
+    TERMINAL = "run in a terminal"
     FILE = "file"
     SHOWS = "shows"
     NOT_RUN = "not run"
 
 
-RUNNING = (Action.RUN, Action.REPEAT)
+RUNNING = (Action.RUN, Action.REPEAT, Action.TERMINAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Block:
     action
         What becomes of it.
     words
-        What the comment says beside that: a reason, a file's name, the words that vary.
+        What the comment says beside that: a reason, a file's name, words that vary or are typed.
     """
 
     page: str
@@ -126,6 +130,8 @@ def _action(comment: str) -> tuple[Action, str]:
         return Action.NONE, comment
     if found["file"]:
         return Action.FILE, found["file"]
+    if found["typed"]:
+        return Action.TERMINAL, found["typed"]
     if found["reason"]:
         return Action.NOT_RUN, found["reason"]
     if found["shows"]:

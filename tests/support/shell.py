@@ -11,10 +11,14 @@ import os
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+PROMPTS = (b"$ ", b"# ")
+"""How a shell's prompt ends."""
 
 
 class CommandsFailed(AssertionError):
@@ -35,7 +39,7 @@ class Shell:
     """
 
     def __init__(self, folder: Path, notes: Path, environment: Mapping[str, str]) -> None:
-        self._notes = notes
+        self._folder, self._notes, self._environment = folder, notes, dict(environment)
         self._count = 0
         self._ended, write = os.pipe()
         self._report = write
@@ -45,7 +49,7 @@ class Shell:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=folder,
-            env=dict(environment),
+            env=self._environment,
             pass_fds=[write],
             start_new_session=True,
             text=True,
@@ -101,3 +105,60 @@ class Shell:
         if not os.read(self._ended, 1):
             raise CommandsFailed(f"{place}: failed:\n{commands}\nIt printed:\n{printed}")
         return printed
+
+    def type(self, command: str, words: str, place: str, timeout: float) -> str:
+        """Run a command in a terminal of its own, type words when a prompt is shown, and return all that was shown.
+
+        It knows nothing of the shell's variables.
+
+        Parameters
+        ----------
+        command
+            What opens the shell that is typed into.
+        words
+            What is typed; the last of them ends it.
+        place, timeout
+            As for `run`.
+
+        Raises
+        ------
+        CommandsFailed
+            It failed, or did not end in time.
+        """
+        ours, theirs = os.openpty()
+        shown = b""
+        process = subprocess.Popen(
+            ["bash", "-c", command],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=self._folder,
+            env=self._environment,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        try:
+            deadline = time.monotonic() + timeout
+            typed = False
+            while piece := _piece(ours, deadline - time.monotonic()):
+                shown += piece
+                if not typed and shown.endswith(PROMPTS):
+                    typed = True
+                    os.write(ours, f"{words}\n".encode())
+            if process.wait(max(deadline - time.monotonic(), 0.1)) == 0:
+                return shown.decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        finally:
+            os.close(ours)
+        raise CommandsFailed(f"{place}: failed:\n{command}\nIt showed:\n{shown.decode(errors='replace')}")
+
+
+def _piece(terminal: int, timeout: float) -> bytes:
+    """What a terminal shows next; nothing once it is closed, or when the time is over."""
+    readable, _, _ = select.select([terminal], [], [], max(timeout, 0.0))
+    try:
+        return os.read(terminal, 65536) if readable else b""
+    except OSError:  # the last process has left it
+        return b""

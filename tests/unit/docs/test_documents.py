@@ -11,7 +11,10 @@ import yaml
 from tests.support.documents import RUNNING, Action, Block, agrees, blocks, problems
 from tests.support.shell import CommandsFailed, Shell
 
-PAGES = ["README.md", "docs/install.md", "docs/kubernetes-nodes.md"]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("install", "first-job", "slurm-client")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -90,6 +93,7 @@ def test_blocks_are_read_with_their_place() -> None:
         (["ran"], ["page.md:2: `ran` is not understood"]),
         (["not run: "], ["page.md:2: `not run: ` is not understood"]),
         (["run", "shows"], []),
+        (["run in a terminal, typing: exit"], []),
         (["run until it shows", "shows"], []),
         (["shows"], ["page.md:2: shows what no block before it prints"]),
         (["run until it shows"], ["page.md:2: no block shows what it waits for"]),
@@ -136,6 +140,14 @@ def test_commands_that_fail_are_told_with_what_they_printed(tmp_path: Path) -> N
 def test_commands_that_do_not_end_are_told(tmp_path: Path) -> None:
     with shell(tmp_path) as bash, pytest.raises(CommandsFailed, match="not ended after 0 s"):
         bash.run("tail -f /dev/null", "page.md:7", 0.1)
+
+
+def test_a_shell_in_a_terminal_is_typed_into(tmp_path: Path) -> None:
+    with shell(tmp_path) as bash:
+        opened = "test -t 0 && PS1='here$ ' bash --norc --noprofile"
+        assert "\nend\r\n" in bash.type(opened, "printf 'e%sd\\n' n; exit", "page.md:1", 30)
+        with pytest.raises(CommandsFailed, match=r"page\.md:2: failed"):
+            bash.type(opened, "exit 3", "page.md:2", 30)
 
 
 def test_commands_of_readers_are_among_them() -> None:

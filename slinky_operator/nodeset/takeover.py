@@ -17,7 +17,7 @@ from typing import Any
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_api.v1alpha1.nodeset import LONGEST_NAME, NodeSet, ScalingMode
 from slinky_operator.nodeset import claims, facts, guard, ordinals, places, revision
 from slinky_operator.slurm import naming
 from slurm_client.models import Node
@@ -42,7 +42,8 @@ def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid:
         labels.LABEL_CLUSTER_UID: cluster.uid,
         labels.LABEL_NODESET_NAME: nodeset.name,
         labels.LABEL_NODESET_UID: nodeset.uid,
-        labels.LABEL_POD_NAME: metadata["name"],
+        # With a long NodeSet's name in front, theirs may be longer than a label's value.
+        labels.LABEL_POD_NAME: metadata["name"] if len(metadata["name"]) <= LONGEST_NAME else None,
         labels.LABEL_POD_HOSTNAME: facts.node_name(obj),
         labels.LABEL_SCALING_MODE: nodeset.mode.value,
         labels.LABEL_REVISION: _revision(nodeset, metadata.get("labels") or {}),

@@ -11,7 +11,7 @@ from typing_extensions import override
 from slinky_api import labels
 from slinky_api.errors import SpecError
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset import NAME_LENGTH, NAME_MESSAGE, NodeSet
 from slinky_operator.nodeset import claims, conf, generated, launch
 from slinky_operator.nodeset.facts import SLURMD
 from slinky_operator.nodeset.generated import KEY_VOLUME, Defaults
@@ -25,6 +25,7 @@ MOST_PROBLEMS: Final = 8
 LONGEST_ARGUMENT: Final = 4096
 """Characters of one argument of slurmd's, as of `spec.extraConf`."""
 
+_ANOTHER_NAME: Final = "Create a NodeSet with a shorter name, scale this one to 0, and delete it once it is empty"
 _OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
 _OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
 _REFUSED_SPEC: Final = ("subdomain", "nodeName")
@@ -53,6 +54,7 @@ class RefusedTemplate(SpecError, ValueError):
 
 def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
     """All fields of the NodeSet that keep its pods from being made; none if they can be."""
+    yield from _check_name(nodeset)
     template = nodeset.spec.template or {}
     odd = [Problem(field, reason) for field, reason in misfits(template, POD_TEMPLATE, "spec.template")]
     odd += [
@@ -92,6 +94,12 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
         conf.node_line(nodeset, _resources(nodeset, containers))
     except conf.InvalidQuantity as error:
         yield Problem("spec.resources", str(error))
+
+
+def _check_name(nodeset: NodeSet) -> Iterable[Problem]:
+    """A longer name is one of Slinky's, from before our CRD: its pods are drained and deleted, and none is made."""
+    if len(nodeset.name) > NAME_LENGTH:
+        yield Problem("metadata.name", f"{NAME_MESSAGE.removeprefix('metadata.name ')}. {_ANOTHER_NAME}")
 
 
 def _check_labels(nodeset: NodeSet, cluster: Cluster, template: Mapping[str, Any]) -> Iterable[Problem]:

@@ -6,7 +6,14 @@ has heard of it. Tests that go on at once wait here.
 
 from __future__ import annotations
 
-from hack.localkube.kubectl import Kubectl, wait_for
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+
+from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.packaging.render import ROOT
 
 CRDS = ("clusters.slinky.slurm.net", "nodesets.slinky.slurm.net")
@@ -27,6 +34,41 @@ def wait_until_kinds_are_served(kubectl: Kubectl) -> None:
         return True
 
     wait_for("objects of our kinds are served", listed, 60)
+
+
+@contextmanager
+def any_name(kubectl: Kubectl, like: str) -> Iterator[None]:
+    """Serve NodeSets whose names are not looked at, as Slinky's CRD does; afterwards ours again.
+
+    Parameters
+    ----------
+    like
+        A name that ours refuses.
+    """
+    file = ROOT / "config/crd/slinky.slurm.net_nodesets.yaml"
+    theirs: dict[str, Any] = yaml.safe_load(file.read_text())
+    del theirs["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
+    kubectl("replace", "--filename=-", stdin=json.dumps(theirs))
+    wait_for("any name is taken", lambda: _takes(kubectl, like), 60)
+    try:
+        yield
+    finally:
+        kubectl("replace", f"--filename={file}")
+        wait_for("names are looked at again", lambda: not _takes(kubectl, like), 60)
+
+
+def _takes(kubectl: Kubectl, name: str) -> bool:
+    obj = {
+        "apiVersion": "slinky.slurm.net/v1alpha1",
+        "kind": "NodeSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"clusterName": "c"},
+    }
+    try:
+        kubectl("create", "--dry-run=server", "--filename=-", stdin=json.dumps(obj))
+    except KubectlFailed:
+        return False
+    return True
 
 
 def wait_until_allowed(kubectl: Kubectl, user: str, verb: str, resource: str, namespace: str) -> None:

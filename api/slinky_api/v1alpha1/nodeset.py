@@ -56,6 +56,10 @@ __all__ = [
 NAME_LENGTH: Final = 57
 """Longest name of a NodeSet: a host name has at most 63 characters, a dash and the ordinal take up to 6."""
 
+LONGEST_NAME: Final = 63
+"""Longest name of one that exists already, as Slinky's CRD takes it: it is the value of a label. No pod is made for it;
+its pods are drained and deleted."""
+
 NODESET: Final = Resource(
     group=GROUP,
     version=VERSION,
@@ -84,10 +88,17 @@ NODESET: Final = Resource(
 
 _INT32: Final = 2_147_483_647
 
-_NAME_MESSAGE: Final = (
+NAME_MESSAGE: Final = (
     "metadata.name must be a DNS label without dots of at most"
     f" {NAME_LENGTH} characters: pods and Slurm nodes are named after it, with an ordinal"
 )
+"""What a NodeSet with a longer name is refused with, and what keeps pods from being made for one that exists."""
+
+_EXISTS: Final = "has(self.status)"
+"""Whether an object was there before the rule: a status never comes with a creation. Slinky's CRD took longer names,
+and such an object must still be scaled down, and lose its finalizers. (A rule with `oldSelf` that also holds at a
+creation needs Kubernetes 1.30.)"""
+
 _RESERVED_MESSAGE: Final = "metadata.name must not be 'default' or 'all', which mean something else to Slurm"
 
 
@@ -380,12 +391,16 @@ class NodeSet(ApiObject):
         json_schema_extra={
             "x-kubernetes-validations": [
                 cel(
-                    f"self.metadata.name.size() <= {NAME_LENGTH}"
-                    " && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                    _NAME_MESSAGE,
+                    f"{_EXISTS} || (self.metadata.name.size() <= {NAME_LENGTH}"
+                    " && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",
+                    NAME_MESSAGE,
                     field=".metadata.name",
                 ),
-                cel("!(self.metadata.name in ['default', 'all'])", _RESERVED_MESSAGE, field=".metadata.name"),
+                cel(
+                    f"{_EXISTS} || !(self.metadata.name in ['default', 'all'])",
+                    _RESERVED_MESSAGE,
+                    field=".metadata.name",
+                ),
             ]
         }
     )
@@ -404,8 +419,8 @@ class NodeSet(ApiObject):
 
     @model_validator(mode="after")
     def _name_fits(self) -> Self:
-        if len(self.name) > NAME_LENGTH or "." in self.name:
-            raise ValueError(_NAME_MESSAGE)
+        if len(self.name) > LONGEST_NAME or "." in self.name:
+            raise ValueError(NAME_MESSAGE)
         if self.name in {"default", "all"}:
             raise ValueError(_RESERVED_MESSAGE)
         return self

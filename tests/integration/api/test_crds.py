@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus
 from tests.integration.api.conftest import Api
+from tests.support import served
 from tests.support.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
@@ -20,6 +21,10 @@ SAMPLES = [
     for obj in yaml.safe_load_all(path.read_text())
 ]
 EXTERNAL: dict[str, Any] = {"server": "http://a:6820", "token": {"secretRef": "t"}}
+
+
+SLINKYS_NAME = "a" * 58
+"""Longer than names may be here, and one that Slinky's CRD takes."""
 
 
 def cluster(spec: dict[str, Any] | None = None, name: str = "slurm") -> dict[str, Any]:
@@ -140,7 +145,8 @@ NONSENSE_NODESETS = [
     (nodeset(name="default"), "metadata.name"),
     (nodeset(name="all"), "metadata.name"),
     (nodeset(name="a.b"), "metadata.name"),
-    (nodeset(name="a" * 58), "metadata.name"),
+    (nodeset(name=SLINKYS_NAME), "metadata.name"),
+    (nodeset(name="a" * 64), "metadata.name"),
     ({**nodeset(), "spec": None}, "spec"),
     ({**nodeset(), "spec": {}}, "spec.clusterName"),
     (nodeset({"clusterName": ""}), "spec.clusterName"),
@@ -192,8 +198,8 @@ def test_nonsense_is_refused_with_the_name_of_its_field(api: Api, obj: dict[str,
     assert field in answer.json()["message"]
 
 
-# Names of Clusters and duplicates are the API server's to refuse, and a number in quotes can be read as one: no harm
-# comes of reading these.
+# Names of Clusters and duplicates are the API server's to refuse, a number in quotes can be read as one, and a NodeSet
+# with a long name of Slinky's is drained: no harm comes of reading these.
 @pytest.mark.parametrize(
     "obj",
     [
@@ -203,6 +209,7 @@ def test_nonsense_is_refused_with_the_name_of_its_field(api: Api, obj: dict[str,
         and obj["spec"] != {"clusterName": "slurm", "features": ["a", "a"]}
         and obj["spec"] != {"clusterName": "slurm", "replicas": "2"}
         and not (field == "metadata.name" and obj["kind"] == "Cluster")
+        and obj["metadata"]["name"] != SLINKYS_NAME
     ],
 )
 def test_the_models_refuse_it_too_should_it_ever_get_in(obj: dict[str, Any]) -> None:
@@ -261,6 +268,37 @@ def test_what_is_immutable_stays(api: Api, obj: dict[str, Any], change: dict[str
     answer = api.patch(obj["kind"], obj["metadata"]["name"], {"spec": change})
     assert answer.status_code == 422
     assert field in answer.json()["message"]
+
+
+@pytest.mark.parametrize("name", [SLINKYS_NAME, "a" * 63, "a" * 64, "a.b", "all"])
+def test_an_object_with_a_name_from_before_our_crd_can_be_changed_and_let_go(
+    api: Api, control_plane: ControlPlane, name: str
+) -> None:
+    finalizer = "nodeset.slinky.slurm.net/drain"
+    with served.any_name(control_plane.kubectl, SLINKYS_NAME):
+        theirs = nodeset({"replicas": 3}, name)
+        theirs["metadata"]["finalizers"] = [finalizer]
+        assert api.create(theirs).status_code == 201
+        assert api.patch("NodeSet", name, {"status": {"nodeSetHash": "x"}}, "status").status_code == 200
+
+    assert api.create(nodeset({"replicas": 3}, f"b{name}"), dry_run=True).status_code == (201 if name == "all" else 422)
+    for change in ({"metadata": {"annotations": {"a": "b"}}}, {"spec": {"replicas": 2}}):
+        answer = api.patch("NodeSet", name, change)
+        assert answer.status_code == 200, answer.text
+    assert api.patch("NodeSet", name, {"spec": {"replicas": 0}}, "scale").status_code == 200
+    assert api.patch("NodeSet", name, {"status": {"replicas": 0}}, "status").status_code == 200
+    api.client.delete(api.path("NodeSet", name)).raise_for_status()
+    assert api.get("NodeSet", name)["metadata"]["deletionTimestamp"]
+    assert api.patch("NodeSet", name, {"metadata": {"finalizers": None}}).status_code == 200
+    assert api.client.get(api.path("NodeSet", name)).status_code == 404
+
+
+def test_one_that_has_no_status_yet_gets_it_first(api: Api, control_plane: ControlPlane) -> None:
+    with served.any_name(control_plane.kubectl, SLINKYS_NAME):
+        assert api.create(nodeset(name=SLINKYS_NAME)).status_code == 201
+
+    assert api.patch("NodeSet", SLINKYS_NAME, {"status": {"replicas": 0}}, "status").status_code == 200
+    assert api.patch("NodeSet", SLINKYS_NAME, {"spec": {"replicas": 0}}).status_code == 200
 
 
 def test_what_is_mutable_changes(api: Api) -> None:

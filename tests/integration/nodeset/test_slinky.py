@@ -11,8 +11,11 @@ import yaml
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS
+from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
+from tests.support import served
+from tests.support.control_plane import ControlPlane
 
 MANIFESTS = Path(__file__).parent / "manifests"
 FILES = sorted(path.relative_to(MANIFESTS).as_posix() for path in MANIFESTS.glob("*/*.yaml"))
@@ -33,9 +36,9 @@ def is_within(small: Any, large: Any) -> bool:
     return bool(small == large)
 
 
-async def create(site: Site, name: str) -> Object:
+async def create(site: Site, name: str, called: str = "a") -> Object:
     body = manifest(name)
-    body["metadata"]["namespace"] = site.namespace
+    body["metadata"] |= {"namespace": site.namespace, "name": called}
     return await site.kube.create(NODESETS, body)
 
 
@@ -88,15 +91,17 @@ def on(host: str) -> dict[str, Any]:
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
 
 
-async def leave_behind(site: Site, machines: Machines, name: str, pods: dict[str, str]) -> dict[str, str]:
+async def leave_behind(
+    site: Site, machines: Machines, name: str, pods: dict[str, str], called: str = "a"
+) -> dict[str, str]:
     """What their operator leaves: a NodeSet with its status, and running pods; gives their uids."""
     await site.crash()
-    obj = await create(site, name)
+    obj = await create(site, name, called)
     metadata = obj["metadata"]
     status = {"nodeSetHash": HASH, "observedGeneration": metadata["generation"], "replicas": len(pods)}
-    await site.kube.patch_status(NODESETS, "a", status, site.namespace)
+    await site.kube.patch_status(NODESETS, called, status, site.namespace)
     template = obj["spec"]["template"]
-    owner = {"apiVersion": NODESETS.api_version, "kind": "NodeSet", "name": "a", "uid": metadata["uid"]}
+    owner = {"apiVersion": NODESETS.api_version, "kind": "NodeSet", "name": called, "uid": metadata["uid"]}
     uids = {}
     for pod, host in pods.items():
         node = host or pod
@@ -161,6 +166,33 @@ async def test_pods_of_0_1_are_taken_over_as_they_stand(site: Site, machines: Ma
     await site.until(lambda: site.ready(2), "both count as ready")
     assert await _uids(site) == before
     assert (await site.nodeset())["status"]["scalingMode"] == "DaemonSet"
+
+
+@pytest.mark.parametrize("length", [58, 63])
+async def test_one_with_a_longer_name_than_ours_is_drained_and_deleted(
+    site: Site, machines: Machines, control_plane: ControlPlane, length: int
+) -> None:
+    called = "a" * length
+    pods = [f"{called}-{number}" for number in range(2)]
+    nodes = {pods[0]: "debug-0", pods[1]: "debug-1"}
+    with served.any_name(control_plane.kubectl, called):
+        await leave_behind(site, machines, "slinky-0.3/nodeset.yaml", nodes, called)
+    job = site.slurm.add_job(nodes=["debug-0"])
+
+    await site.start()
+    await site.until(lambda: site.ready(2, called), "both count as ready")
+    degraded = await site.condition("Degraded", called)
+    assert degraded["reason"] == "InvalidSpec"
+    assert "metadata.name: must be a DNS label without dots of at most 57 characters" in degraded["message"]
+    assert "Create a NodeSet with a shorter name" in degraded["message"]
+
+    await site.scale(1, called)
+    await site.until(lambda: _names(site, pods[:1]), "the idle one goes with a scale-in")
+    await site.delete(Propagation.BACKGROUND, called)
+    await site.until(lambda: site.slurm.nodes["debug-0"].is_drain, "the busy one is drained")
+    assert await site.names() == pods[:1]
+    site.slurm.finish_job(job.id)
+    await site.until(lambda: site.gone(called), "it goes after its job")
 
 
 async def test_what_had_not_been_updated_is_updated(site: Site, machines: Machines) -> None:

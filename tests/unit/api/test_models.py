@@ -148,7 +148,7 @@ def test_minting_from_a_key_needs_no_token() -> None:
         ("default", {}, "", "must not be 'default'"),
         ("all", {}, "", "must not be 'default' or 'all'"),
         ("a.b", {}, "", "DNS label"),
-        ("a" * 58, {}, "", "at most 57"),
+        ("a" * 64, {}, "", "at most 57"),
         ("compute", {"clusterName": None}, "spec.clusterName", "valid string"),
         ("compute", {"partition": {"config": "a\nNodeName=x"}}, "spec.partition.config", "must be one line"),
         ("compute", {"features": ["a", "b,c"]}, "spec.features[1]", "one word"),
@@ -166,6 +166,10 @@ def test_a_nodeset_that_cannot_be_says_where_and_why(name: str, spec: dict[str, 
     error = caught.value
     assert (error.kind, error.namespace, error.name, error.field) == ("NodeSet", "ns", name, field)
     assert str(error).startswith(f"NodeSet ns/{name}: ")
+
+
+def test_a_name_that_slinkys_crd_took_can_be_read() -> None:
+    assert nodeset("a" * 63).name == "a" * 63
 
 
 def test_all_problems_are_told() -> None:

@@ -18,6 +18,9 @@ SLURM_SUITES = {"24.11": "trixie", "26.05": "sid"}
 #: Stages of containers/slurm/Dockerfile that become images.
 SLURM_IMAGES = ("slurmctld", "slurmd", "slurmrestd", "slurmdbd", "login")
 
+#: Images for tests, made of slurmd's, with the Slurm version they are made of: folders of containers/.
+TEST_IMAGES = {"slurmd-entrypoint": "26.05"}
+
 
 @dataclass(frozen=True)
 class ImageSet:

@@ -10,7 +10,7 @@ from hack.images.archive import drop_unused, write_archive
 from hack.images.buildah import Buildah
 from hack.images.cache import fingerprint, fingerprint_files
 from hack.images.errors import ImagesError
-from hack.images.names import REGISTRY, SLURM_IMAGES, ImageSet, moved_notice, parse_version, slurm_tags
+from hack.images.names import REGISTRY, SLURM_IMAGES, TEST_IMAGES, ImageSet, moved_notice, parse_version, slurm_tags
 from hack.images.recipe import Built
 from hack.progress import step
 
@@ -37,9 +37,15 @@ class SlurmRecipe:
     def _context(self) -> Path:
         return self.repository / "containers" / "slurm"
 
+    @property
+    def _tests(self) -> list[Path]:
+        """Build contexts of the images for tests that are made of this version."""
+        return [self.repository / "containers" / name for name, slurm in TEST_IMAGES.items() if slurm == self.one.slurm]
+
     def inputs(self) -> str:
-        """Fingerprint of the build context and the list of images."""
-        return fingerprint([fingerprint_files(self.repository, [self._context]), *SLURM_IMAGES, _APT_OPTIONS])
+        """Fingerprint of the build contexts and the list of images."""
+        contexts = [self._context, *self._tests]
+        return fingerprint([fingerprint_files(self.repository, contexts), *SLURM_IMAGES, _APT_OPTIONS])
 
     def build(self, buildah: Buildah, target: Path) -> Built:
         """Build all stages, copy the tree with all daemons, ask it for its version, pack the archive."""
@@ -59,6 +65,10 @@ class SlurmRecipe:
                     # buildah 1.28 cannot bind from a stage it took from its cache; from an image it can.
                     images={"packages": packages} if stage != "packages" else {},
                 )
+            for context in self._tests:
+                image = f"{REGISTRY}/{context.name}:{self.one.slurm}"
+                buildah.build(image, context / "Dockerfile", context, arguments={"SLURMD": stages["slurmd"]})
+                stages[context.name] = image
         rootfs = target / "rootfs"
         with buildah.mounted(stages["slurm-all"]) as tree:
             buildah.runner.run("copy the tree", ["cp", "--archive", str(tree), str(rootfs)])
@@ -66,7 +76,8 @@ class SlurmRecipe:
         layout = buildah.folder / f"layout-{self.one.name}"
         names = {
             stages[stage]: [f"{REGISTRY}/{stage}:{tag}" for tag in slurm_tags(self.one.slurm, actual)]
-            for stage in SLURM_IMAGES
+            for stage in stages
+            if stage != "slurm-all"
         }
         with step(f"pack {self.one.name}", progress):
             buildah.push_layout(list(names), layout)

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import pytest
 
+from hack.images import build
 from hack.images.errors import ImagesError, UnknownImageSet
-from hack.images.names import SETS, image_set, moved_notice, parse_version, series, slurm_set, slurm_tags
+from hack.images.names import (
+    SETS,
+    SLURM_SUITES,
+    TEST_IMAGES,
+    image_set,
+    moved_notice,
+    parse_version,
+    series,
+    slurm_set,
+    slurm_tags,
+)
 
 
 def test_the_sets_are_those_others_ask_for() -> None:
     assert set(SETS) == {"busybox", "slurm-24.11", "slurm-26.05", "operator"}
     assert slurm_set("24.11").suite == "trixie"
     assert slurm_set("26.05").suite == "sid"
+
+
+def test_images_for_tests_are_there_and_belong_to_a_set() -> None:
+    for name, slurm in TEST_IMAGES.items():
+        assert slurm in SLURM_SUITES
+        context = build.REPOSITORY / "containers" / name
+        assert (context / "Dockerfile").is_file()
+        assert all(file.stat().st_mode & 0o111 for file in context.iterdir() if file.name != "Dockerfile")
 
 
 def test_an_unknown_set_is_named_with_the_known_ones() -> None:

@@ -94,6 +94,7 @@ class Reason(StrEnum):
     # anything
     AS_EXPECTED = "AsExpected"
     INVALID_SPEC = "InvalidSpec"
+    NOT_SUPPORTED = "NotSupported"
     RECONCILE_ERROR = "ReconcileError"
     FORBIDDEN = "Forbidden"
     REQUEST_REFUSED = "RequestRefused"

@@ -17,6 +17,7 @@ from typing import Final, Literal
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.connection import Missing
+from slinky_operator.cluster.not_supported import not_supported
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.replacement import Replacement, Stage
 from slinky_operator.cluster.rollout import Rollout
@@ -80,7 +81,7 @@ def conditions_of(snapshot: Snapshot, findings: Findings) -> list[Condition]:
     contact = list(_contact(snapshot, findings))
     ready = _ready(contact, findings)
     found = [*contact, ready, _progressing(ready, findings, deleting=snapshot.cluster.deleting)]
-    found.append(_degraded(ready, findings))
+    found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec)))
     rollout = findings.rollout
     if rollout is not None:
         status: Word = "True" if rollout.applied else "False"
@@ -201,7 +202,7 @@ def _progressing(ready: Condition, findings: Findings, *, deleting: bool) -> Con
     return condition(kind, "False", Reason.AS_EXPECTED)
 
 
-def _degraded(ready: Condition, findings: Findings) -> Condition:
+def _degraded(ready: Condition, findings: Findings, without_effect: str) -> Condition:
     """What needs somebody's help, the worst first."""
     kind, key, refused = ClusterCondition.DEGRADED, findings.key, _refused(findings.rollout)
     found: list[tuple[Reason, str]] = []
@@ -219,6 +220,7 @@ def _degraded(ready: Condition, findings: Findings) -> Condition:
         found += _of_node_sets(findings.rollout)
     if serves:
         found += [(Reason.DAEMON_STUCK, words) for words in findings.stuck]
+    found += [(Reason.NOT_SUPPORTED, without_effect)] if without_effect else []
     if not found:
         return condition(kind, "False", Reason.AS_EXPECTED)
     # What is part of what was said already is not said twice.

@@ -95,8 +95,9 @@ class Auth(ApiModel):
     mints its tokens from it, and spec.token is not needed; the Secret must then name the server in its annotation
     cluster.slinky.slurm.net/server."""
     jwks_ref: KeyRef | None = None
-    """ConfigMap with the public keys (key jwks.json) of whoever else issues tokens."""
+    """ConfigMap with the public keys (key jwks.json) of whoever else issues tokens. Not supported yet: without effect,
+    and Degraded says so."""
     token_lifetime: Duration | None = None
     """Lifetime of minted tokens; 15 minutes where absent."""
     tokens: Annotated[tuple[TokenGrant, ...], Field(max_length=64)] = ()
-    """Who may have tokens."""
+    """Who may have tokens. Not supported yet: without effect, and Degraded says so."""

@@ -48,7 +48,8 @@ class Controller(Component):
     persistence: Persistence = Field(default_factory=Persistence)
     """Where slurmctld keeps its state."""
     service: ServiceFragment | None = None
-    """The Service in front of slurmctld."""
+    """Labels and annotations of the Service in front of slurmctld. It is headless: spec has no effect, and Degraded
+    says so."""
 
 
 class RestApi(Component):
@@ -215,4 +216,4 @@ class Metrics(ApiModel):
     enabled: bool = False
     """Whether slurmctld serves them."""
     service_monitor: ServiceMonitor = Field(default_factory=ServiceMonitor)
-    """How Prometheus finds them."""
+    """How Prometheus finds them. Not supported yet: without effect, and Degraded says so."""

@@ -159,11 +159,11 @@ class ClusterSpec(ApiModel):
     restapi: RestApi = Field(default_factory=RestApi)
     """The REST daemon, slurmrestd."""
     accounting: Accounting | None = None
-    """The accounting daemon, slurmdbd; none where absent."""
+    """The accounting daemon, slurmdbd; none where absent. Not supported yet: without effect, and Degraded says so."""
     login: Annotated[tuple[Login, ...], Field(max_length=16), MAP_BY_NAME] = ()
-    """Sets of login pods."""
+    """Sets of login pods. Not supported yet: without effect, and Degraded says so."""
     identity: Identity | None = None
-    """Where users come from; from the images where absent."""
+    """Where users come from; from the images where absent. Not supported yet: without effect, and Degraded says so."""
 
     partitions: Annotated[tuple[Partition, ...], Field(max_length=256), MAP_BY_NAME] = ()
     """Partitions, beside those that NodeSets have of their own."""

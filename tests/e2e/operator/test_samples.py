@@ -63,7 +63,6 @@ def test_the_first_samples_become_a_cluster_that_runs_jobs(apply: Apply) -> None
 def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_names(apply: Apply) -> None:
     slurm = apply("lab", "more/cluster-full.yaml")
     said(slurm, "cluster", "lab", "ConfigApplied", "ConfigSourceNotFound", "lab-topology")
-    slurm.kube("create", "configmap", "lab-users", "--from-literal=passwd=alice:x:2001:2001::/home/alice:/bin/sh")
     switch = "--from-literal=topology.conf=SwitchName=s0 Nodes=metal[01-04]"
     slurm.kube("create", "configmap", "lab-topology", switch)
     slurm.wait_ready()

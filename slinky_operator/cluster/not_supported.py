@@ -1,0 +1,42 @@
+"""Fields of a Cluster that the API knows and this version of the operator does not act on.
+
+They stay in the API, so that manifests need not change when they come. Until then nobody may believe that they do
+something: the condition `Degraded` names those that are set, and what to do. A test compares this list with what
+a pass reads (`tests/unit/test_every_field_counts.py`): a field is either read or in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from slinky_api.v1alpha1.cluster_spec import ClusterSpec
+
+_SLURMDBD: Final = "run slurmdbd yourself and name it in extraConf (AccountingStorageType, AccountingStorageHost)"
+_JWKS: Final = "only tokens signed with the key of auth.jwtKeyRef are accepted"
+
+NOT_SUPPORTED: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = {
+    "accounting": (lambda spec: spec.accounting is not None and spec.accounting.enabled, _SLURMDBD),
+    "login": (lambda spec: bool(spec.login), "run login pods yourself"),
+    "identity": (lambda spec: spec.identity is not None, "put users into the images"),
+    "auth.jwksRef": (lambda spec: spec.auth.jwks_ref is not None, _JWKS),
+    "auth.tokens": (lambda spec: bool(spec.auth.tokens), "make tokens with scontrol token in slurmctld's pod"),
+    "metrics.serviceMonitor": (
+        lambda spec: spec.metrics.service_monitor.enabled,
+        "create the ServiceMonitor yourself",
+    ),
+    "controller.service.spec": (
+        lambda spec: spec.controller.service is not None and bool(spec.controller.service.spec),
+        "its Service stays headless; create another one to expose slurmctld",
+    ),
+}
+"""By field: whether it is set, and what to do instead."""
+
+
+def not_supported(spec: ClusterSpec) -> str:
+    """Say which fields of a spec have no effect; empty if all have."""
+    found = [(field, advice) for field, (is_set, advice) in NOT_SUPPORTED.items() if is_set(spec)]
+    if not found:
+        return ""
+    fields = "; ".join(f"spec.{field} ({advice})" for field, advice in found)
+    return f"not supported by this version of the operator, and without effect: {fields}. Remove what is not supported"

@@ -1,0 +1,240 @@
+"""No field of the API is accepted and then ignored in silence: passes read it, or it is said to be not supported."""
+
+from __future__ import annotations
+
+import asyncio
+import typing
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster_spec import ClusterSpec
+from slinky_api.v1alpha1.common import ApiModel, ApiObject
+from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
+from slinky_operator.cluster.actions import Tell
+from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.not_supported import NOT_SUPPORTED, not_supported
+from slinky_operator.kube.events import EventType
+from slinky_operator.nodeset import generated, pod
+from slinky_operator.nodeset.places import Place
+from slinky_operator.nodeset.status import selector
+from slinky_operator.slurm.conf.gather import names_of_sources
+from tests.unit.cluster.world import World, cluster_object, node_set_object
+from tests.unit.nodeset.model import harness
+from tests.unit.nodeset.model.histories import history
+
+HISTORIES = 40
+"""Lives of NodeSets that are watched."""
+
+TOO_LATE = "policy:2 job_starts:0 scale:0 see_all poll pass time:3 time:3 poll pass pass"
+"""One more, in which a drain takes too long."""
+
+KEY = {"name": "key", "key": "file"}
+REF = [{"name": "texts"}]
+MANAGED: dict[str, Any] = {
+    "clusterName": "test",
+    "auth": {"tokenLifetime": "10m"},
+    "controller": {"service": {"labels": {"a": "b"}}, "resources": {"limits": {"cpu": "1"}}},
+    "restapi": {"service": {"labels": {"a": "b"}}, "resources": {"limits": {"cpu": "1"}}},
+    "partitions": [{"name": "night", "nodeSets": ["ALL"], "nodes": ["metal"], "config": "MaxTime=60"}],
+    "nodes": [{"name": "metal", "config": "CPUs=1"}],
+    "configFileRefs": REF,
+    "prologScriptRefs": REF,
+    "epilogScriptRefs": REF,
+    "prologSlurmctldScriptRefs": REF,
+    "epilogSlurmctldScriptRefs": REF,
+}
+"""What is needed for every part to be there; values do not matter."""
+
+ELSEWHERE: tuple[dict[str, Any], ...] = (
+    {"server": "http://there:6820", "token": {"secretRef": KEY}, "auth": {"slurmKeyRef": KEY}},
+    {"server": "http://there:6820", "auth": {"jwtKeyRef": KEY}, "controller": {"external": {"host": "there"}}},
+)
+MANAGED_OTHERWISE: tuple[dict[str, Any], ...] = (
+    {"auth": {"slurmKeyRef": KEY, "jwtKeyRef": KEY}, "controller": {"persistence": {"existingClaim": "state"}}},
+)
+
+WHOLE = {"spec": {"containers": [{"name": "slurmd", "args": ["--conf-server", "there:6817"]}]}}
+SHAPED: dict[str, Any] = {
+    "resources": {"limits": {"cpu": "1"}},
+    "selector": {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]},
+}
+"""Parts of a NodeSet that are there only if they are set."""
+
+
+class Reads:
+    """Which fields of models are read, by their path in an object where that is known, and by class."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+        self.fields: set[tuple[type, str]] = set()
+        self._known: dict[int, tuple[ApiModel, str]] = {}
+
+    def place(self, value: object, path: str) -> None:
+        """Remember where in an object its parts are."""
+        if isinstance(value, ApiModel):
+            self._known[id(value)] = value, path
+            for name, inner in vars(value).items():
+                self.place(inner, f"{path}.{name}" if path else name)
+        elif isinstance(value, tuple):
+            for inner in value:
+                self.place(inner, f"{path}[]")
+
+    def read(self, model: ApiModel, name: str) -> None:
+        kind = type(model)
+        if name in {"to_dict", "model_dump"}:
+            for field in kind.model_fields:
+                self.read(model, field)
+        elif name in kind.model_fields:
+            self.fields.add((kind, name))
+            at = self._known.get(id(model))
+            if at is not None:
+                self.paths.add(f"{at[1]}.{name}" if at[1] else name)
+
+
+def fields_of(kind: type[ApiModel], path: str = "") -> Iterator[tuple[str, type[ApiModel], str]]:
+    """Every leaf below a model: path, the class that has it, its name there."""
+    for name, field in kind.model_fields.items():
+        here = f"{path}.{name}" if path else name
+        inner = list(_models(field.annotation))
+        if not inner:
+            yield here, kind, name
+        for one, many in inner:
+            yield from fields_of(one, f"{here}[]" if many else here)
+
+
+def _models(annotation: Any, *, many: bool = False) -> Iterator[tuple[type[ApiModel], bool]]:
+    if isinstance(annotation, type) and issubclass(annotation, ApiModel):
+        yield annotation, many
+    listed = many or typing.get_origin(annotation) is tuple
+    for one in typing.get_args(annotation):
+        yield from _models(one, many=listed)
+
+
+def silent(kind: type[ApiModel], reads: Reads) -> list[str]:
+    """Fields below a spec that nobody has read."""
+    leaves = list(fields_of(kind))
+    times = Counter((owner, name) for _, owner, name in leaves)
+    return [
+        path
+        for path, owner, name in leaves
+        if path not in reads.paths and not (times[owner, name] == 1 and (owner, name) in reads.fields)
+    ]
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
+    """What is read of objects that are parsed from now on."""
+    found = Reads()
+    parse = ApiObject.parse.__func__  # type: ignore[attr-defined]
+
+    def parse_and_place(cls: type[ApiObject], obj: Any) -> ApiObject:
+        made: ApiObject = parse(cls, obj)
+        found.place(vars(made)["spec"], "")
+        return made
+
+    def read(self: ApiModel, name: str) -> Any:
+        if not name.startswith("_"):
+            found.read(self, name)
+        return object.__getattribute__(self, name)
+
+    monkeypatch.setattr(ApiObject, "parse", classmethod(parse_and_place))
+    monkeypatch.setattr(ApiModel, "__getattribute__", read, raising=False)
+    return found
+
+
+def camel(path: str) -> str:
+    first, *rest = path.replace("[]", "").split(".")[-1].split("_")
+    head = path.rsplit(".", 1)[0] if "." in path else ""
+    name = first + "".join(word.capitalize() for word in rest)
+    return f"{camel(head)}.{name}" if head else name
+
+
+def is_listed(path: str) -> bool:
+    written = camel(path)
+    return any(written == field or written.startswith(f"{field}.") for field in NOT_SUPPORTED)
+
+
+def build_pod(cluster: dict[str, Any], nodeset: dict[str, Any]) -> None:
+    """Make a pod, which is what reads the rest."""
+    of, cluster_of = NodeSet.parse(nodeset), Cluster.parse(cluster)
+    defaults = generated.Defaults("slurmd:1", "")
+    pod.build(of, cluster_of, place=Place("a-0", "a-0", 0), revision="r", guard_uid="g", defaults=defaults)
+
+
+def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Reads) -> None:
+    for spec in (MANAGED, *MANAGED_OTHERWISE, *ELSEWHERE):
+        world = World(cluster_object(spec))
+        world.add(node_set_object("compute"))
+        for _ in range(12):
+            world.step()
+        names_of_sources(Cluster.parse(world.raw).spec)
+        build_pod(world.raw, node_set_object("compute", {"template": WHOLE}))
+        build_pod(cluster_object(ELSEWHERE[1]), node_set_object("compute"))
+    assert [path for path in silent(ClusterSpec, reads) if not is_listed(path)] == []
+
+
+def test_every_field_of_a_nodeset_is_read(reads: Reads) -> None:
+    world = World(cluster_object())
+    world.add(node_set_object("compute"))
+    for _ in range(12):
+        world.step()
+    with asyncio.Runner() as runner:
+        for on_hosts in (False, True):
+            begin = runner.run(harness.begin(keeps_instance=False, on_hosts=on_hosts))
+            steps = [(step, int(number or 0)) for step, _, number in (one.partition(":") for one in TOO_LATE.split())]
+            runner.run(harness.live(begin, steps))
+            for seed in range(HISTORIES // 2):
+                runner.run(harness.live(begin, history(seed, on_hosts=on_hosts)))
+    build_pod(cluster_object(), node_set_object("compute", SHAPED))
+    assert selector(NodeSet.parse(node_set_object("compute", SHAPED)))
+    assert silent(NodeSetSpec, reads) == []
+
+
+UNSUPPORTED: dict[str, dict[str, Any]] = {
+    "accounting": {"accounting": {}},
+    "login": {"login": [{"name": "a"}]},
+    "identity": {"identity": {}},
+    "auth.jwksRef": {"auth": {"jwksRef": KEY}},
+    "auth.tokens": {"auth": {"tokens": [{"usernames": ["alice"]}]}},
+    "metrics.serviceMonitor": {"metrics": {"serviceMonitor": {"enabled": True}}},
+    "controller.service.spec": {"controller": {"service": {"spec": {"type": "NodePort"}}}},
+}
+
+
+def test_every_field_that_is_not_supported_is_tested() -> None:
+    assert UNSUPPORTED.keys() == NOT_SUPPORTED.keys()
+
+
+@pytest.mark.parametrize("field", UNSUPPORTED)
+def test_a_field_that_is_not_supported_degrades_a_cluster_that_serves(field: str) -> None:
+    world = World(cluster_object(UNSUPPORTED[field]))
+    log = world.settle()
+    degraded = world.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "NotSupported")
+    assert f"spec.{field} (" in degraded["message"]
+    assert world.condition("Ready")["status"] == "True"
+    told = [one for one in log if isinstance(one, Tell) and one.reason == "NotSupported"]
+    assert [one.type for one in told] == [EventType.WARNING]
+    # Neither later passes nor another operator tell it again; it ends with the field.
+    world.memory = Memory("cluster-uid")
+    assert not any(isinstance(one, Tell) and one.reason == "NotSupported" for one in world.settle())
+    world.raw["spec"] = {}
+    world.settle()
+    assert world.condition("Degraded")["status"] == "False"
+
+
+def test_what_is_off_needs_no_support() -> None:
+    off = {"accounting": {"enabled": False}, "metrics": {"serviceMonitor": {"enabled": False}}, "login": []}
+    assert not_supported(Cluster.parse(cluster_object(off)).spec) == ""
+
+
+def test_a_field_that_nobody_reads_is_found(reads: Reads) -> None:
+    nodeset = NodeSet.parse(node_set_object("compute"))
+    before = silent(NodeSetSpec, reads)
+    assert nodeset.spec.drain.timeout is None
+    assert set(before) - set(silent(NodeSetSpec, reads)) == {"drain.timeout"}
+    assert not_supported(Cluster.parse(cluster_object()).spec) == ""

@@ -43,6 +43,9 @@ REWRITE: Final = 30.0
 LONGEST: Final = 500
 """Characters of one error."""
 
+LONGEST_SUMMARY: Final = 160
+"""Characters of a NodeSet's status text."""
+
 MOST: Final = 3
 """Errors told at once; work done side by side fails side by side."""
 
@@ -253,6 +256,9 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
         patch["conditions"] = [one.to_dict() for one in wanted]
     if cluster and stored.get("isReady") is not False:
         patch["isReady"] = False
+    summary = " ".join(failure.message.split())[:LONGEST_SUMMARY]
+    if not cluster and stored.get("summary") != summary:
+        patch["summary"] = summary
     # Before a NodeSet is ours its generation is what another operator has left, and a takeover reads it.
     ours = cluster or labels.FINALIZER_NODESET_DRAIN in (metadata.get("finalizers") or ())
     if ours and stored.get("observedGeneration") != metadata.get("generation"):

@@ -70,6 +70,11 @@ class NodeSetCondition(StrEnum):
     SLURM_REACHABLE = "SlurmReachable"
     """Slurm can be asked about the nodes. Where it cannot, no pod is deleted."""
 
+    NODES_OUT_OF_SERVICE = "NodesOutOfService"
+    """Nodes get no job although the operator does not drain them: they are down, do not respond, have an invalid
+    registration, or are drained by somebody else. The message has their names, and Slurm's reason, who set it and
+    when."""
+
     CLUSTER_GONE = "ClusterGone"
     """There is no Cluster any more, and pods are left of which nobody can say what they hold."""
 
@@ -157,6 +162,13 @@ class Reason(StrEnum):
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"
     NODES_NOT_WATCHED = "NodesNotWatched"
+    NODE_DOWN = "NodeDown"
+    NODE_NOT_RESPONDING = "NodeNotResponding"
+    LABELS_LOST = "LabelsLost"
+    UNSCHEDULABLE = "Unschedulable"
+    IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
+    CONTAINER_NOT_CREATED = "ContainerNotCreated"
+    CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
 
 
 def find(conditions: Iterable[Condition], kind: str) -> Condition | None:

@@ -23,7 +23,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Key, Store
 from slinky_operator.kube.weight import decide
-from slinky_operator.nodeset import asking, identity, status
+from slinky_operator.nodeset import announcing, asking, identity, status
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.actions import LetGo
 from slinky_operator.nodeset.generated import Defaults
@@ -171,9 +171,13 @@ class NodeSetController:
         told = (*outcome.refusals, *outcome.kept)
         failed = ExceptionGroup(f"NodeSet {key[0]}/{key[1]}", outcome.errors) if outcome.errors else None
         failure = None if failed is None else self._failures.note(obj, failed, told)
+        if failed is None and (unsettled := memory.settles_in(snapshot, self._clock)) is not None:
+            # Whether Slurm answers is known in a moment: until then what was told before the start stands.
+            self._failures.passed(uid)
+            return Result(min(unsettled, SOON))
         if not _lets_go(planned, outcome):
-            wanted = await self._pure(snapshot, status.build, snapshot, planned.assessment, self._now(), told, failure)
-            await self._write_status(nodeset, wanted)
+            wanted = await self._pure(snapshot, status.report, snapshot, planned.assessment, self._now(), told, failure)
+            await self._report(obj, nodeset, wanted, memory)
         if failed is not None:
             raise failed
         self._failures.passed(uid)
@@ -231,6 +235,12 @@ class NodeSetController:
         except kube_errors.NotFound:
             return True
         return False
+
+    async def _report(self, obj: Object, nodeset: NodeSet, wanted: status.Report, memory: Memory) -> None:
+        """Write the status, then tell in Events what has begun."""
+        await self._write_status(nodeset, wanted.status)
+        for trouble in announcing.due(memory, nodeset.status, wanted.troubles):
+            self._recorder.warning(obj, str(trouble.reason), trouble.text)
 
     async def _write_status(self, nodeset: NodeSet, wanted: NodeSetStatus) -> None:
         stored, new = nodeset.status.to_dict(), wanted.to_dict()

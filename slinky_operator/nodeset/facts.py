@@ -14,7 +14,8 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset import ScalingMode
-from slinky_operator.nodeset import guard, matching, ordinals
+from slinky_operator.nodeset import guard, hindrance, matching, ordinals
+from slinky_operator.nodeset.hindrance import Hindrance
 from slinky_operator.slurm import naming
 
 SLURMD: Final = "slurmd"
@@ -88,6 +89,8 @@ class Pod:
     """When the container ended last, in a pod that goes on; None if it never did."""
     stuck: str = ""
     """Why the kubelet cannot start the container, in its word; empty if it did or may."""
+    hindrance: Hindrance | None = None
+    """Why it does not run, whichever of its containers is at fault; None if it does, or is on its way."""
     registered: bool = False
     """Whether we have written that Slurm knows its node."""
     ready_since: datetime | None = None
@@ -136,6 +139,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
     conditions = {item.get("type"): item for item in status.get("conditions") or ()}
     ready = conditions.get("Ready") or {}
     registered = conditions.get(PodCondition.REGISTERED.value) or {}
+    scheduled = conditions.get("PodScheduled") or {}
     return Pod(
         name=metadata["name"],
         node_name=node_name(obj),
@@ -154,6 +158,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         slurmd_started_at=started,
         last_ended_at=_last_end(status),
         stuck=stuck,
+        hindrance=hindrance.read(obj, _time(scheduled.get("lastTransitionTime"))),
         registered=registered.get("status") == "True",
         ready_since=_time(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
         cordoned=labels.is_true(metadata.get("annotations"), labels.ANNOTATION_POD_CORDON),

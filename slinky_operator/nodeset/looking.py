@@ -22,6 +22,8 @@ def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now
     """When to look again although nothing has happened."""
     times = [*_deadlines(snapshot, assessment, now), *_gone_soon(snapshot, now)]
     times += [left for one in assessment.waits.values() if (left := (one.until - now).total_seconds()) > 0]
+    reported_in = [pod.hindrance.left(now) for pod in snapshot.pods if pod.hindrance is not None]
+    times += [seconds for seconds in reported_in if seconds is not None]
     states = assessment.states.values()
     if assessment.waiting_for_slurm:
         times.append(SOON)

@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from typing import Final
 
+from slinky_api.conditions import NodeSetCondition, Reason, is_true
 from slinky_operator.nodeset.observe import OLDEST_PICTURE
 from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.slurm.clients import ContactState
+
+SETTLING: Final = 30.0
+"""Seconds for which a first answer of Slurm's is waited for before a NodeSet is told that there is none."""
+
+_UNSETTLED: Final = frozenset({Reason.CONNECTING, Reason.CLUSTER_NOT_READY})
 
 
 @dataclass(slots=True)
@@ -21,6 +29,11 @@ class Memory:
     hurried_for: float | None = None
     """The write for which a picture was asked for already: asking again would only make it asked for twice."""
 
+    announced: dict[str, frozenset[str]] | None = None
+    """Troubles that an Event has told of, by reason, with the pods and nodes they are about; None after a start."""
+    blind_since: float | None = None
+    """Clock of the first pass in a row that has found Slurm without an answer yet."""
+
     orphans: dict[str, float] = field(default_factory=dict)
     """Nodes without a pod whose names may be used again, and since when that is known, by the clock never set back."""
 
@@ -31,6 +44,22 @@ class Memory:
         """
         self.orphans = {name: self.orphans.get(name, now) for name in names}
         return max(self.orphans.values(), default=-math.inf)
+
+    def settles_in(self, snapshot: Snapshot, clock: Callable[[], float]) -> float | None:
+        """Seconds for which the stored status stands although Slurm has not answered yet; None if it does not.
+
+        After a start of the operator each Slurm is asked for the first time. A NodeSet whose status says that Slurm can
+        be asked would otherwise be told unreachable, and reachable again, with new times for its conditions.
+        """
+        if snapshot.slurm.readable or snapshot.slurm.reason not in _UNSETTLED:
+            self.blind_since = None
+            return None
+        if not is_true(snapshot.nodeset.status.conditions, NodeSetCondition.SLURM_REACHABLE):
+            return None
+        if self.blind_since is None:
+            self.blind_since = clock()
+        left = self.blind_since + SETTLING - clock()
+        return left if left > 0 else None
 
     def must_wait_for(self, slurm: Slurm | None, clock: Callable[[], float]) -> bool:
         """Whether a write of ours may be missing in the picture of a Slurm that can be asked.

@@ -44,6 +44,7 @@ __all__ = [
     "ClaimRetention",
     "Drain",
     "NodeSet",
+    "NodeSetNodeCounts",
     "NodeSetPartition",
     "NodeSetSpec",
     "NodeSetStatus",
@@ -68,18 +69,18 @@ NODESET: Final = Resource(
     singular="nodeset",
     short_names=("nss",),
     categories=("slurm", "slinky"),
-    # Slinky 0.1 shows DESIRED and CURRENT, 0.2 shows REPLICAS; the rest they have in common.
     columns=(
         Column("DESIRED", ".status.desired", "integer", "Pods that are wanted."),
-        Column("REPLICAS", ".status.replicas", "integer", "Pods that exist."),
-        Column("UPDATED", ".status.updatedReplicas", "integer", "Pods of the wanted revision."),
-        Column("READY", ".status.readyReplicas", "integer", "Pods that are Ready."),
-        Column("DRAINING", ".status.drainingReplicas", "integer", "Pods whose node is drained on our behalf."),
+        Column("READY", ".status.readyReplicas", "integer", "Pods that are Ready to Kubernetes and to Slurm."),
+        Column("STATUS", ".status.summary", "string", "What blocks, else what goes on."),
+        Column("REPLICAS", ".status.replicas", "integer", "Pods that exist.", wide=True),
+        Column("UPDATED", ".status.updatedReplicas", "integer", "Pods of the wanted revision.", wide=True),
+        Column("IDLE", ".status.nodes.idle", "integer", "Nodes without jobs that take some.", wide=True),
+        Column("ALLOCATED", ".status.nodes.allocated", "integer", "Nodes with jobs that are not drained.", wide=True),
+        Column("DRAINING", ".status.nodes.draining", "integer", "Drained nodes with jobs, whoever drains.", wide=True),
+        Column("DRAINED", ".status.nodes.drained", "integer", "Drained nodes without jobs.", wide=True),
+        Column("DOWN", ".status.nodes.down", "integer", "Nodes that are down or do not respond.", wide=True),
         Column("CLUSTER", ".spec.clusterName", "string", "The Cluster.", wide=True),
-        Column("IDLE", ".status.slurmIdle", "integer", "Nodes that Slurm calls IDLE.", wide=True),
-        Column("ALLOCATED", ".status.slurmAllocated", "integer", "Nodes that hold jobs.", wide=True),
-        Column("DOWN", ".status.slurmDown", "integer", "Nodes that Slurm calls DOWN.", wide=True),
-        Column("DRAIN", ".status.slurmDrain", "integer", "Nodes with the flag DRAIN.", wide=True),
         Column("REASON", ".status.conditions[?(@.type=='Ready')].reason", "string", "Why it is or is not.", wide=True),
         Column("AGE", ".metadata.creationTimestamp", "date"),
     ),
@@ -257,9 +258,36 @@ class NodeSetSpec(ApiModel):
         return self.drain.timeout
 
 
-class NodeSetStatus(ApiModel):
-    """What the NodeSet is. Counts stand under the names of Slinky 0.1 and under those of 0.2 and later."""
+class NodeSetNodeCounts(ApiModel):
+    """The nodes of the pods there are, each counted once."""
 
+    idle: int = 0
+    """Without jobs, and take some."""
+    allocated: int = 0
+    """With jobs, and not drained."""
+    draining: int = 0
+    """Drained, by whomever, with jobs left."""
+    drained: int = 0
+    """Drained, by whomever, without jobs."""
+    down: int = 0
+    """Down, not responding, or with an invalid registration."""
+    starting: int = 0
+    """Not registered with Slurm yet."""
+    unknown: int = 0
+    """In no state of these, or Slurm cannot be asked."""
+
+
+class NodeSetStatus(ApiModel):
+    """What the NodeSet is.
+
+    For people: summary, nodes, desired and the counts of pods after it. What is marked as a compatibility name repeats
+    one of these, or counts in another way, for programs made for Slinky.
+    """
+
+    summary: str = ""
+    """What blocks, else what goes on, in one line."""
+    nodes: NodeSetNodeCounts = Field(default_factory=NodeSetNodeCounts)
+    """The nodes of the pods there are, each counted once."""
     conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()
     """What holds, what does not, and why."""
     observed_generation: int | None = None
@@ -297,36 +325,36 @@ class NodeSetStatus(ApiModel):
     draining_replicas: int = 0
     """Pods whose node is drained on our behalf."""
     slurm_idle: int = 0
-    """Nodes that Slurm calls IDLE."""
+    """Compatibility name of Slinky 0.2: nodes that Slurm calls IDLE, drained ones too."""
     slurm_allocated: int = 0
-    """Nodes that Slurm calls ALLOCATED or MIXED."""
+    """Compatibility name of Slinky 0.2: nodes that Slurm calls ALLOCATED or MIXED, drained ones too."""
     slurm_down: int = 0
-    """Nodes that Slurm calls DOWN."""
+    """Compatibility name of Slinky 0.2: nodes that Slurm calls DOWN."""
     slurm_drain: int = 0
-    """Nodes with the flag DRAIN."""
+    """Compatibility name of Slinky 0.2: nodes with the flag DRAIN, whatever else they are."""
 
     desired_number_scheduled: int = 0
-    """As desired, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for desired."""
     current_number_scheduled: int = 0
-    """As replicas, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for replicas."""
     number_misscheduled: int = 0
-    """Pods on Nodes that no longer match."""
+    """Compatibility name of Slinky 0.1: pods on Nodes that no longer match."""
     number_ready: int = 0
-    """As readyReplicas, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for readyReplicas."""
     updated_number_scheduled: int = 0
-    """As updatedReplicas, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for updatedReplicas."""
     number_available: int = 0
-    """As availableReplicas, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for availableReplicas."""
     number_unavailable: int = 0
-    """As unavailableReplicas, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for unavailableReplicas."""
     number_idle: int = 0
-    """As slurmIdle, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for slurmIdle."""
     number_allocated: int = 0
-    """As slurmAllocated, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for slurmAllocated."""
     number_down: int = 0
-    """As slurmDown, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for slurmDown."""
     number_drain: int = 0
-    """As slurmDrain, under the name of 0.1."""
+    """Compatibility name of Slinky 0.1 for slurmDrain."""
 
     @classmethod
     def counted(

@@ -38,7 +38,7 @@ async def test_rules_over_many_pods_are_left_to_a_thread(
 
     monkeypatch.setattr(controller, "LONG", long)
     monkeypatch.setattr(controller, "plan", watched("plan", plan.plan))
-    monkeypatch.setattr(status, "build", watched("status", status.build))
+    monkeypatch.setattr(status, "report", watched("status", status.report))
     await harness.Run(world).controller.reconcile((NAMESPACE, NODESET))
 
     assert seen.keys() == {"plan", "status"}

@@ -1,0 +1,33 @@
+"""How lists, times and long texts are written in conditions, Events and the status text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+LONGEST_LIST: Final = 5
+"""Nodes or pods named in one condition."""
+
+
+def stamp(when: datetime) -> str:
+    """A time as Kubernetes writes it."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def cut(text: str, longest: int) -> str:
+    """A text on one line, and of no more characters than may be shown."""
+    text = " ".join(text.split())
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def joined(texts: Sequence[str]) -> str:
+    """The first of some texts, and how many others there are."""
+    shown = "; ".join(texts[:LONGEST_LIST])
+    return shown if len(texts) <= LONGEST_LIST else f"{shown}; and {len(texts) - LONGEST_LIST} more"
+
+
+def named(names: Sequence[str], most: int = LONGEST_LIST) -> str:
+    """The first of some names, and how many others there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

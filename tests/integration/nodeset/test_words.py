@@ -1,0 +1,115 @@
+"""What a NodeSet shows of nodes and pods in trouble, on a real API server, and over a restart of the operator."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import EVENTS, PODS
+from slurm_client.models.node import NodeState
+from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.machines import Machines
+from tests.integration.nodeset.test_nodeset import up
+
+DOWN = NodeState.from_words(["DOWN", "NOT_RESPONDING", "DYNAMIC_NORM"])
+
+
+async def warnings(site: Site, reason: str) -> list[tuple[str, int]]:
+    events = (await site.kube.list(EVENTS, site.namespace)).items
+    return [(one["message"], one["count"]) for one in events if one["reason"] == reason and one["type"] == "Warning"]
+
+
+def transitions(nodeset: Object) -> dict[str, str]:
+    return {one["type"]: one["lastTransitionTime"] for one in nodeset["status"]["conditions"]}
+
+
+def fail(site: Site, name: str) -> None:
+    """Slurm gives up a node."""
+    since = datetime(2026, 1, 1, 11, 30, tzinfo=UTC)
+    about: dict[str, Any] = {"reason": "Not responding", "reason_set_by": "slurm", "reason_changed_at": since}
+    site.slurm.update_node(name, state=DOWN, **about)
+
+
+async def test_a_node_that_is_down_is_told_once_and_not_again_by_the_next_operator(
+    site: Site, machines: Machines
+) -> None:
+    await up(site, 2)
+    fail(site, "a-0")
+
+    async def degraded(*names: str) -> bool:
+        condition = await site.condition("Degraded")
+        return condition.get("reason") == "NodeDown" and all(name in condition["message"] for name in names)
+
+    async def told(count: int) -> bool:
+        return len(await warnings(site, "NodeDown")) == count
+
+    await site.until(lambda: degraded("a-0 ("), "the condition names the node")
+    await site.until(lambda: told(1), "and an Event does")
+    assert "Not responding, set by slurm since 2026-01-01T11:30:00Z" in (await warnings(site, "NodeDown"))[0][0]
+    before = await site.nodeset()
+    assert before["status"]["summary"] == "1 of 2 ready; 1 node is down: a-0 (Not responding)"
+
+    await site.crash()
+    await site.start()
+    fail(site, "a-1")
+    await site.until(lambda: degraded("a-0 (", "a-1 ("), "the next operator has seen the second one go down")
+    await site.until(lambda: told(2), "which another Event tells")
+    assert [count for _, count in await warnings(site, "NodeDown")] == [1, 1]
+    after = transitions(await site.nodeset())
+    same = transitions(before)
+    # That fewer nodes are left than an update may leave is new.
+    assert {kind: time for kind, time in after.items() if kind != "Available"} == {
+        kind: time for kind, time in same.items() if kind != "Available"
+    }
+
+
+async def test_no_condition_changes_its_time_when_the_operator_starts_again(site: Site, machines: Machines) -> None:
+    await up(site, 2)
+    before = transitions(await site.nodeset())
+    seen: list[Object] = []
+
+    await site.crash()
+    await site.start()
+    site.nodesets.add_handler(lambda old, new: seen.append(new) if new is not None else None)
+    await site.apply(3)
+    await site.until(lambda: site.ready(3), "the next operator has been at work")
+
+    reachable = {
+        (one["status"], one["lastTransitionTime"])
+        for nodeset in seen
+        for one in (nodeset.get("status") or {}).get("conditions") or ()
+        if one["type"] == "SlurmReachable"
+    }
+    assert reachable == {("True", before["SlurmReachable"])}
+
+
+async def test_a_bad_image_is_told_with_the_kubelets_words_in_one_event(site: Site, machines: Machines) -> None:
+    await up(site, 1)
+    machines.starting = False
+    await site.apply(2, image="nosuch:1")
+
+    async def bound(name: str) -> bool:
+        return bool((await site.kube.get(PODS, name, site.namespace))["spec"].get("nodeName"))
+
+    async def degraded() -> bool:
+        return (await site.condition("Degraded")).get("reason") == "ImagePullBackOff"
+
+    await site.until(lambda: "a-1" in {pod["metadata"]["name"] for pod in site.pods.store}, "there is a pod")
+    await site.until(lambda: bound("a-1"), "and it has a Node")
+    for word, words in (
+        ("ErrImagePull", "not found"),
+        ("ImagePullBackOff", 'Back-off pulling image "nosuch:1": ErrImagePull: not found'),
+    ):
+        pod = await site.kube.get(PODS, "a-1", site.namespace)
+        await machines.report(pod, "Pending", {"waiting": {"reason": word, "message": words}}, ready=False)
+        await site.until(degraded, "the condition says so")
+
+    message = (await site.condition("Degraded"))["message"]
+    assert message == "pod a-1: container slurmd cannot get image nosuch:1 (ImagePullBackOff): not found"
+    told = [(message, 1)]
+
+    async def events() -> bool:
+        return await warnings(site, "ImagePullBackOff") == told
+
+    await site.until(events, "an Event has the same words")

@@ -1,0 +1,110 @@
+"""Why a pod does not run, read from what the scheduler and the kubelet have written on it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from slinky_operator.nodeset import facts
+from slinky_operator.nodeset.hindrance import GRACE, LONGEST, Hindrance
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PULL = "failed to resolve reference: not found"
+
+
+def a_pod(**status: Any) -> Hindrance | None:
+    containers = [{"name": "slurmd", "image": "site/slurmd:1"}, {"name": "tail", "image": "site/tail:2"}]
+    metadata = {"name": "a-0", "uid": "u", "namespace": "ns"}
+    return facts.read({"metadata": metadata, "spec": {"containers": containers}, "status": status}, "a").hindrance
+
+
+def waiting(reason: str, message: str = "", name: str = "slurmd", **rest: Any) -> Hindrance | None:
+    state = {"waiting": {"reason": reason, "message": message}}
+    return a_pod(containerStatuses=[{"name": name, "state": state, **rest}])
+
+
+def told(found: Hindrance | None) -> tuple[str, str]:
+    assert found is not None
+    return found.reason.value, found.text
+
+
+def test_the_scheduler_is_quoted_once_it_has_had_its_time() -> None:
+    words = "0/2 nodes are available: 2 Insufficient cpu."
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": words,
+        "lastTransitionTime": "2026-01-01T12:00:00Z",
+    }
+    found = a_pod(conditions=[condition])
+
+    assert told(found) == ("Unschedulable", f"not scheduled: {words}")
+    assert found is not None
+    assert (found.is_told(NOW), found.left(NOW)) == (False, GRACE.total_seconds())
+    assert (found.is_told(NOW + GRACE), found.left(NOW + GRACE)) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("ErrImagePull", PULL),
+        ("ImagePullBackOff", f'Back-off pulling image "site/slurmd:1": ErrImagePull: {PULL}'),
+    ],
+)
+def test_an_image_that_cannot_be_pulled_reads_the_same_between_two_tries(word: str, message: str) -> None:
+    assert told(waiting(word, message)) == (
+        "ImagePullBackOff",
+        f"container slurmd cannot get image site/slurmd:1 (ImagePullBackOff): {PULL}",
+    )
+
+
+def test_a_container_beside_slurmd_is_named_too() -> None:
+    assert told(waiting("InvalidImageName", "bad", name="tail")) == (
+        "ImagePullBackOff",
+        "container tail cannot get image site/tail:2 (InvalidImageName): bad",
+    )
+
+
+def test_a_container_that_cannot_be_created_is_told_with_the_kubelets_reason() -> None:
+    assert told(waiting("CreateContainerConfigError", 'secret "x" not found')) == (
+        "ContainerNotCreated",
+        'container slurmd cannot be created (CreateContainerConfigError): secret "x" not found',
+    )
+
+
+def test_a_crash_is_told_without_its_count() -> None:
+    ended = {"exitCode": 137, "reason": "OOMKilled"}
+    texts = {
+        told(waiting("CrashLoopBackOff", f"back-off {n}m", restartCount=n, lastState={"terminated": ended}))
+        for n in (2, 3)
+    }
+    assert texts == {
+        (
+            "CrashLoopBackOff",
+            (
+                "container slurmd of image site/slurmd:1 ends again and again (CrashLoopBackOff), "
+                "last with exit code 137 (OOMKilled)"
+            ),
+        )
+    }
+
+
+@pytest.mark.parametrize("word", ["ContainerCreating", "PodInitializing", ""])
+def test_a_pod_on_its_way_is_not_hindered(word: str) -> None:
+    assert waiting(word) is None
+    assert a_pod(conditions=[{"type": "PodScheduled", "status": "True"}]) is None
+
+
+def test_what_is_quoted_is_one_line_and_bounded() -> None:
+    _, text = told(waiting("ErrImagePull", "words\n" * 1000))
+    assert "\n" not in text
+    assert len(text) < LONGEST + 100
+
+
+def test_only_a_pod_without_a_node_is_given_time() -> None:
+    found = waiting("ErrImagePull", PULL)
+    assert found is not None
+    assert found.is_told(NOW - timedelta(days=1))

@@ -44,6 +44,6 @@ def build(nodeset: NodeSet, cluster: Cluster, launch: Launch, container: Mapping
     after = ["--instance-id", "$(POD_UID)", "--extra", identity.tag(nodeset.namespace, nodeset.name)]
     if server is not None and not launch.names_conf_server:
         after += [CONF_SERVER, server]
-    line = conf.node_line(nodeset, container.get("resources") or {}, launch.conf)
+    line = conf.node_line(nodeset, container.get("resources") or {}, launch.conf, machine=launch.is_whole)
     after += [CONF, shlex.quote(line) if launch.joined else line]
     return Arguments(tuple(before), tuple(after))

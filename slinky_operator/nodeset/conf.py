@@ -1,7 +1,9 @@
 """What a slurmd registers with: the keys of its node line.
 
-CPUs and RealMemory are always given. Without them slurmd registers the machine's (measured), and with several pods on
-a machine Slurm would hand out each of its cores several times.
+CPUs and RealMemory are given, with one exception. Without them slurmd registers the machine's (measured), and with
+several pods on a machine Slurm would hand out each of its cores several times. The exception are templates that bring a
+whole command line of slurmd, as Slinky's charts write them: what they do not limit is the machine's there, and users
+count on it.
 """
 
 from __future__ import annotations
@@ -120,7 +122,9 @@ def memory_mib(resources: Mapping[str, Any]) -> int:
     return DEFAULT_MEMORY_MIB if value is None else max(1, math.floor(value / 1024**2))
 
 
-def node_line(nodeset: NodeSet, resources: Mapping[str, Any], user_conf: Iterable[str] = ()) -> str:
+def node_line(
+    nodeset: NodeSet, resources: Mapping[str, Any], user_conf: Iterable[str] = (), *, machine: bool = False
+) -> str:
     """What follows `--conf`.
 
     Parameters
@@ -131,11 +135,15 @@ def node_line(nodeset: NodeSet, resources: Mapping[str, Any], user_conf: Iterabl
         Resources of the slurmd container.
     user_conf
         Values of `--conf` in a template of the user's; their features are kept, their other keys win.
+    machine
+        Whether what the container may use without a bound is left to slurmd, which registers all that the machine has.
     """
     spec = nodeset.spec
     line: dict[str, tuple[str, str]] = {}
-    _put(line, "CPUs", str(cpus(resources)))
-    _put(line, "RealMemory", str(memory_mib(resources)))
+    if not machine or _amount(resources, "cpu") is not None:
+        _put(line, "CPUs", str(cpus(resources)))
+    if not machine or _amount(resources, "memory") is not None:
+        _put(line, "RealMemory", str(memory_mib(resources)))
     if spec.weight is not None:
         _put(line, "Weight", str(spec.weight))
     if spec.gres:

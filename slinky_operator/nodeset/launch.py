@@ -59,6 +59,11 @@ class Launch:
     problems: tuple[tuple[str, str], ...] = ()
     """Fields of the container that keep slurmd from being started as this node, with reasons."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the template has slurmd's whole command line, as Slinky's charts write it, and not a few options."""
+        return "-Z" in self.arguments
+
 
 def read(container: Mapping[str, Any]) -> Launch:
     """Tell how a template's slurmd container is started.

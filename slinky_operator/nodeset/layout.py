@@ -87,7 +87,8 @@ def lay_out(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
 
 def _numbered(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
     nodeset = snapshot.nodeset
-    desired = nodeset.spec.replicas if nodeset.spec.replicas is not None else 1
+    absent = 0 if nodeset.spec.counts_from_zero else 1
+    desired = nodeset.spec.replicas if nodeset.spec.replicas is not None else absent
     missing = max(0, desired - len(live))
     held = {pod.ordinal for pod in live if pod.ordinal is not None}
     numbers = claims.next_ordinals(nodeset, snapshot.claims, held, missing)

@@ -15,7 +15,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, find
 from slinky_api.v1alpha1.nodeset import Drain
-from slinky_operator.nodeset import drain, out_of_service, podstate, registration, rejections, repairs
+from slinky_operator.nodeset import drain, missing_cluster, out_of_service, podstate, registration, rejections, repairs
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.facts import Pod, Slurmd
@@ -135,7 +135,8 @@ def _of_the_whole(snapshot: Snapshot, found: Assessment) -> Trouble | None:
         )
     if not cluster.exists:
         told = f"there is no Cluster {nodeset.spec.cluster_name} in this namespace"
-        return Trouble(*(cluster_gone(snapshot) or (Reason.CLUSTER_NOT_FOUND, told)), brief=told)
+        missing = Reason.CLUSTER_NOT_FOUND, missing_cluster.message(nodeset)
+        return Trouble(*(cluster_gone(snapshot) or missing), brief=told)
     if cluster.refused:
         how = "has it as it was" if cluster.listed else "is without it"
         return Trouble(Reason.CONFIG_REFUSED, f"the Cluster's configuration {how}: {cluster.refused}", cluster.refused)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from slinky_api.labels import LABEL_NODESET_NAME
 from slinky_api.resource import Column, Resource, Scale
 from slinky_api.v1alpha1.common import (
     CONDITIONS,
@@ -195,10 +196,13 @@ class NodeSetSpec(ApiModel):
     ]
     """Name of the Cluster object, in the same namespace. Immutable."""
     replicas: Annotated[int, Field(ge=0, le=MAX_ORDINALS), Keywords({"format": "int32"})] | None = None
-    """Number of pods. With scalingMode DaemonSet, at most that many Nodes get one; all matching ones where absent."""
+    """Number of pods. With scalingMode DaemonSet, at most that many Nodes get one; all matching ones where absent. With
+    a template of Slinky 0.2 or 0.3 (a host name that ends in a dash, or the label nodeset.slinky.slurm.net/name) it is
+    0 where absent, as there."""
     scaling_mode: ScalingMode | None = None
     """StatefulSet: pods with ordinals, anywhere. DaemonSet: one pod on each matching Node, which gives the Slurm node
-    its name. Where absent: StatefulSet with a number of replicas, DaemonSet without. Immutable."""
+    its name. Where absent: StatefulSet with a number of replicas or a template of Slinky 0.2 or 0.3, else DaemonSet.
+    Immutable."""
     selector: Annotated[LabelSelector, Keywords({"x-kubernetes-map-type": "atomic"})] | None = None
     """Labels of the pods, shown in status.selector. Ownership is by uid and does not depend on it."""
     service_name: DnsLabel | None = None
@@ -250,7 +254,27 @@ class NodeSetSpec(ApiModel):
         """The mode the spec asks for. Which one holds is in ``status.scalingMode`` once that is set."""
         if self.scaling_mode is not None:
             return self.scaling_mode
-        return ScalingMode.DAEMON_SET if self.replicas is None else ScalingMode.STATEFUL_SET
+        if self.replicas is None and not self.counts_from_zero:
+            return ScalingMode.DAEMON_SET
+        return ScalingMode.STATEFUL_SET
+
+    @property
+    def counts_from_zero(self) -> bool:
+        """Whether it is written for Slinky 0.2 or 0.3, where no number of replicas means none.
+
+        Their charts give the pods a host name that is a prefix (``debug-``), and 0.3 the NodeSet's name as a label.
+        Neither is in what 0.1 wrote, or of use here.
+        """
+        template = self.template or {}
+        pod_spec, metadata = (template.get(key) for key in ("spec", "metadata"))
+        hostname = pod_spec.get("hostname") if isinstance(pod_spec, dict) else None
+        given = metadata.get("labels") if isinstance(metadata, dict) else None
+        selected = self.selector.match_labels if self.selector is not None else {}
+        return (
+            (isinstance(hostname, str) and hostname.endswith("-"))
+            or (isinstance(given, dict) and LABEL_NODESET_NAME in given)
+            or LABEL_NODESET_NAME in selected
+        )
 
     @property
     def drain_timeout(self) -> timedelta | None:

@@ -22,7 +22,7 @@ from tests.support.slurm_host import SlurmHost
 pytestmark = pytest.mark.timeout(300)
 
 CLUSTER = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cu"}, "spec": {}})
-RESOURCES = {"limits": {"cpu": "1", "memory": "256Mi"}}
+RESOURCES: dict[str, Any] = {"limits": {"cpu": "1", "memory": "256Mi"}}
 LIKE_SLINKYS = """\
 #!/bin/bash
 set -euo pipefail
@@ -42,7 +42,9 @@ def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
         yield host
 
 
-def command(slurm: SlurmHost, node: str, conf: str, container: dict[str, Any]) -> list[str]:
+def command(
+    slurm: SlurmHost, node: str, conf: str, container: dict[str, Any], resources: dict[str, Any] = RESOURCES
+) -> list[str]:
     """The command line of a pod's slurmd; what Kubernetes replaces in it is replaced."""
     metadata = {"name": "a", "namespace": "ns", "uid": "u"}
     nodeset = NodeSet.parse({"metadata": metadata, "spec": {"clusterName": "c", "replicas": 1}})
@@ -50,7 +52,7 @@ def command(slurm: SlurmHost, node: str, conf: str, container: dict[str, Any]) -
     own = {**container, "args": [*container.get("args", []), "-Z", "--conf-server", server, "--conf", conf]}
     started = launch.read(own)
     assert started.problems == ()
-    made = arguments.build(nodeset, CLUSTER, started, {"resources": RESOURCES})
+    made = arguments.build(nodeset, CLUSTER, started, {"resources": resources})
     return [word.replace("$(POD_UID)", "uid") for word in (*started.command, *made.of(Place(node, node, 0)))]
 
 
@@ -86,6 +88,25 @@ def test_a_node_has_what_the_manifest_says(slurm: SlurmHost, name: str, containe
     assert (found["CPUTot"], found["RealMemory"]) == ("1", "256")
     assert found["Extra"] == "ns/a"
     slurm.stop(node)
+
+
+def test_what_a_whole_command_line_does_not_limit_is_the_machines(slurm: SlurmHost) -> None:
+    machine = slurm.run("slurmd", "-C").stdout.split()
+    has = dict(word.partition("=")[::2] for word in machine)
+    offered = {}
+    for name, limits in {"both": {}, "cpus": {"memory": "256Mi"}, "memory": {"cpu": "1"}}.items():
+        (port,) = ports.hold(1)
+        line = f"'Features=gpu Port={port}'"
+        slurm.start_slurmd(name, command(slurm, name, line, {}, {"limits": limits}))
+        found = shown(slurm, name)
+        offered[name] = found["CPUTot"], found["RealMemory"]
+        slurm.stop(name)
+
+    assert offered == {
+        "both": (has["CPUs"], has["RealMemory"]),
+        "cpus": (has["CPUs"], "256"),
+        "memory": ("1", has["RealMemory"]),
+    }
 
 
 def test_slurmd_itself_drops_every_key_of_a_quoted_value(slurm: SlurmHost) -> None:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
@@ -170,6 +171,38 @@ def test_a_nodeset_that_cannot_be_says_where_and_why(name: str, spec: dict[str, 
 
 def test_a_name_that_slinkys_crd_took_can_be_read() -> None:
     assert nodeset("a" * 63).name == "a" * 63
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"template": {"spec": {"hostname": "debug-"}}},
+        {"template": {"metadata": {"labels": {labels.LABEL_NODESET_NAME: "compute"}}}},
+        {"selector": {"matchLabels": {labels.LABEL_NODESET_NAME: "compute"}}},
+    ],
+)
+def test_no_number_of_replicas_is_none_in_what_slinky_0_2_and_0_3_wrote(spec: dict[str, Any]) -> None:
+    found = nodeset(**spec)
+    assert found.spec.counts_from_zero
+    assert found.mode is ScalingMode.STATEFUL_SET
+    assert nodeset(**spec, scalingMode="DaemonSet").mode is ScalingMode.DAEMON_SET
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        None,
+        {},
+        {"spec": {"hostname": "slurm-compute-debug"}},
+        {"spec": {"hostname": 5}},
+        {"spec": "x", "metadata": ["y"]},
+        {"metadata": {"labels": "x"}},
+    ],
+)
+def test_no_number_of_replicas_is_one_on_each_node_in_all_else(template: Any) -> None:
+    found = nodeset(template=template)
+    assert not found.spec.counts_from_zero
+    assert found.mode is ScalingMode.DAEMON_SET
 
 
 def test_all_problems_are_told() -> None:

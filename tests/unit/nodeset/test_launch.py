@@ -23,13 +23,14 @@ NODESET = NodeSet.parse(
 )
 QUOTED = "'Features=debug,gpu Gres=gpu:2 Weight=7'"
 MERGED = "Features=a,debug,gpu CPUs=1 RealMemory=512 Gres=gpu:2 Weight=7"
+RESOURCES = {"limits": {"cpu": 1, "memory": "512Mi"}}
 
 
 def started(**container: Any) -> list[str]:
     """The whole command line of a node's slurmd."""
     found = launch.read(container)
     assert found.problems == ()
-    made = arguments.build(NODESET, CLUSTER, found, container)
+    made = arguments.build(NODESET, CLUSTER, found, {"resources": RESOURCES})
     return [*found.command, *made.of(Place("a-0", "a-0", 0))]
 
 

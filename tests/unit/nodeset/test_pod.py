@@ -265,7 +265,7 @@ def test_an_entrypoint_that_withholds_from_the_node_is_told_of_no_limits() -> No
     values = {one["name"]: one["value"] for one in made["env"] if "value" in one}
     assert values == {"POD_CPUS": "0", "POD_MEMORY": "0", "MINE": "1"}
     assert made["command"] == ["entrypoint.sh"]
-    assert made["args"][-1] == "'Features=a CPUs=1 RealMemory=512 Weight=2'"
+    assert made["args"][-1] == "'Features=a Weight=2'"
 
 
 def test_a_label_of_the_operators_is_refused_in_the_selector_too() -> None:
@@ -320,6 +320,27 @@ def test_extra_conf_wins_and_adds_features() -> None:
     owner = nodeset(extraConf="cpus=2 MemSpecLimit=64 Features=big")
 
     assert conf.node_line(owner, {}) == "Features=a,big CPUs=2 RealMemory=512 MemSpecLimit=64"
+
+
+@pytest.mark.parametrize(
+    ("args", "spec", "line"),
+    [
+        # Slinky's charts write all of slurmd's arguments: what they do not limit is the machine's.
+        (["-Z", "--conf", "'Features=debug'"], {}, "Features=a,debug"),
+        (["-Z"], {"resources": {"limits": {"cpu": 2}}}, "Features=a CPUs=2"),
+        (["-Z"], {"resources": {"requests": {"memory": "1Gi"}}}, "Features=a RealMemory=1024"),
+        (["-Z", "--conf", "CPUs=3"], {}, "Features=a CPUs=3"),
+        # A few options more are no such command line.
+        (["-vv"], {}, "Features=a CPUs=1 RealMemory=512"),
+        ([], {}, "Features=a CPUs=1 RealMemory=512"),
+    ],
+)
+def test_a_whole_command_line_without_limits_offers_the_machine(
+    args: list[str], spec: dict[str, Any], line: str
+) -> None:
+    made = build({"template": {"spec": {"containers": [{"name": "slurmd", "args": args}]}}, **spec})
+
+    assert argument(made, "--conf") == line
 
 
 def test_jobs_find_other_nodes_by_their_short_names() -> None:

@@ -40,6 +40,16 @@ PATIENCE: Final = 60.0
 REWRITE: Final = 30.0
 """Seconds between two different failures that one object shows."""
 
+_SUMMARY: Final[Mapping[Reason, str]] = {
+    Reason.FORBIDDEN: "operator lacks a right",
+    Reason.REQUEST_REFUSED: "refused by the API server",
+    Reason.API_UNAVAILABLE: "API server does not answer",
+    Reason.RECONCILE_ERROR: "operator tries again",
+    Reason.INVALID_SPEC: "spec invalid",
+    Reason.INTERNAL_ERROR: "error in the operator",
+}
+"""The status text of a Cluster whose passes fail."""
+
 LONGEST: Final = 500
 """Characters of one error."""
 
@@ -256,8 +266,9 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
         patch["conditions"] = [one.to_dict() for one in wanted]
     if cluster and stored.get("isReady") is not False:
         patch["isReady"] = False
-    summary = " ".join(failure.message.split())[:LONGEST_SUMMARY]
-    if not cluster and stored.get("summary") != summary:
+    # A NodeSet has room for the words; the column of a Cluster stands beside seven others.
+    summary = _SUMMARY[failure.reason] if cluster else " ".join(failure.message.split())[:LONGEST_SUMMARY]
+    if stored.get("summary") != summary:
         patch["summary"] = summary
     # Before a NodeSet is ours its generation is what another operator has left, and a takeover reads it.
     ours = cluster or labels.FINALIZER_NODESET_DRAIN in (metadata.get("finalizers") or ())

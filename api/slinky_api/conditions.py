@@ -39,6 +39,10 @@ class ClusterCondition(StrEnum):
     CONFIG_APPLIED = "ConfigApplied"
     """The running daemons have the configuration that the spec describes."""
 
+    NODES_OUT_OF_SERVICE = "NodesOutOfService"
+    """Nodes take no job although the operator does not drain them: they are down, have an invalid registration, or are
+    drained by somebody else. The message has the first names, Slurm's reason, who set it and when."""
+
     ACCOUNTING_READY = "AccountingReady"
     """slurmdbd answers. Absent where there is no accounting."""
 

@@ -18,6 +18,7 @@ from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
     AskAgent,
+    AskClaim,
     AskNames,
     AskStates,
     AskUse,
@@ -46,14 +47,21 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.admission import refused_parts
 from slinky_operator.cluster.children import Settled, is_current
-from slinky_operator.cluster.memory import Denied, Memory, left_out_again
+from slinky_operator.cluster.memory import Claim, Denied, Memory, left_out_again
 from slinky_operator.cluster.sources import Sources
 from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import EventType, Recorder
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS, SECRETS, Resource
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    NODESETS,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+    SECRETS,
+    Resource,
+)
 from slinky_operator.slurm.clients import ClientMap
 from slurm_client import MintedToken, StaticToken, TokenProvider
 
@@ -172,6 +180,9 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
             uid = action.pod["metadata"]["uid"]
             memory.names = await asking.ask_names(tools.http, url, uid, memory.names, tools.clock)
             return not memory.names.why
+        case AskClaim():
+            memory.claim = await _ask_claim(action.name, cluster.namespace, tools)
+            return bool(memory.claim.deleted)
         case Reload():
             memory.loaded = await reloading.reload(tools.clients.get(cluster.uid), action, tools.clock)
             return True
@@ -261,6 +272,12 @@ async def _live(resource: Resource, name: str, namespace: str, tools: Tools) -> 
         return await tools.kube.get(resource, name, namespace)
     except errors.NotFound:
         return None
+
+
+async def _ask_claim(name: str, namespace: str, tools: Tools) -> Claim:
+    found = await _live(PERSISTENTVOLUMECLAIMS, name, namespace, tools)
+    deleted = found["metadata"].get("deletionTimestamp") if found is not None else None
+    return Claim(name, tools.clock(), deleted or "")
 
 
 async def _touch(action: TouchPod, tools: Tools) -> None:

@@ -255,6 +255,13 @@ class Reload:
 
 
 @dataclass(frozen=True, slots=True)
+class AskClaim:
+    """Look at the claim that a missing pod of slurmctld's would use."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class CountJobs:
     """Ask Slurm for the states of all jobs."""
 
@@ -291,6 +298,7 @@ Action: TypeAlias = (
     | Hold
     | AskAgent
     | AskNames
+    | AskClaim
     | Reload
     | CountJobs
     | TearDown

@@ -10,15 +10,17 @@ knows nothing yet, and a Cluster must not seem to have been away for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.connection import Missing
+from slinky_operator.cluster.daemon_pods import DaemonTrouble
 from slinky_operator.cluster.not_supported import not_supported
-from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.out_of_service import OutOfService, message
 from slinky_operator.cluster.replacement import Replacement, Stage
 from slinky_operator.cluster.rollout import Rollout
 from slinky_operator.slurm import naming
@@ -72,20 +74,31 @@ class Findings:
     replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
     """What is known of the pod that is to take slurmctld's place."""
 
-    stuck: tuple[str, ...] = ()
+    stuck: tuple[DaemonTrouble, ...] = ()
     """Why pods of the daemons do not come up."""
 
 
-def conditions_of(snapshot: Snapshot, findings: Findings) -> list[Condition]:
-    """All conditions of a Cluster."""
+def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> list[Condition]:
+    """All conditions of a Cluster.
+
+    Parameters
+    ----------
+    bad
+        Nodes of Slurm that are out of service, as far as Slurm answers.
+    """
     contact = list(_contact(snapshot, findings))
     ready = _ready(contact, findings)
-    found = [*contact, ready, _progressing(ready, findings, deleting=snapshot.cluster.deleting)]
+    found = [
+        *(_explained(one, findings) for one in contact),
+        ready,
+        _progressing(ready, findings, deleting=snapshot.cluster.deleting),
+    ]
     found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec)))
     rollout = findings.rollout
     if rollout is not None:
         status: Word = "True" if rollout.applied else "False"
         found.append(condition(ClusterCondition.CONFIG_APPLIED, status, rollout.reason, rollout.message))
+    found.append(_nodes(snapshot, bad))
     if snapshot.cluster.deleting:
         found.append(condition(ClusterCondition.DELETING, "True", Reason.DELETING, findings.deleting))
     return found
@@ -107,7 +120,7 @@ def _contact(snapshot: Snapshot, findings: Findings) -> Iterable[Condition]:
         nothing = "there is nothing to connect with"
         words = (("Unknown", nothing), ("False", missing.message), ("Unknown", nothing))
         reason = missing.reason
-    elif slurm is None or slurm.contact.state is ContactState.CONNECTING:
+    elif slurm is None or _is_connecting(slurm):
         known = _known(snapshot)
         if known:
             yield from known
@@ -115,8 +128,8 @@ def _contact(snapshot: Snapshot, findings: Findings) -> Iterable[Condition]:
         words, reason = (("Unknown", "no answer yet"),) * 3, Reason.CONNECTING
     else:
         words, reason = _troubled(slurm.contact.trouble, slurm.contact.why)
-    for kind, (status, message) in zip(CONTACT, words, strict=True):
-        yield condition(kind, status, Reason.AS_EXPECTED if status == "True" else reason, message)
+    for kind, (status, why) in zip(CONTACT, words, strict=True):
+        yield condition(kind, status, Reason.AS_EXPECTED if status == "True" else reason, why)
 
 
 def _known(snapshot: Snapshot) -> Sequence[Condition]:
@@ -168,7 +181,7 @@ def _cause(seen: Condition, findings: Findings) -> tuple[Reason, str]:  # noqa: 
     if refused is not None:
         words = f"{words}; {ClusterCondition.CONFIG_APPLIED}: {refused.message}"
     if findings.stuck:
-        words = f"{'; '.join(findings.stuck)}; {words}"
+        words = f"{'; '.join(map(str, findings.stuck))}; {words}"
         return Reason.DAEMON_STUCK if findings.starting or reason in ON_ITS_WAY else reason, words
     if findings.starting and refused is not None:
         return refused.reason, refused.message
@@ -182,6 +195,37 @@ def _refused(rollout: Rollout | None) -> Rollout | None:
     if rollout is None or rollout.applied or rollout.reason in ON_ITS_WAY:
         return None
     return rollout
+
+
+def _explained(one: Condition, findings: Findings) -> Condition:
+    """With what is known of the daemon's pod before what the connection saw."""
+    daemon = _DAEMONS.get(one.type)
+    found = [str(trouble) for trouble in findings.stuck if trouble.daemon == daemon]
+    if one.status == "True" or not found or findings.missing is not None:
+        return one
+    return one.model_copy(update={"message": "; ".join(filter(None, (*found, one.message)))[:32768]})
+
+
+_DAEMONS: Final[Mapping[str, str]] = {
+    ClusterCondition.API_REACHABLE: "slurmrestd",
+    ClusterCondition.CONTROLLER_UP: naming.CONTROLLER_CONTAINER,
+}
+
+
+def _nodes(snapshot: Snapshot, bad: OutOfService) -> Condition:
+    kind, slurm = ClusterCondition.NODES_OUT_OF_SERVICE, snapshot.slurm
+    if slurm is not None and slurm.contact.state is ContactState.READY:
+        if bad:
+            return condition(kind, "True", next(iter(bad)), message(bad))
+        return condition(kind, "False", Reason.AS_EXPECTED)
+    known = find(snapshot.cluster.status.conditions, kind)
+    if known is not None and known.status != "Unknown" and (slurm is None or _is_connecting(slurm)):
+        return known
+    return condition(kind, "Unknown", Reason.SLURM_UNREACHABLE, "Slurm cannot be asked for its nodes")
+
+
+def _is_connecting(slurm: SlurmView) -> bool:
+    return slurm.contact.state is ContactState.CONNECTING
 
 
 # What is on its way, and what needs help
@@ -219,7 +263,7 @@ def _degraded(ready: Condition, findings: Findings, without_effect: str) -> Cond
     if findings.rollout is not None:
         found += _of_node_sets(findings.rollout)
     if serves:
-        found += [(Reason.DAEMON_STUCK, words) for words in findings.stuck]
+        found += [(Reason.DAEMON_STUCK, str(one)) for one in findings.stuck if not one.passing]
     found += [(Reason.NOT_SUPPORTED, without_effect)] if without_effect else []
     if not found:
         return condition(kind, "False", Reason.AS_EXPECTED)

@@ -25,7 +25,12 @@ _SILENT: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAE
 _TOLD_ELSEWHERE: Final = frozenset({Reason.CONFIG_REFUSED, Reason.CONFIG_UNTRIED, Reason.NODES_WITHOUT_ADDRESS})
 """Reasons of `Degraded` that NodeSets, or Events of their own, are told."""
 
-_ORDER: Final = (ClusterCondition.READY, ClusterCondition.CONFIG_APPLIED, ClusterCondition.DEGRADED)
+_ORDER: Final = (
+    ClusterCondition.READY,
+    ClusterCondition.CONFIG_APPLIED,
+    ClusterCondition.DEGRADED,
+    ClusterCondition.NODES_OUT_OF_SERVICE,
+)
 """Conditions that are told, and which of two with the same reason is."""
 
 
@@ -53,12 +58,15 @@ def of_configuration(snapshot: Snapshot, config: Rollout) -> list[Tell]:
 
 
 def _is_told(kind: ClusterCondition, one: Condition) -> bool:
+    if kind is ClusterCondition.NODES_OUT_OF_SERVICE:
+        # A drain by an administrator is no news to them.
+        return one.status != "True" or one.reason == Reason.FOREIGN_DRAIN
     return kind is ClusterCondition.DEGRADED and one.reason in _TOLD_ELSEWHERE
 
 
 def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Condition | None) -> Iterable[Tell]:
     good = one.reason == Reason.AS_EXPECTED
-    if good and kind is ClusterCondition.DEGRADED:
+    if good and kind in {ClusterCondition.DEGRADED, ClusterCondition.NODES_OUT_OF_SERVICE}:
         # What was wrong has an end in the other two, or was told with its beginning.
         return
     if good and kind is ClusterCondition.CONFIG_APPLIED and old is not None and old.status == one.status:

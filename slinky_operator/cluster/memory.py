@@ -156,6 +156,18 @@ class Denied:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim as the API server has shown it."""
+
+    name: str
+    at: float
+    """Monotonic seconds."""
+
+    deleted: str = ""
+    """Since when it is being deleted, as Kubernetes writes times; empty if it is not, or not there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Jobs:
     """Counts of jobs, and what they have cost."""
 
@@ -191,6 +203,8 @@ class Memory:
 
     settled: dict[tuple[str, str], Settled] = field(default_factory=dict)
     """What our writes have come to where that is not what they said, by kind and name."""
+    claim: Claim | None = None
+    """Of slurmctld's state, while slurmctld has no pod."""
 
     jobs: Jobs | None = None
     node_sets: ParseCache[NodeSet] = field(default_factory=lambda: ParseCache(NodeSet))

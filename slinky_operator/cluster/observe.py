@@ -137,6 +137,9 @@ class Snapshot:
     slurmd_objects: tuple[Object, ...] = ()
     """The pods of `slurmd_pods`, in no order."""
 
+    controller_ending: Object | None = None
+    """slurmctld's pod while it is being deleted."""
+
 
 def wanted_sources(cluster: Cluster) -> list[str]:
     """Names of the Secrets that matter for this Cluster."""
@@ -216,11 +219,12 @@ def observe(
         texts=texts,
         invalid_node_sets=tuple(invalid),
         slurmd_objects=tuple(slurmds.values()),
+        controller_ending=pod if _is_controller(pod, cluster, ending=True) else None,
     )
 
 
-def _is_controller(pod: Object | None, cluster: Cluster) -> bool:
-    if pod is None or pod["metadata"].get("deletionTimestamp"):
+def _is_controller(pod: Object | None, cluster: Cluster, *, ending: bool = False) -> bool:
+    if pod is None or bool(pod["metadata"].get("deletionTimestamp")) is not ending:
         return False
     return whose.may_be_daemon(pod) and _has_component(pod, cluster, naming.COMPONENT_CONTROLLER)
 

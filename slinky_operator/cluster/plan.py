@@ -12,11 +12,12 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
-from slinky_operator.cluster import connection, events, key_guard, key_loading, rollout
+from slinky_operator.cluster import connection, daemon_pods, events, key_guard, key_loading, rollout
 from slinky_operator.cluster import keys as key_rules
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
+    AskClaim,
     Connect,
     CountJobs,
     Disconnect,
@@ -31,7 +32,7 @@ from slinky_operator.cluster.connection import Missing, Pace
 from slinky_operator.cluster.daemons import Images, shared, slurmctld, slurmrestd
 from slinky_operator.cluster.keys import Keys
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.replacement import Replacement, Stage, as_it_runs, daemon_words, replacement
+from slinky_operator.cluster.replacement import Replacement, Stage, as_it_runs, replacement
 from slinky_operator.cluster.status import COUNTS, status_of
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -69,6 +70,9 @@ LOOK_AGAIN_IN_TROUBLE: Final = 3.0
 
 LOOK_AGAIN_FOR_PODS: Final = 10.0
 """Seconds until the API server is asked again for slurmd pods of a Cluster that is being deleted."""
+
+ASK_CLAIM_EVERY: Final = 5.0
+"""Seconds between two looks at the claim of a slurmctld without a pod."""
 
 _RESOURCES: Final[dict[str, Resource]] = {
     resource.kind: resource for resource in (DEPLOYMENTS, STATEFULSETS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
@@ -172,7 +176,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions += _connect(snapshot, wanted)
     step = key_loading.load(snapshot, keys, now, settled=rollout.is_live(snapshot) and keys.slurm is None)
     actions += step.actions
-    actions += _count(snapshot, now)
+    actions += [*_count(snapshot, now), *_ask_claim(snapshot, now)]
     actions += events.of_configuration(snapshot, config)
     actions = key_guard.guarded(actions, snapshot, keys, now)
     waits = f"slurmd pods are left: {_some(_left(snapshot, now))}" if cluster.deleting else ""
@@ -180,7 +184,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     answers = slurm is not None and slurm.contact.state is ContactState.READY
     starting = not config.status.applied_hash and not answers
     findings = Findings(config, missing, keys.trouble, (*templates, *_refused(snapshot, daemons)), waits, starting)
-    findings = replace(findings, replacement=swap, stuck=daemon_words(snapshot, wall))
+    findings = replace(findings, replacement=swap, stuck=daemon_pods.troubles(snapshot, wall))
     due = [one for one in (config.wake_up, swap.wake_up, step.wake_up) if one is not None]
     return replace(_finish(snapshot, actions, findings, min(due, default=None), now, wall), keys=keys)
 
@@ -359,6 +363,15 @@ def _daemons_ready(snapshot: Snapshot) -> bool:
         snapshot.children.get(("StatefulSet", naming.controller(name))),
     )
     return all(((one or {}).get("status") or {}).get("readyReplicas") for one in found)
+
+
+def _ask_claim(snapshot: Snapshot, now: float) -> list[Action]:
+    """Look at slurmctld's claim where slurmctld has no pod, though its StatefulSet is there to make one."""
+    name, known = daemon_pods.claim_name(snapshot), snapshot.memory.claim
+    there = snapshot.controller_pod is not None or snapshot.controller_ending is not None
+    if there or not name or ("StatefulSet", naming.controller(snapshot.cluster.name)) not in snapshot.children:
+        return []
+    return [] if known is not None and now - known.at < ASK_CLAIM_EVERY else [AskClaim(name)]
 
 
 def _jobs_due(snapshot: Snapshot, now: float) -> float:

@@ -36,9 +36,6 @@ from slinky_operator.slurm.conf.render import hash_of
 ALONE: Final = timedelta(seconds=60)
 """How long changes of the configuration wait for a rehearsal that has no trouble; a slow pull may take longer."""
 
-SETTLED: Final = timedelta(seconds=20)
-"""How long a new pod may be without a Node or an image until that is told."""
-
 
 class Stage(Enum):
     """Whether slurmctld's StatefulSet may be written."""
@@ -87,19 +84,6 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     kind = "does not come up" if found.stage is Stage.HELD else "is tried first"
     words = f"slurmctld's pod stays as it is: one that follows {where} {kind}"
     return Replacement(found.stage, f"{words}: {found.message}", found.actions, found.wake_up)
-
-
-def daemon_words(snapshot: Snapshot, wall: datetime) -> tuple[str, ...]:
-    """Why pods of the daemons do not come up, as their scheduler and kubelet say; nothing about those just made."""
-    named = [("slurmctld", snapshot.controller_pod), *(("slurmrestd", pod) for pod in snapshot.restapi_pods)]
-    found = []
-    for daemon, pod in named:
-        if pod is None or "creationTimestamp" not in pod["metadata"]:
-            continue
-        words = stuck(pod)
-        if words and wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) > SETTLED:
-            found.append(f"{daemon}'s pod {pod['metadata']['name']} does not come up: {words}")
-    return tuple(dict.fromkeys(found))
 
 
 def _same_pod(wanted: Object, live: Object) -> bool:

@@ -11,6 +11,8 @@ from slinky_api.v1alpha1.cluster_status import ClusterStatus, ConfigStatus
 from slinky_operator.cluster.conditions import Findings, condition, conditions_of
 from slinky_operator.cluster.counts import count_nodes
 from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.out_of_service import out_of_service
+from slinky_operator.cluster.summary import summary
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
 
@@ -21,12 +23,14 @@ COUNTS: Final = ("nodes", "jobs")
 def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterStatus:
     """The whole status, conditions with their times."""
     cluster = snapshot.cluster
-    conditions = conditions_of(snapshot, findings)
     slurm = snapshot.slurm
     up = slurm is not None and slurm.contact.state is ContactState.READY
+    bad = out_of_service(slurm.nodes.values()) if slurm is not None and up else {}
+    conditions = conditions_of(snapshot, findings, bad)
     jobs = snapshot.memory.jobs
     before = cluster.status
     return ClusterStatus(
+        summary=summary(snapshot, findings, conditions, bad),
         is_ready=is_true(conditions, ClusterCondition.READY),
         conditions=merge(
             before.conditions,
@@ -55,6 +59,7 @@ def invalid(raw: Mapping[str, Any], stored: ClusterStatus, message: str, now: da
     conditions = [*others, *(one.model_copy(update={"observed_generation": generation}) for one in told)]
     return stored.model_copy(
         update={
+            "summary": "spec invalid",
             "is_ready": False,
             "conditions": merge(stored.conditions, conditions, now),
             "observed_generation": generation,

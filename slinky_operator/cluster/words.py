@@ -1,15 +1,19 @@
-"""What Slurm's daemons say before they end, made short enough for a condition."""
+"""What daemons, kubelets and schedulers say, made short enough for a condition; and how lists and times are written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from slinky_operator.kube.objects import Object
 
 LONGEST: Final = 400
 """Characters of a kubelet's or scheduler's sentence that are shown."""
+
+NAMED: Final = 5
+"""Objects that one text names."""
 
 WORDS: Final = 4
 """Lines that are shown."""
@@ -20,6 +24,23 @@ _NOISE: Final = re.compile(
     r"|lib wasn't found"
 )
 """Lines about an empty state or a plain machine, which are said in every case."""
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """A text on one line, and of no more characters than may be shown."""
+    text = " ".join(text.split())
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def stamp(when: datetime) -> str:
+    """A time as Kubernetes writes it."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def joined(texts: Sequence[str], separator: str = ", ") -> str:
+    """The first of some texts, and how many others there are."""
+    shown = separator.join(texts[:NAMED])
+    return shown if len(texts) <= NAMED else f"{shown} and {len(texts) - NAMED} more"
 
 
 def short(text: str) -> str:

@@ -14,13 +14,11 @@ from enum import StrEnum
 from typing import Final
 
 from slinky_operator.nodeset import identity, registration
+from slinky_operator.slurm import drain_reasons
 from slurm_client.models import Job, Node
 
-PREFIX: Final = "slurm-operator: "
-
-PARTING: Final = "preStop"
-"""What the hook in templates of Slinky 0.1 to 0.3 writes as reason while its pod ends. It takes the place of whatever
-reason was there: the drain beneath is nobody's any more."""
+PREFIX: Final = drain_reasons.PREFIX
+PARTING: Final = drain_reasons.PARTING
 
 NODE_BUSY: frozenset[str] = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
 """Words in a node's state that mean work. A job that ignores TERM shows IDLE, DRAIN and COMPLETING for half a minute,

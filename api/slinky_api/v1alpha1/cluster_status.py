@@ -69,6 +69,8 @@ class ConfigStatus(ApiModel):
 class ClusterStatus(ApiModel):
     """What the cluster is."""
 
+    summary: str = ""
+    """What blocks, else what goes on, in a few words."""
     is_ready: bool = False
     """Whether Slurm serves: slurmrestd and slurmctld answer."""
     conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()

@@ -38,12 +38,12 @@ def test_kubectl_get_shows_that_it_is_ready(slurm: SlurmInKubernetes) -> None:
         header, row = slurm.kube("get", "clusters.slinky.slurm.net").splitlines()
         return header.split(), row.split()
 
+    wanted = [slurm.name, "true", "Running", "2", "0", "0", "0", "0"]
     # The counts come after the rest; while there is none, its column is empty.
-    wait_for("two nodes in the column", lambda: columns()[1][3] == "2", PATIENCE)
+    wait_for("two nodes in the columns", lambda: columns()[1][:8] == wanted, PATIENCE)
     header, row = columns()
-    assert header == ["NAME", "READY", "VERSION", "NODES", "JOBS", "AGE"]
-    assert row[:2] == [slurm.name, "true"]
-    assert row[2].startswith(slurm.slurm)
+    assert header == ["NAME", "READY", "STATUS", "NODES", "DOWN", "DRAINED", "RUNNING", "PENDING", "VERSION", "AGE"]
+    assert row[8].startswith(slurm.slurm)
 
 
 def test_the_nodes_are_ours_by_instance_id_and_extra(slurm: SlurmInKubernetes) -> None:

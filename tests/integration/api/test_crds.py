@@ -366,8 +366,15 @@ def test_scaling_from_no_number_and_below_zero(api: Api) -> None:
 
 def test_columns_show_the_status(api: Api, control_plane: ControlPlane) -> None:
     assert api.create(cluster()).status_code == 201
-    status = {"isReady": True, "slurmVersion": "26.05.5", "nodes": {"total": 4}, "jobs": {"running": 7, "pending": 1}}
+    status = {
+        "isReady": True,
+        "summary": "Running, 1 node down",
+        "slurmVersion": "26.05.5",
+        "nodes": {"total": 4, "down": 1, "drain": 2},
+        "jobs": {"running": 7, "pending": 3},
+    }
     assert api.patch("Cluster", "slurm", {"status": status}, "status").status_code == 200
     shown = control_plane.kubectl("get", f"--namespace={api.namespace}", "clusters").splitlines()
-    assert shown[0].split() == ["NAME", "READY", "VERSION", "NODES", "JOBS", "AGE"]
-    assert shown[1].split()[:5] == ["slurm", "true", "26.05.5", "4", "7"]
+    columns = "NAME READY STATUS NODES DOWN DRAINED RUNNING PENDING VERSION AGE"
+    assert shown[0].split() == columns.split()
+    assert shown[1].split()[:11] == ["slurm", "true", *["Running,", "1", "node", "down"], "4", "1", "2", "7", "3"]

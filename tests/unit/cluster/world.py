@@ -98,6 +98,9 @@ class World:
 
     pods: list[str] = field(default_factory=list)
     controller_pod: dict[str, Any] | None = None
+    ending: dict[str, Any] | None = None
+    """slurmctld's pod while it is being deleted."""
+
     preflights: dict[str, dict[str, Any]] = field(default_factory=dict)
     refuses: Callable[[str], str] = lambda text: ""
     """What a daemon of a preflight says of a slurm.conf; empty if it takes it."""
@@ -158,6 +161,7 @@ class World:
             memory=self.memory.frozen(),
             server=self.server,
             slurmd_objects=tuple(self.running),
+            controller_ending=self.ending,
         )
 
     def plan(self) -> Plan:

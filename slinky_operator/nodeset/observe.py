@@ -18,8 +18,9 @@ from slinky_operator.nodeset import facts, history, identity, ordinals, places
 from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
-from slinky_operator.nodeset.readings import Readings
+from slinky_operator.nodeset.readings import Readings, Wanted
 from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.slurm import node_features
 from slinky_operator.slurm.clients import ContactState, Trouble
 from slurm_client.models import Job, Node
 
@@ -122,13 +123,14 @@ class Observer:
         nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, own)
         strangers, neighbours = self._others(nodeset, cluster, own, slurm)
+        known = _cluster_facts(nodeset, cluster, gone=cluster_gone)
         return Snapshot(
             nodeset=nodeset,
-            cluster=_cluster_facts(nodeset, cluster, gone=cluster_gone),
+            cluster=known,
             slurm=slurm,
             revision=Revision(
                 wanted.hash,
-                wanted.problems,
+                problems_of(nodeset.name, wanted, known),
                 content=wanted.content,
                 current=history.current(nodeset, wanted.hash, recorded),
                 recorded=recorded,
@@ -218,6 +220,12 @@ class Observer:
                 if given[labels.LABEL_NODESET_UID] != nodeset.uid:
                     neighbours[node] = given.get(labels.LABEL_NODESET_NAME) or ""
         return strangers, neighbours
+
+
+def problems_of(name: str, wanted: Wanted, cluster: ClusterFacts) -> tuple[str, ...]:
+    """Why no pod can be made from a spec. What a feature means in the slurm.conf of others is theirs to know."""
+    clashes = [] if cluster.external else node_features.clash(name, wanted.features, cluster.node_sets)
+    return (*wanted.problems, *clashes)
 
 
 def _with_mode(nodeset: NodeSet, own: tuple[facts.Pod, ...]) -> NodeSet:

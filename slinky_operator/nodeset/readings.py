@@ -16,6 +16,8 @@ from slinky_operator.kube.parse_cache import ParseCache
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import revision, template
 from slinky_operator.nodeset.revision import Content
+from slinky_operator.slurm import node_features
+from slinky_operator.slurm.node_features import Feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Wanted:
     content: Content
     problems: tuple[str, ...]
     """Why none can be: fields, with reasons."""
+    features: tuple[Feature, ...] = ()
+    """What their nodes register with beside the name of the NodeSet."""
 
 
 @dataclass(slots=True)
@@ -89,4 +93,4 @@ class Readings:
 
 def _wanted(nodeset: NodeSet, cluster: Cluster | None) -> Wanted:
     problems = tuple(map(str, template.check(nodeset, cluster))) if cluster is not None else ()
-    return Wanted(revision.of(nodeset), revision.content(nodeset), problems)
+    return Wanted(revision.of(nodeset), revision.content(nodeset), problems, node_features.of(nodeset))

@@ -218,7 +218,8 @@ class NodeSetSpec(ApiModel):
     partition: NodeSetPartition = Field(default_factory=NodeSetPartition)
     """A partition of exactly this NodeSet's nodes."""
     features: Annotated[tuple[FeatureName, ...], Field(max_length=64), SET] = ()
-    """Slurm features of the nodes, beside the name of the NodeSet."""
+    """Slurm features of the nodes, beside the name of the NodeSet. None may be called like another NodeSet of the
+    Cluster: Slurm takes a node with that feature for one of its nodes."""
     gres: GresText | None = None
     """Generic resources of a node, for instance gpu:a100:4."""
     weight: Annotated[int, Field(ge=0, le=4_294_967_280), Keywords({"format": "int64"})] | None = None

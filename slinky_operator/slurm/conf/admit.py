@@ -49,7 +49,11 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Nod
     numbered = {one.name: one for one in inputs.node_sets if one.ordinals}
     default = _default_owner(inputs, running)
     for one in inputs.node_sets:
-        problem = _name_problem(one, numbered, outside, running) or _problem(one, taken, default)
+        problem = (
+            _name_problem(one, numbered, outside, running)
+            or _feature_problem(one, inputs.node_sets, running)
+            or _problem(one, taken, default)
+        )
         if problem is None and one.name in inputs.held:
             problem = Problem(_HELD_FIELD, inputs.held[one.name])
         if problem is None:
@@ -80,6 +84,20 @@ def _name_problem(
     node = outside.taken_from(one)
     if node is not None:
         return Problem("metadata.name", f"the Cluster has a node {node} outside Kubernetes (spec.nodes)")
+    return None
+
+
+def _feature_problem(one: NodeSetConf, others: Iterable[NodeSetConf], running: Parsed) -> Problem | None:
+    """Why a NodeSet whose name is a feature of earlier nodes stays out. One that runs stays: jobs may be in it."""
+    if one.name in running.node_sets:
+        return None
+    for other in others:
+        if other is not one and one.name in other.features and _precedence(other, running) < _precedence(one, running):
+            reason = (
+                f"nodes of NodeSet {other.name}, which was there before, have the feature {one.name}, and Slurm would "
+                "put them into this NodeSet: give this one another name, or take that feature from the other"
+            )
+            return Problem("metadata.name", reason)
     return None
 
 

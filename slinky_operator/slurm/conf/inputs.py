@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import naming, node_features
 from slinky_operator.slurm.conf.gather import Gathered, TextSource, gather
 
 MAX_NODE_COUNT: Final = 10_000
@@ -40,6 +40,9 @@ class NodeSetConf:
     since: datetime | None = None
     """When it was made; of two whose names clash the younger gives way."""
 
+    features: frozenset[str] = frozenset()
+    """What its nodes register with beside its name."""
+
     @classmethod
     def of(cls, nodeset: NodeSet) -> Self:
         """Take what matters from a NodeSet."""
@@ -50,6 +53,7 @@ class NodeSetConf:
             nodeset.spec.gres or "",
             ordinals=nodeset.mode is ScalingMode.STATEFUL_SET,
             since=nodeset.metadata.creation_timestamp,
+            features=frozenset(one.word for one in node_features.of(nodeset)),
         )
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from slinky_api.errors import InvalidObjectError
 from slinky_operator.nodeset import revision
+from slinky_operator.nodeset.observe import problems_of
 from slinky_operator.nodeset.readings import Readings
+from slinky_operator.nodeset.snapshot import ClusterFacts
 
 NODESET: dict[str, Any] = {
     "apiVersion": "slinky.slurm.net/v1alpha1",
@@ -88,3 +90,16 @@ def test_a_nodeset_that_is_gone_is_forgotten() -> None:
     before = readings.nodeset(NODESET)
     readings.forget("set-uid")
     assert readings.nodeset(NODESET) is not before
+
+
+def test_a_feature_called_like_another_nodeset_of_the_cluster_keeps_pods_from_being_made() -> None:
+    readings = Readings()
+    cluster = readings.cluster(("ns", "c"), CLUSTER)
+    nodeset = readings.nodeset(changed(NODESET, features=["fast", "gpu"]))
+    wanted = readings.wanted(nodeset, cluster)
+
+    (problem,) = problems_of("a", wanted, ClusterFacts("c", node_sets=frozenset({"a", "gpu"})))
+    assert problem.startswith("spec.features[1]: feature gpu is the name of a NodeSet of this Cluster")
+    assert problems_of("a", wanted, ClusterFacts("c", node_sets=frozenset({"a"}))) == ()
+    # Their slurm.conf may mean something else by it.
+    assert problems_of("a", wanted, ClusterFacts("c", external=True, node_sets=frozenset({"a", "gpu"}))) == ()

@@ -194,6 +194,29 @@ def test_a_node_set_that_runs_keeps_its_name_from_an_older_one_that_does_not() -
     assert render(replace(BASE, node_sets=(younger, older)), both).node_sets == ("a", "a-1")
 
 
+def test_a_node_set_called_like_a_feature_of_earlier_nodes_is_left_out() -> None:
+    old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
+    compute = NodeSetConf("compute", "", since=old, features=frozenset({"gpu"}))
+    gpu = NodeSetConf("gpu", "", since=new)
+
+    rendered = render(replace(BASE, node_sets=(compute, gpu)))
+    (refused,) = rendered.refused
+    assert (refused.node_set, refused.problem.field) == ("gpu", "metadata.name")
+    assert "nodes of NodeSet compute, which was there before, have the feature gpu" in refused.problem.reason
+    assert "NodeSet=gpu" not in rendered.files["slurm.conf"]
+    # The one that names the feature gets no pods where the other was there first: `node_features.clash`.
+    assert not render(replace(BASE, node_sets=(replace(compute, since=new), replace(gpu, since=old)))).refused
+
+
+def test_a_node_set_that_runs_stays_whatever_features_others_have() -> None:
+    old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
+    compute, gpu = NodeSetConf("compute", "", since=old), NodeSetConf("gpu", "", since=new)
+    running = conf(replace(BASE, node_sets=(compute, gpu)))
+
+    changed = replace(BASE, node_sets=(replace(compute, features=frozenset({"gpu"})), gpu))
+    assert render(changed, running).node_sets == ("compute", "gpu")
+
+
 def test_there_is_one_default_and_it_does_not_wander() -> None:
     both = replace(BASE, node_sets=(NodeSetConf("a", "Default=YES"), NodeSetConf("b", "Default=YES")))
     alone = conf(replace(BASE, node_sets=(NodeSetConf("b", "Default=YES"),)))

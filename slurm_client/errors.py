@@ -13,6 +13,7 @@ Everything that can go wrong with a call to slurmrestd, as one tree.
     ├── PermissionDenied       the token's user may not do this
     ├── NotFound               no such node, job, partition, reservation
     ├── InvalidRequest         Slurm does not accept what was asked
+    │   ├── InvalidArgument    ... nor was it: a value is not what the call takes, and nothing was sent
     │   └── InvalidTransition  ... because of the state the object is in
     ├── Conflict               refused for now: the object is busy
     ├── NotSupported           this server's data parser has no such operation or field
@@ -41,6 +42,7 @@ __all__ = [
     "Conflict",
     "ControllerDown",
     "DecodeError",
+    "InvalidArgument",
     "InvalidRequest",
     "InvalidTransition",
     "NotFound",
@@ -232,6 +234,18 @@ class NotFound(SlurmError):
 
 class InvalidRequest(SlurmError):
     """Slurm does not accept what was asked; asking again will not help."""
+
+
+class InvalidArgument(InvalidRequest):
+    """
+    A value handed to a call is not what the call takes; nothing was sent.
+
+    ``field`` names it, e.g. ``names`` or ``spec.time_limit``.
+    """
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class InvalidTransition(InvalidRequest):

@@ -155,6 +155,10 @@ class Session:
 
     # calls
 
+    async def require(self, operation: str) -> None:
+        """Raise NotSupported if the data parser in use has no such operation."""
+        wire.endpoint(await self.connect(), operation)
+
     async def call(
         self,
         operation: str,

@@ -6,6 +6,7 @@ kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know 
 """
 
 from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
+from slurm_client.models.jobid import JobId
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionState
@@ -21,6 +22,7 @@ __all__ = [
     "GresAllocation",
     "Infinite",
     "Job",
+    "JobId",
     "JobResult",
     "JobSpec",
     "JobState",

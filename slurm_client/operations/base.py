@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from typing_extensions import override
+
 from slurm_client import errors
+from slurm_client.arguments import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from slurm_client.answers import Answer, ListOf
     from slurm_client.session import Session
@@ -49,9 +53,17 @@ class Listing(Generic[T]):
 
 
 class Operations:
-    """Base of all classes of operations."""
+    """Base of all classes of operations: what each public call is given is checked against its annotations."""
 
     _session: Session
+
+    @override
+    def __init_subclass__(cls) -> None:
+        """Put the check of arguments before every public call."""
+        super().__init_subclass__()
+        for name, function in list(vars(cls).items()):
+            if not name.startswith("_") and inspect.iscoroutinefunction(function):
+                setattr(cls, name, checked(function))
 
     async def _list(
         self, operation: str, wanted: ListOf, *, update_time: int | None = None, **options: Any
@@ -78,9 +90,11 @@ class Operations:
             raise missing(wanted.key, answer, operation)
         return Listing(tuple(answer.items), answer.last_update, answer.warnings)
 
-    async def _one(self, operation: str, wanted: ListOf, what: str, **options: Any) -> Any:
+    async def _one(
+        self, operation: str, wanted: ListOf, what: str, *, is_it: Callable[[Any], bool], **options: Any
+    ) -> Any:
         """
-        Ask for one object by its name.
+        Ask for one object by its name, and return the one that bears it.
 
         Servers say "no such object" in four ways: with the number for it, with error number 0, with number 9000, or
         with an empty list and a warning. All of them are NotFound.
@@ -102,9 +116,10 @@ class Operations:
             raise
         if answer.items is None and not any(each.description.startswith("Unable to find") for each in answer.warnings):
             raise missing(wanted.key, answer, operation)
-        if not answer.items:
+        found = next(filter(is_it, answer.items or ()), None)
+        if found is None:
             raise errors.NotFound(f"no {what}", status=answer.status, warnings=answer.warnings)
-        return answer.items[0]
+        return found
 
 
 def missing(key: str, answer: Answer, operation: str) -> errors.DecodeError:

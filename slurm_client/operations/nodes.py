@@ -13,6 +13,7 @@ from slurm_client.operations.base import Listing, Operations
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from slurm_client.arguments import NodeName, Text
     from slurm_client.models import Node
 
 __all__ = ["NodeOperations"]
@@ -46,16 +47,21 @@ class NodeOperations(Operations):
         """
         return await self._list("get_nodes", _ALL_NODES, update_time=update_time, timeout=timeout)
 
-    async def node(self, name: str, *, timeout: float | None = None) -> Node:
+    async def node(self, name: NodeName, *, timeout: float | None = None) -> Node:
         """Return one node; NotFound if there is none of that name."""
         found: Node = await self._one(
-            "get_node", _NODES, f"node {name}", path={"node_name": _plain(name)}, timeout=timeout
+            "get_node",
+            _NODES,
+            f"node {name}",
+            is_it=lambda record: record.name == name,
+            path={"node_name": name},
+            timeout=timeout,
         )
         return found
 
     async def update_nodes(
         self,
-        names: Iterable[str],
+        names: Iterable[NodeName],
         *,
         state: str | Sequence[str] | None = None,
         reason: str | None = None,
@@ -72,6 +78,8 @@ class NodeOperations(Operations):
     ) -> None:
         """
         Change many nodes alike, in one call where the server has one (24.11 and newer).
+
+        Slurm takes the name of a NodeSet of slurm.conf for all nodes in it. ``ALL`` is refused: name the nodes.
 
         The server goes through the names in order and stops at the first it does not know: then NotFound is raised,
         and the nodes before it have been changed. Name known nodes, and read back. On older servers one call is made
@@ -91,7 +99,9 @@ class NodeOperations(Operations):
         topology
             Place in the topology, ``<topology>:<switch or block>``; v0.0.43 and newer, else NotSupported is raised.
         """
-        wanted = list(dict.fromkeys(_plain(name) for name in names))
+        wanted = list(dict.fromkeys(names))
+        if state is not None and not state:
+            raise errors.InvalidArgument("update_nodes: state is empty; nothing was sent", field="state")
         body = encode.node_update(
             state=list(state) if state is not None and not isinstance(state, str) else state,
             reason=reason,
@@ -126,7 +136,7 @@ class NodeOperations(Operations):
             if isinstance(result, BaseException):
                 raise result
 
-    async def drain_nodes(self, names: Iterable[str], reason: str, *, timeout: float | None = None) -> None:
+    async def drain_nodes(self, names: Iterable[NodeName], reason: str, *, timeout: float | None = None) -> None:
         """
         Let no new job start on these nodes.
 
@@ -134,32 +144,40 @@ class NodeOperations(Operations):
         """
         await self.update_nodes(names, state="DRAIN", reason=reason, timeout=timeout)
 
-    async def undrain_nodes(self, names: Iterable[str], *, timeout: float | None = None) -> None:
+    async def undrain_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
         """Take drains away; no error where there is none, and a node that is down stays down."""
         await self.update_nodes(names, state="UNDRAIN", timeout=timeout)
 
-    async def resume_nodes(self, names: Iterable[str], *, timeout: float | None = None) -> None:
+    async def resume_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
         """Bring nodes back from drain *and* down; InvalidTransition on a node that is neither."""
         await self.update_nodes(names, state="RESUME", timeout=timeout)
 
-    async def down_nodes(self, names: Iterable[str], reason: str, *, timeout: float | None = None) -> None:
+    async def down_nodes(self, names: Iterable[NodeName], reason: str, *, timeout: float | None = None) -> None:
         """Declare nodes dead; their jobs are requeued or fail. One whose slurmd answers may come back by itself."""
         await self.update_nodes(names, state="DOWN", reason=reason, timeout=timeout)
 
-    async def delete_node(self, name: str, *, timeout: float | None = None) -> None:
-        """Delete the record of a dynamic node; Conflict while a job is on it, NotFound if there is none."""
-        await self._session.call("delete_node", path={"node_name": _plain(name)}, timeout=timeout)
+    async def delete_node(self, name: NodeName, *, timeout: float | None = None) -> None:
+        """
+        Delete the record of a dynamic node; Conflict while a job is on it, NotFound if there is none.
 
-    async def delete_nodes(self, names: Iterable[str], *, timeout: float | None = None) -> None:
+        It is asked for first: slurmctld takes the name of a NodeSet of slurm.conf too, and deletes all nodes in it.
+        """
+        await self.node(name, timeout=timeout)
+        await self._session.call("delete_node", path={"node_name": name}, timeout=timeout)
+
+    async def delete_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
         """
         Delete the records of many dynamic nodes, hundreds in one call.
+
+        The names must be those of nodes: slurmctld takes the name of a NodeSet of slurm.conf for all nodes in it, and
+        hundreds of names are not asked for first.
 
         The server goes through all the names, deletes what it can, and tells the last thing that went wrong (measured
         with 24.11 and 26.05): Conflict if a job is on one of them, NotFound if one is unknown, only one of both where
         both is true. Either is raised after everything has been tried: read back what is left.
         """
         refused: errors.SlurmError | None = None
-        for chunk in _chunks(dict.fromkeys(_plain(name) for name in names)):
+        for chunk in _chunks(dict.fromkeys(names)):
             try:
                 await self._session.call("delete_node", path={"node_name": ",".join(chunk)}, timeout=timeout)
             except (errors.Conflict, errors.NotFound) as error:
@@ -167,7 +185,7 @@ class NodeOperations(Operations):
         if refused is not None:
             raise refused
 
-    async def create_node(self, conf: str, *, timeout: float | None = None) -> None:
+    async def create_node(self, conf: Text, *, timeout: float | None = None) -> None:
         """
         Create a node record from one line of slurm.conf (v0.0.44 and newer).
 
@@ -189,10 +207,3 @@ def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
         length += len(name) + 3
     if chunk:
         yield chunk
-
-
-def _plain(name: str) -> str:
-    """Refuse what slurmrestd would take for something else than one name."""
-    if not name or any(character in name for character in "/?#,[] \t\r\n"):
-        raise errors.InvalidRequest(f"not a node name: {name!r}")
-    return name

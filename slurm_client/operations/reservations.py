@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from slurm_client import encode
+from slurm_client import encode, errors
 from slurm_client.answers import ListOf
 from slurm_client.decode import resources
 from slurm_client.decode.read import mapping, text
 from slurm_client.operations.base import Listing, Operations
 
 if TYPE_CHECKING:
+    from slurm_client.arguments import Name
     from slurm_client.models import Reservation, ReservationSpec
 
 __all__ = ["ReservationOperations"]
@@ -35,24 +36,51 @@ class ReservationOperations(Operations):
         """Return all reservations; ``None`` if ``update_time`` is given and nothing has changed since."""
         return await self._list("get_reservations", _RESERVATIONS, update_time=update_time, timeout=timeout)
 
-    async def reservation(self, name: str, *, timeout: float | None = None) -> Reservation:
+    async def reservation(self, name: Name, *, timeout: float | None = None) -> Reservation:
         """Return one reservation; NotFound if there is none of that name."""
         found: Reservation = await self._one(
-            "get_reservation", _RESERVATIONS, f"reservation {name}", path={"reservation_name": name}, timeout=timeout
+            "get_reservation",
+            _RESERVATIONS,
+            f"reservation {name}",
+            is_it=lambda record: record.name == name,
+            path={"reservation_name": name},
+            timeout=timeout,
         )
         return found
 
     async def create_reservation(self, spec: ReservationSpec, *, timeout: float | None = None) -> str:
-        """Create a reservation, or change the one of that name, and return its name (v0.0.43 and newer)."""
+        """
+        Create a reservation and return its name (v0.0.43 and newer); Conflict if there is one of that name.
+
+        Slurm has one call to create and to change: whether there is one is asked for first, so two callers at the same
+        time may both succeed.
+        """
+        await self._session.require("post_reservation")
+        if spec.name is not None:
+            try:
+                await self.reservation(spec.name, timeout=timeout)
+            except errors.NotFound:
+                pass
+            else:
+                raise errors.Conflict(f"there is a reservation {spec.name} already; nothing was sent")
+        return await self._write_reservation(spec, timeout)
+
+    async def update_reservation(self, spec: ReservationSpec, *, timeout: float | None = None) -> None:
+        """Change the reservation named in ``spec`` (v0.0.43 and newer); NotFound if there is none of that name."""
+        await self._session.require("post_reservation")
+        if spec.name is None:
+            raise errors.InvalidArgument(
+                "update_reservation: spec.name is None, which names no reservation; nothing was sent", field="spec.name"
+            )
+        await self.reservation(spec.name, timeout=timeout)
+        await self._write_reservation(spec, timeout)
+
+    async def _write_reservation(self, spec: ReservationSpec, timeout: float | None) -> str:
         answer = await self._session.call("post_reservation", body=encode.reservation(spec), timeout=timeout)
         made = answer.fields.get("reservations")
         first = mapping(made[0]) if isinstance(made, list) and made else {}
         return text(first.get("name")) or spec.name or ""
 
-    async def update_reservation(self, spec: ReservationSpec, *, timeout: float | None = None) -> None:
-        """Change the reservation named in ``spec`` (v0.0.43 and newer)."""
-        await self.create_reservation(spec, timeout=timeout)
-
-    async def delete_reservation(self, name: str, *, timeout: float | None = None) -> None:
+    async def delete_reservation(self, name: Name, *, timeout: float | None = None) -> None:
         """Delete a reservation; NotFound if there is none."""
         await self._session.call("delete_reservation", path={"reservation_name": name}, timeout=timeout)

@@ -9,13 +9,32 @@ from __future__ import annotations
 from typing import Any
 
 from slurm_client import hostlist
+from slurm_client.models import JobState
 from slurm_client.testing import encode
 from slurm_client.testing.answers import Answers
 from slurm_client.testing.calls import Call, Reply, error
-from slurm_client.testing.refusals import INVALID_JOB, Refusal
+from slurm_client.testing.refusals import FLAGS_INVALID, INVALID_JOB, Refusal
 from slurm_client.testing.world import World
 
-_SIGNALS = frozenset({"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP"})
+_SIGNALS = frozenset(
+    {
+        "URG",
+        "TTIN",
+        "TTOU",
+        "HUP",
+        "INT",
+        "QUIT",
+        "ABRT",
+        "KILL",
+        "USR1",
+        "USR2",
+        "ALRM",
+        "TERM",
+        "CONT",
+        "STOP",
+        "TSTP",
+    }
+)
 
 _FILTERS = (("user_name", "user"), ("partition", "partition"), ("account", "account"), ("job_name", "name"))
 """Keys by which many jobs are chosen, and the fields they are compared with."""
@@ -91,7 +110,7 @@ class Operations(Answers):
     async def _delete_node(self, call: Call) -> Reply:
         named = call.parameters["node_name"]
         refused: Refusal | None = None
-        for name in named.split(","):
+        for name in list(self.world.nodes) if named.upper() == "ALL" else named.split(","):
             try:
                 self.world.delete_node(name)
             except Refusal as error:
@@ -116,15 +135,23 @@ class Operations(Answers):
         return int(text)
 
     async def _get_job(self, call: Call) -> Reply:
-        job = self.world.jobs[self._job_of(call, "query")]
-        return Reply(raw=self._dump_list(call, "jobs", [job], encode.job))
+        own = self._job_of(call, "query")
+        # slurmctld gives the tasks of an array and the components of a heterogeneous job with the first of them.
+        found = [job for job in self.world.jobs.values() if own in {job.id, job.array_job_id, job.het_job_id}]
+        return Reply(raw=self._dump_list(call, "jobs", found, encode.job))
 
     def _meant_by(self, text: str) -> list[int]:
         """Ids of the jobs that are cancelled or requeued under a name: that of an array means all of its tasks."""
+        first, plus, offset = text.partition("+")
+        if plus:
+            return [int(first) + int(offset)]
         array, _, task = text.partition("_")
         if not task:
             own = int(text)
             return [job.id for job in self.world.jobs.values() if job.array_job_id == own] or [own]
+        if task.startswith("["):
+            # Those that wait together have the number of the array.
+            return [int(array)]
         wanted = int(array), int(task)
         found = [job.id for job in self.world.jobs.values() if (job.array_job_id, job.array_task_id) == wanted]
         # A number that no job has.
@@ -132,10 +159,15 @@ class Operations(Answers):
 
     async def _delete_job(self, call: Call) -> Reply:
         text, signal = call.parameters["job_id"], call.query.get("signal")
-        if not text.replace("_", "", 1).isdecimal():
+        if not text.replace("_", "", 1).replace("+", "", 1).isdecimal():
             return Reply(status=422, errors=[error(9000, "Rejecting request. Failure parsing parameters")])
         if signal is not None and signal.upper().removeprefix("SIG") not in _SIGNALS and not signal.isdecimal():
             sentence, source = "Unknown signal (null)", "#/signal/"
+            if call.version < "v0.0.41":
+                return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
+            # Reported, and the job is cancelled all the same.
+            for job_id in self._meant_by(text):
+                self._kill(job_id, None)
             if call.version < "v0.0.42":
                 return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
             return Reply({"status": []}, errors=[error(0, sentence, "No error", source)])
@@ -159,8 +191,12 @@ class Operations(Answers):
         return []
 
     async def _delete_jobs(self, call: Call) -> Reply:
-        body = call.body or {}
-        ids = [int(job_id) for job_id in body.get("jobs") or ()]
+        body = dict(call.body or {})
+        unknown = [word for word in body.get("job_state") or () if word.upper() not in JobState.BASES | JobState.FLAGS]
+        if unknown:
+            # Reported, and that filter does not count.
+            del body["job_state"]
+        ids = [job_id for text in body.get("jobs") or () for job_id in self._meant_by(text)]
         if not ids:
             ids = [
                 job.id
@@ -171,6 +207,8 @@ class Operations(Answers):
                 and ("job_state" not in body or job.state.base in body["job_state"])
             ]
         status = [entry for job_id in ids for entry in self._kill(job_id, body.get("signal"))]
+        if unknown:
+            return Reply({"status": status}, status=500, errors=[error(FLAGS_INVALID, f'Unknown flag "{unknown[0]}"')])
         return Reply({"status": status})
 
     async def _post_job_submit(self, call: Call) -> Reply:

@@ -69,6 +69,8 @@ class World(Arranged):
                 "Failure to update node",
                 extra=(FLAGS_INVALID, f'Unknown flag "{unknown}"'),
             )
+        if {name.upper() for name in names} == {"ALL"}:
+            names = self.nodes
         for name in sorted(names):
             node = self.nodes.get(name)
             if node is None:

@@ -50,8 +50,8 @@ class Target(ABC):
         """Start a job that fills a node and return its id when it is running."""
 
     @abstractmethod
-    async def start_array(self, node: str) -> int:
-        """Start an array of two tasks on a node with two CPUs and return its id when both are running."""
+    async def start_array(self, node: str, tasks: str = "0-1") -> int:
+        """Start an array on a node with two CPUs and return its id when the first two tasks are running."""
 
     @abstractmethod
     async def suspend_job(self, job_id: int) -> None:
@@ -88,8 +88,8 @@ class RealTarget(Target):
         return job_id
 
     @override
-    async def start_array(self, node: str) -> int:
-        array = await asyncio.to_thread(self.host.sbatch, "sleep 600", "-w", node, "--array=0-1")
+    async def start_array(self, node: str, tasks: str = "0-1") -> int:
+        array = await asyncio.to_thread(self.host.sbatch, "sleep 600", "-w", node, f"--array={tasks}")
 
         async def running() -> bool:
             async with self.client(None) as slurm:
@@ -132,11 +132,16 @@ class FakeTarget(Target):
         return int(self.fake.add_job(nodes=[node]).id)
 
     @override
-    async def start_array(self, node: str) -> int:
-        first, last = (self.fake.add_job(nodes=[node], cpus=1) for _ in range(2))
-        for task, job in enumerate((first, last)):
-            self.fake.world.jobs[job.id] = replace(job, array_job_id=first.id, array_task_id=1 - task)
-        return int(first.id)
+    async def start_array(self, node: str, tasks: str = "0-1") -> int:
+        # The task that started last has the number of the array, or those that wait.
+        own, *others = (self.fake.add_job(nodes=[node], cpus=1) for _ in range(2 if tasks == "0-1" else 3))
+        indices = [1, 0] if len(others) == 1 else [None, 1, 0]
+        for task, job in zip(indices, (own, *others), strict=True):
+            self.fake.world.jobs[job.id] = replace(self.fake.jobs[job.id], array_job_id=own.id, array_task_id=task)
+        if len(others) > 1:
+            waiting = tasks.replace("0-", "2-")
+            self.fake.set_job_state(own.id, "PENDING", nodes=(), node_list="", array_tasks=waiting)
+        return int(own.id)
 
     @override
     async def suspend_job(self, job_id: int) -> None:

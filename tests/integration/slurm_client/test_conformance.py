@@ -76,8 +76,13 @@ async def test_partitions_are_written_where_the_parser_can(target: Target, versi
     async with target.client(version) as slurm:
         if version < "v0.0.45":
             with pytest.raises(errors.NotSupported):
-                await slurm.update_partition("p2", nodes="w-0")
+                await slurm.create_partition("p2", nodes="w-0")
             return
+        with pytest.raises(errors.NotFound):
+            await slurm.update_partition("p2", state="DRAIN")
+        await slurm.create_partition("p2", state="UP", nodes="w-0")
+        with pytest.raises(errors.Conflict):
+            await slurm.create_partition("p2")
         await slurm.update_partition("p2", state="DRAIN", nodes="w-0")
         partition = await slurm.partition("p2")
         assert partition.state.base == "DRAIN"
@@ -98,7 +103,11 @@ async def test_reservations_are_made_changed_and_deleted_where_the_parser_can(ta
             with pytest.raises(errors.NotSupported):
                 await slurm.create_reservation(spec)
             return
+        with pytest.raises(errors.NotFound):
+            await slurm.update_reservation(spec)
         assert await slurm.create_reservation(spec) == "rest"
+        with pytest.raises(errors.Conflict):
+            await slurm.create_reservation(spec)
         reservation = await slurm.reservation("rest")
         assert reservation.nodes == ("w-1",)
         assert reservation.users == ("root",)

@@ -9,7 +9,7 @@ import pytest
 
 from slurm_client import errors, wire
 from slurm_client.models import INFINITE, JobSpec
-from tests.integration.slurm_client.targets import until
+from tests.integration.slurm_client.targets import RealTarget, until
 
 if TYPE_CHECKING:
     from slurm_client.models import Job
@@ -108,7 +108,6 @@ async def test_many_jobs_are_cancelled_in_one_call(target: Target, version: str)
             return all([(await slurm.job(job_id)).is_finished for job_id in jobs])
 
         await until(finished)
-        assert await slurm.cancel_jobs() == ()
 
 
 async def test_bad_submissions_are_refused(target: Target, version: str) -> None:
@@ -120,14 +119,82 @@ async def test_bad_submissions_are_refused(target: Target, version: str) -> None
             await slurm.submit_job(JobSpec(name="no script"))
 
 
-async def test_a_bad_signal_is_refused_and_a_good_one_sent(target: Target, version: str) -> None:
+async def test_a_bad_signal_or_state_ends_no_job_and_a_good_signal_is_sent(target: Target, version: str) -> None:
     name = await target.add_node()
     job_id = await target.start_job(name)
     async with target.client(version) as slurm:
+        # Were these sent, slurmrestd would report an error and end the job.
         with pytest.raises(errors.InvalidRequest):
             await slurm.cancel_job(job_id, signal="NOSUCH")
-        await slurm.cancel_job(job_id, signal="USR1")
+        with pytest.raises(errors.InvalidRequest):
+            await slurm.cancel_jobs(states=["RUNING"])
+        with pytest.raises(errors.InvalidRequest):
+            await slurm.cancel_jobs([], user="root")
+        # Each way to write one; none of these ends a process.
+        for signal in ("CONT", "SIGCONT", "cont", "18", "URG"):
+
+            async def sent(signal: str = signal) -> bool:
+                try:
+                    await slurm.cancel_job(job_id, signal=signal)
+                except errors.InvalidTransition:
+                    # Its first step is not there yet.
+                    return False
+                return True
+
+            await until(sent)
+        assert (await slurm.job(job_id)).is_running
         await slurm.cancel_job(job_id)
+
+
+async def test_one_task_of_an_array_is_read_changed_and_ended(target: Target, version: str) -> None:
+    array = await target.start_array("w-1")
+    async with target.client(version) as slurm:
+        assert {job.alone for job in await slurm.job_parts(array)} == {f"{array}_0", f"{array}_1"}
+        assert (await slurm.job(array)).id == array
+        for task in (0, 1):
+            assert (await slurm.job(f"{array}_{task}")).array_task_id == task
+        with pytest.raises(errors.NotFound):
+            await slurm.job(f"{array}_7")
+        with pytest.raises(errors.NotFound):
+            await slurm.job(f"{array}+1")
+        found = await slurm.job_watch.refresh(str(array))
+        assert [job and job.id for job in found.values()] == [array]
+        await slurm.update_job(f"{array}_0", JobSpec(comment="zero"))
+        assert {job.alone: job.comment for job in await slurm.job_parts(array)} == {
+            f"{array}_0": "zero",
+            f"{array}_1": "",
+        }
+        await slurm.cancel_jobs([f"{array}_0"])
+
+        async def ended() -> bool:
+            return (await slurm.job(f"{array}_0")).is_finished
+
+        await until(ended)
+        assert (await slurm.job(f"{array}_1")).is_running
+        await slurm.cancel_job(array)
+
+
+async def test_tasks_that_wait_are_ended_without_those_that_run(target: Target, version: str) -> None:
+    array = await target.start_array("w-1", "0-5%2")
+    async with target.client(version) as slurm:
+        waiting = await slurm.job(array)
+        assert waiting.is_pending
+        assert waiting.array_tasks.startswith("2-5")
+        if isinstance(target, RealTarget):
+            await slurm.cancel_job(f"{array}_3")
+            waiting = await slurm.job(array)
+            assert waiting.array_tasks.startswith("2,4-5")
+        assert (await slurm.job(f"{array}_4")).alone == f"{array}_4"
+        with pytest.raises(errors.InvalidRequest, match="waits together"):
+            await slurm.update_job(f"{array}_4", JobSpec(comment="x"))
+        await slurm.cancel_job(waiting)
+
+        async def ended() -> bool:
+            return not any(job.is_pending for job in await slurm.job_parts(array))
+
+        await until(ended)
+        assert sum(job.is_running for job in await slurm.job_parts(array)) == 2
+        await slurm.cancel_job(array)
 
 
 async def test_a_task_of_an_array_is_ended_without_the_others(target: Target, version: str) -> None:

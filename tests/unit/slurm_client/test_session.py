@@ -198,7 +198,7 @@ async def test_writes_that_were_sent_are_never_repeated(fake: FakeSlurmrestd) ->
         await slurm.connect()
         for call in (
             slurm.drain_nodes(["w-0"], "reason"),
-            slurm.delete_node("w-1"),
+            slurm.delete_nodes(["w-1"]),
             slurm.submit_job(JobSpec(script="#!/bin/sh\n")),
             slurm.reconfigure(),
             slurm.requeue_job(1),

@@ -171,16 +171,20 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
 
         ``async for event in client.watch_nodes()`` gives everything that is there first. All readers of one client
         share one poll. Close a reader that is no longer read, best by ``async with``.
+
+        Outages are waited for. A token that is refused, a right that is missing and a call that the server lacks are
+        raised to the reader, after three polls in a row (``Pace.refusals``). ``client.node_watch.reader()`` waits for
+        these as well, and ``client.node_watch.status.error`` says what for.
         """
-        return self.node_watch.reader()
+        return self.node_watch.reader(patient=False)
 
     def watch_jobs(self) -> Reader[Job]:
         """Return a reader of changes of jobs; see :meth:`watch_nodes`."""
-        return self.job_watch.reader()
+        return self.job_watch.reader(patient=False)
 
     def watch_partitions(self) -> Reader[Partition]:
         """Return a reader of changes of partitions; see :meth:`watch_nodes`."""
-        return self.partition_watch.reader()
+        return self.partition_watch.reader(patient=False)
 
     async def close(self) -> None:
         """End all watches and close all connections."""

@@ -34,6 +34,9 @@ __all__ = ["Event", "JobEvent", "NodeEvent", "Pace", "PartitionEvent", "Reader",
 
 T = TypeVar("T")
 
+_LASTING = (errors.Unauthorized, errors.PermissionDenied, errors.NotSupported)
+"""What does not pass by itself: a token that is refused although a new one was asked for, a call that is not there."""
+
 _TRIES = 3
 """How often an object is asked for singly when a list overtakes the answer."""
 
@@ -126,6 +129,8 @@ class Pace:
         Seconds to wait after a failed poll; doubles in between and is drawn at random from its upper half.
     backlog
         Events a reader may be behind before several changes of one object are made into one.
+    refusals
+        Polls in a row that are refused (bad token, no right, no such call) before readers get the error.
     """
 
     interval: float = 1.0
@@ -135,6 +140,7 @@ class Pace:
     first_pause: float = 0.5
     longest_pause: float = 15.0
     backlog: int = 100_000
+    refusals: int = 3
 
     def after_full(self, cost: float) -> float:
         """Return the seconds to wait after a full answer that took ``cost`` seconds."""
@@ -188,7 +194,7 @@ class Watch(Generic[T]):
         self._update_time: int | None = None
         self._full_at = float("-inf")
         self._confirmed_at: float | None = None
-        self._failures = 0
+        self._failures = self._refusals = 0
         self._error: errors.SlurmError | None = None
         self._polls = self._full_answers = 0
         self._interval = self._pace.interval
@@ -199,6 +205,7 @@ class Watch(Generic[T]):
         self._readers: weakref.WeakSet[Reader[T]] = weakref.WeakSet()
         self._poked = asyncio.Event()
         self._synced = asyncio.Event()
+        self._polled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -224,20 +231,33 @@ class Watch(Generic[T]):
         )
 
     async def wait_synced(self) -> None:
-        """Wait for the first list; there must be a reader."""
-        await self._synced.wait()
+        """Wait for the first list; there must be a reader. Raises what it would raise to an impatient one."""
+        while not self._synced.is_set():
+            if self._refusals >= self._pace.refusals and self._error is not None:
+                raise self._error
+            self._polled.clear()
+            await self._polled.wait()
 
-    def reader(self) -> Reader[T]:
-        """Return a new reader; polling starts with the first one and ends with the last."""
+    def reader(self, *, patient: bool = True) -> Reader[T]:
+        """
+        Return a new reader; polling starts with the first one and ends with the last.
+
+        Parameters
+        ----------
+        patient
+            Whether it waits on when polls are refused (:attr:`Pace.refusals`), and leaves it to its owner to look at
+            :attr:`status`; else it raises the refusal. Outages are waited for by either.
+        """
         if self._closed:
             raise RuntimeError("the watch is closed")
-        reader = Reader(self, self._pace.backlog)
+        reader = Reader(self, self._pace.backlog, patient=patient)
         if self._synced.is_set():
             reader._push(Event(key, None, value) for key, value in self._objects.items())  # noqa: SLF001 - a reader and its watch are one
         self._readers.add(reader)
         if self._task is None or self._task.done():
             # What was known before nobody read is no longer vouched for: the list is asked for at once.
             self._update_time = None
+            self._refusals = 0
             self._task = asyncio.create_task(self._run(), name=f"watch of {self._what}")
         return reader
 
@@ -280,6 +300,9 @@ class Watch(Generic[T]):
             while self._readers:
                 self._poked.clear()
                 self._interval = await self._poll()
+                self._polled.set()
+                if not self._readers:
+                    break
                 try:
                     async with asyncio.timeout(self._interval):
                         await self._poked.wait()
@@ -305,10 +328,11 @@ class Watch(Generic[T]):
             self._error = error
             if self._failures == 1:
                 _log.warning("cannot list %s: %s", self._what, error)
+            self._refuse(error)
             return self._pace.after_failure(self._failures, self._jitter)
         if self._failures:
             _log.info("%s are listed again after %d failures", self._what, self._failures)
-        self._failures, self._error = 0, None
+        self._failures, self._refusals, self._error = 0, 0, None
         self._confirmed_at = started
         if listing is None:
             return self._pace.interval
@@ -318,6 +342,16 @@ class Watch(Generic[T]):
         self._apply_list(listing.items, number)
         self._synced.set()
         return self._pace.after_full(self._clock() - started)
+
+    def _refuse(self, error: errors.SlurmError) -> None:
+        """End the impatient readers with a refusal that does not pass by itself."""
+        self._refusals = self._refusals + 1 if isinstance(error, _LASTING) else 0
+        if self._refusals < self._pace.refusals:
+            return
+        for reader in [each for each in self._readers if not each.patient]:
+            reader._end(error)  # noqa: SLF001 - a reader and its watch are one
+            # Not by _left: this is the very task that it would cancel. The loop ends without readers.
+            self._readers.discard(reader)
 
     def _apply_list(self, items: Iterable[T], number: int) -> None:
         """Publish what a list changes, but for objects that were asked for singly while it was on its way."""
@@ -384,11 +418,13 @@ class Reader(Generic[T]):
     """
     One reader of a watch: an asynchronous iterator of events, at its own speed.
 
-    It ends when it or the watch is closed. Events that were waiting by then are still given out.
+    It ends when it or the watch is closed, and an impatient one with the error when polls are refused. Events that were
+    waiting by then are still given out.
     """
 
-    def __init__(self, watch: Watch[T], backlog: int) -> None:
+    def __init__(self, watch: Watch[T], backlog: int, *, patient: bool = True) -> None:
         self.watch = watch
+        self.patient = patient
         self._backlog = backlog
         self._events: deque[Event[T]] = deque()
         self._wake = asyncio.Event()

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+_TAKES_NO_JOB = frozenset(
+    {
+        "BLOCKED", "DRAIN", "FAIL", "INVALID_REG", "MAINTENANCE", "NOT_RESPONDING", "POWERING_DOWN", "POWER_DOWN",
+        "POWER_DOWN_ASAP", "POWER_DOWN_FORCE", "POWER_DRAIN", "REBOOT_ISSUED", "RESERVED",
+    }
+)  # fmt: skip
+"""Flags beside which slurmctld starts no job that names no reservation."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeState(State):
     """State of a node; see :class:`~slurm_client.models.values.State`."""
@@ -165,7 +174,10 @@ class Node:
 
     @property
     def is_usable(self) -> bool:
-        """Whether new jobs could start on it, room permitting."""
-        return self.state.base in {"IDLE", "MIXED", "ALLOCATED"} and self.state.flags.isdisjoint(
-            {"DRAIN", "FAIL", "NOT_RESPONDING", "INVALID_REG", "POWERED_DOWN", "POWERING_DOWN", "REBOOT_ISSUED"}
-        )
+        """
+        Whether slurmctld may start a job on it that names no reservation, room permitting.
+
+        Measured with 24.11 and 26.05. A node that is powered down may be given to a job, which then waits until it is
+        up; one that is about to power down, and one in a reservation (``RESERVED``, ``MAINTENANCE``), may not.
+        """
+        return self.state.base in {"IDLE", "MIXED", "ALLOCATED"} and self.state.flags.isdisjoint(_TAKES_NO_JOB)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from slurm_client import wire
 from slurm_client.decode import objects, read, resources, service
-from slurm_client.models import INFINITE, JobState, NodeState
+from slurm_client.models import INFINITE, JobState, Node, NodeState
 from slurm_client.testing.encode import records
 from tests.unit.slurm_client.strategies import objects as random_objects
 from tests.unit.slurm_client.strategies import values
@@ -157,3 +157,30 @@ def test_pings_of_old_parsers_are_understood() -> None:
     assert (up.responding, up.primary, up.latency_us) == (True, True, 5)
     assert (down.responding, down.primary) == (False, False)
     assert service.ping({"hostname": "c"}).primary is None
+
+
+@pytest.mark.parametrize(
+    ("state", "usable"),
+    [
+        ("IDLE", True),
+        ("MIXED+PLANNED", True),
+        ("ALLOCATED", True),
+        ("IDLE+POWERED_DOWN", True),
+        ("IDLE+POWERING_UP", True),
+        ("IDLE+REBOOT_REQUESTED", True),
+        ("IDLE+DRAIN", False),
+        ("IDLE+FAIL", False),
+        ("DOWN", False),
+        ("DOWN+REBOOT_ISSUED", False),
+        ("IDLE+NOT_RESPONDING", False),
+        ("IDLE+RESERVED", False),
+        ("IDLE+RESERVED+MAINTENANCE", False),
+        ("IDLE+POWER_DOWN", False),
+        ("IDLE+POWERING_DOWN", False),
+        ("IDLE+INVALID_REG", False),
+        ("FUTURE", False),
+        ("NEWER", False),
+    ],
+)
+def test_a_node_is_usable_where_slurmctld_starts_jobs(state: str, usable: bool) -> None:
+    assert Node(name="w-0", state=NodeState.from_words(state.split("+"))).is_usable is usable

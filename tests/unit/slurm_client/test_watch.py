@@ -370,6 +370,61 @@ async def test_jobs_and_partitions_are_watched_as_well(fake: FakeSlurmrestd) -> 
         assert (await next_of(jobs)).kind == "removed"
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"token": "garbage"}, errors.Unauthorized),
+        ({"api_version": "v0.0.40"}, errors.NotSupported),
+    ],
+)
+async def test_a_refusal_is_raised_to_readers_and_to_who_waits(
+    fake: FakeSlurmrestd, options: dict[str, Any], expected: type[errors.SlurmError]
+) -> None:
+    fake.add_node("w-0")
+    async with client(fake, **options) as slurm, slurm.watch_nodes() as events:
+        waiting = asyncio.create_task(slurm.node_watch.wait_synced())
+        with pytest.raises(expected):
+            await next_of(events)
+        with pytest.raises(expected):
+            await asyncio.wait_for(waiting, 120)
+        assert isinstance(slurm.node_watch.status.error, expected)
+        # Nobody reads any more.
+        polls = slurm.node_watch.status.polls
+        await until(lambda: slurm.node_watch._task is None or slurm.node_watch._task.done())
+        assert slurm.node_watch.status.polls == polls == 3
+
+
+async def test_a_token_refused_for_long_is_raised_and_one_refused_for_a_moment_is_not(
+    fake: FakeSlurmrestd,
+) -> None:
+    fake.add_node("w-0")
+    async with client(fake) as slurm, slurm.watch_nodes() as events, slurm.node_watch.reader() as patient:
+        assert (await next_of(events)).key == "w-0"
+        refused = fake.faults.add("/nodes/", status=401, body="no", content_type="text/plain", times=2)
+        await until(lambda: slurm.node_watch.status.failures >= 1)
+        fake.update_node("w-0", comment="between")
+        assert (await next_of(events, lambda event: event.new is not None and event.new.comment == "between")).old
+        fake.faults.remove(refused)
+        fake.faults.add("/nodes/", status=401, body="no", content_type="text/plain", times=None)
+        with pytest.raises(errors.Unauthorized):
+            await next_of(events)
+        # Another reader waits on, and sees in the status why.
+        assert (await next_of(patient)).key == "w-0"
+        polls = slurm.node_watch.status.polls
+        await until(lambda: slurm.node_watch.status.polls > polls + 2)
+        assert isinstance(slurm.node_watch.status.error, errors.Unauthorized)
+        assert slurm.node_watch.objects
+
+
+async def test_an_outage_is_waited_for(fake: FakeSlurmrestd) -> None:
+    fake.add_node("w-0")
+    fake.faults.controller_down()
+    async with client(fake) as slurm, slurm.watch_nodes() as events:
+        await until(lambda: slurm.node_watch.status.failures > 5)
+        fake.faults.clear()
+        assert (await next_of(events)).key == "w-0"
+
+
 changes = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "1", "2", "3"])), max_size=30)
 
 

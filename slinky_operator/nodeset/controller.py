@@ -23,7 +23,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Key, Store
 from slinky_operator.kube.weight import decide
-from slinky_operator.nodeset import announcing, asking, identity, status
+from slinky_operator.nodeset import announcing, asking, identity, status, stripped
 from slinky_operator.nodeset.act import Actor
 from slinky_operator.nodeset.actions import LetGo
 from slinky_operator.nodeset.generated import Defaults
@@ -162,6 +162,7 @@ class NodeSetController:
             ended=frozenset(memory.ended),
             guard=self._guards.get(uid, ""),
         )
+        snapshot = await stripped.look_up(self._kube, snapshot)
         snapshot, planned = await self._plan(snapshot, slurm, memory)
         outcome = await Actor(self._means(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         if outcome.told_slurm_at is not None:

@@ -58,6 +58,10 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
     for place in layout.free:
         if left <= 0:
             break
+        if place.node in snapshot.stripped:
+            left -= 1
+            found.blocked[place.node] = f"pod {place.pod} is there and has lost its labels"
+            continue
         conflict = _whose(place, snapshot)
         if conflict is not None:
             found.blocked[place.node] = found.conflicts[place.node] = conflict

@@ -14,7 +14,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import claims as claim_facts
-from slinky_operator.nodeset import facts, history, identity, ordinals, places
+from slinky_operator.nodeset import facts, history, identity, ordinals, places, stripped
 from slinky_operator.nodeset.hosts import Hosts
 from slinky_operator.nodeset.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
@@ -139,6 +139,7 @@ class Observer:
             claims=tuple(map(claim_facts.read, self._claims.find(CLAIM_INDEX, f"{nodeset.namespace}/{nodeset.name}"))),
             hosts=self._hosts.picture() if self._hosts is not None else None,
             strangers=strangers,
+            stripped=self._stripped(nodeset, strangers, wanted.hash),
             neighbours=neighbours,
             mode_is_fixed=mode_is_fixed,
             ended=ended,
@@ -220,6 +221,16 @@ class Observer:
                 if given[labels.LABEL_NODESET_UID] != nodeset.uid:
                     neighbours[node] = given.get(labels.LABEL_NODESET_NAME) or ""
         return strangers, neighbours
+
+    def _stripped(self, nodeset: NodeSet, strangers: frozenset[str], revision: str) -> dict[str, str]:
+        """Of pods that stand where ours could, those that are ours and have lost a label."""
+        found = {}
+        for name in strangers:
+            obj = self._pods.get(nodeset.namespace, name)
+            text = stripped.words(nodeset, obj, revision) if obj is not None else None
+            if obj is not None and text is not None:
+                found[facts.node_name(obj)] = text
+        return found
 
 
 def problems_of(name: str, wanted: Wanted, cluster: ClusterFacts) -> tuple[str, ...]:

@@ -161,6 +161,7 @@ def _orphans(snapshot: Snapshot) -> list[Node]:
         node
         for node in snapshot.slurm.nodes.values()
         if node.name not in standing
+        and node.name not in snapshot.stripped
         # A NodeSet that was deleted by force and created anew has the tag of its predecessor, whose pods may still run.
         and node.name not in snapshot.neighbours
         and places.pod_name(snapshot.nodeset, node.name) not in snapshot.strangers

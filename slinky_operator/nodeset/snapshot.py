@@ -89,6 +89,8 @@ class Snapshot:
     """Kubernetes Nodes by name; None if nobody watches them."""
     strangers: frozenset[str] = frozenset()
     """Names of pods that are not ours and stand where ours could."""
+    stripped: Mapping[str, str] = field(default_factory=dict)
+    """Nodes whose pods have lost our labels, and what to do about it."""
     neighbours: Mapping[str, str] = field(default_factory=dict)
     """Nodes that ours could be called like, and that are those of another NodeSet's pods, with its name."""
     mode_is_fixed: bool = True

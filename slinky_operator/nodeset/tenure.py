@@ -9,7 +9,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
-from slinky_operator.nodeset import bookkeeping, guard, retaining, takeover
+from slinky_operator.nodeset import bookkeeping, guard, retaining, stripped, takeover
 from slinky_operator.nodeset.bookkeeping import NameTaken
 from slinky_operator.nodeset.means import Means, listed
 
@@ -104,10 +104,8 @@ async def let_go(means: Means) -> None:
             means.outcome.kept.append(f"pod {metadata['name']} is still there")
             return
         if guard.has_its_life_from(nodeset, obj):
-            means.outcome.kept.append(
-                f"pod {metadata['name']} has lost its label {labels.LABEL_NODESET_UID}, so its node is not drained, "
-                f"and it would go with the NodeSet: give it back its label ({nodeset.uid}), or delete the pod"
-            )
+            lost = stripped.words(nodeset, obj, means.revision.hash) or f"pod {metadata['name']} has lost its labels"
+            means.outcome.kept.append(f"{lost}. It would go with the NodeSet, which therefore waits")
             return
     if not await retaining.let_go(means):
         return

@@ -31,6 +31,7 @@ EVENTFUL: Final = frozenset(
         Reason.IMAGE_PULL_BACK_OFF,
         Reason.INVALID_REGISTRATION,
         Reason.INVALID_SPEC,
+        Reason.LABELS_LOST,
         Reason.NODE_DOWN,
         Reason.NODE_UNKNOWN,
         Reason.NOT_REGISTERED,
@@ -78,7 +79,7 @@ def find_all(snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now
         return [whole]
     troubles = [] if snapshot.slurm.readable or is_waiting(snapshot) else [_blind(snapshot)]
     if snapshot.slurm.readable:
-        troubles += _unknown(found)
+        troubles += [*_unknown(found), *_stripped(snapshot)]
     troubles += _hindered(snapshot, now)
     if snapshot.slurm.readable:
         troubles += _out_of_service(snapshot, found)
@@ -165,6 +166,16 @@ def _forgotten(names: Sequence[str]) -> str:
     told = f"Slurm does not know the nodes of pods {named(names)}, which had registered: jobs may run there"
     first = " ".join(names[:5])
     return f"{told} that it has forgotten, so they stay. Where none does: kubectl delete pod {first}"
+
+
+def _stripped(snapshot: Snapshot) -> list[Trouble]:
+    """Pods that have lost our labels."""
+    if not snapshot.stripped:
+        return []
+    texts = [text for _, text in sorted(snapshot.stripped.items())]
+    names = frozenset(snapshot.stripped)
+    brief = f"labels lost on {named(sorted(names))}"
+    return [Trouble(Reason.LABELS_LOST, joined(texts), brief, names)]
 
 
 def _hindered(snapshot: Snapshot, now: datetime) -> list[Trouble]:

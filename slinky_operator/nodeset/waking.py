@@ -71,6 +71,9 @@ class Waking:
         if obj is None:
             return
         own = obj["metadata"].get("labels") or {}
+        if not own.get(labels.LABEL_NODESET_UID) and old is not None:
+            # Somebody has taken the label off: the NodeSet that it named has lost a pod.
+            own = old["metadata"].get("labels") or {}
         uid, name = own.get(labels.LABEL_NODESET_UID), own.get(labels.LABEL_NODESET_NAME)
         if not uid or not name:
             return

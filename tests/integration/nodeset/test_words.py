@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, PODS
 from slurm_client.models.node import NodeState
@@ -113,3 +115,28 @@ async def test_a_bad_image_is_told_with_the_kubelets_words_in_one_event(site: Si
         return await warnings(site, "ImagePullBackOff") == told
 
     await site.until(events, "an Event has the same words")
+
+
+@pytest.mark.parametrize("label", ["nodeset.slinky.slurm.net/uid", "nodeset.slinky.slurm.net/name"])
+async def test_a_pod_that_has_lost_its_label_is_told_with_the_command_that_gives_it_back(
+    site: Site, machines: Machines, label: str
+) -> None:
+    await up(site, 2)
+    before = await site.kube.get(PODS, "a-1", site.namespace)
+    await site.kube.merge_patch(PODS, "a-1", {"metadata": {"labels": {label: None}}}, site.namespace)
+
+    async def told() -> bool:
+        return (await site.condition("Degraded")).get("reason") == "LabelsLost"
+
+    await site.until(told, "the condition says so")
+    message = (await site.condition("Degraded"))["message"]
+    assert message.startswith(f"pod a-1 has lost its label {label}, by which the operator finds it")
+    assert message.endswith(f"{label}={before['metadata']['labels'][label]}")
+    assert (await site.condition("NameConflict"))["status"] == "False"
+    assert "a-1" in site.slurm.nodes
+
+    key, _, value = message.rpartition(" ")[2].partition("=")
+    await site.kube.merge_patch(PODS, "a-1", {"metadata": {"labels": {key: value}}}, site.namespace)
+    await site.until(lambda: site.ready(2), "the command puts it right")
+    after = await site.kube.get(PODS, "a-1", site.namespace)
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]

@@ -133,4 +133,5 @@ async def test_the_record_of_a_pod_without_our_labels_is_neither_deleted_nor_ask
     assert result.requeue_after is not None
     assert result.requeue_after >= 1
     conditions = {one["type"]: one for one in found(world)["status"]["conditions"]}
-    assert f"the record of node {name} is not touched" in conditions["Degraded"]["message"]
+    assert f"pod {name} has lost its labels" in conditions["Degraded"]["message"]
+    assert conditions["Degraded"]["reason"] == "LabelsLost"

@@ -13,7 +13,7 @@ from tests.support.shell import CommandsFailed, Shell
 
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("install", "first-job", "slurm-client")),
+    *(f"docs/{name}.md" for name in ("install", "first-job", "from-slinky", "slurm-client")),
 ]
 
 

@@ -53,6 +53,9 @@ LONGEST_MESSAGE: Final = 1024
 
 ATTEMPTS: Final = 4
 
+AT_ONCE: Final = 8
+"""Events that are written side by side: the last ones of a process have to leave before it is killed."""
+
 
 class EventType(StrEnum):
     """How `kubectl` colours it."""
@@ -235,9 +238,19 @@ class Recorder:
 
     async def _write_due(self) -> None:
         now = self._clock()
-        for name, entry in list(self._dirty.items()):
-            if entry.due <= now and self._dirty.pop(name, None) is not None:
-                await self._write(entry)
+        due = [name for name, entry in self._dirty.items() if entry.due <= now]
+        left = iter(due)
+
+        async def write_on() -> None:
+            for name in left:
+                # Somebody else may be writing too: `run`, while the process is asked to end and flushes.
+                entry = self._dirty.pop(name, None)
+                if entry is not None:
+                    await self._write(entry)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(AT_ONCE, len(due))):
+                _ = group.create_task(write_on())
 
     async def _write(self, entry: _Entry) -> None:
         """Write one Event; what fails for a while comes again, what is refused is dropped."""

@@ -135,6 +135,7 @@ class Informer:
     async def _list(self, namespace: str | None, cursor: _Cursor) -> None:
         items: list[Object] = []
         version = ""
+        known = self.store.newest(namespace)
         async for page in self._client.pages(
             self.resource, namespace, label_selector=self._label_selector, field_selector=self._field_selector
         ):
@@ -144,7 +145,7 @@ class Informer:
             version = page.resource_version
         cursor.version = version
         self.relists += 1
-        changes = self.store.replace(items, int(version or 0), namespace)
+        changes = self.store.replace(items, int(version or 0), namespace, known=known)
         self._unsynced.discard(namespace)
         if not self._unsynced:
             self.synced.set()

@@ -102,10 +102,12 @@ class Mirror:
     async def relist(self) -> None:
         """Compare with the API server now; raises what the list raises."""
         for namespace in self._namespaces:
+            known = self.store.newest(namespace)
             listing = await self._client.list(self.resource, namespace)
             for obj in listing.items:
                 self._prune(obj)
-            changes = self.store.replace(listing.items, int(listing.resource_version or 0), namespace)
+            version = int(listing.resource_version or 0)
+            changes = self.store.replace(listing.items, version, namespace, known=known)
             ghosts = sum(new is None for _, new in changes)
             if ghosts:
                 logger.info("%s: %d objects had vanished without notice", self.resource, ghosts)

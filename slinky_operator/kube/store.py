@@ -5,6 +5,10 @@ are shared between all readers and must not be changed by them.
 
 Versions are compared: an object never goes back to an older version, and an object deleted at version N does not come
 back from a list taken before N. API servers promise that the versions of one resource are ordered numbers.
+
+That promise ends where etcd is restored from a backup: versions begin again at that of the backup. A list that was
+asked for after something newer had been seen, and is older than that, can come from nowhere else, since lists are read
+from etcd itself. It is then taken as it is, whatever versions the store knows.
 """
 
 from __future__ import annotations
@@ -136,7 +140,15 @@ class Store:
         # The deletion event carries the final state, which is newer than what we knew.
         return obj, None
 
-    def replace(self, objects: Iterable[Object], version: int, namespace: str | None = None) -> list[Change]:
+    def newest(self, namespace: str | None = None) -> int:
+        """Newest version that was seen of an object of a namespace, or of any; 0 if there was none."""
+        known = (version_of(obj) for key, obj in self._objects.items() if namespace in {None, key[0]})
+        buried = (at for key, at in self._buried.items() if namespace in {None, key[0]})
+        return max((*known, *buried), default=0)
+
+    def replace(
+        self, objects: Iterable[Object], version: int, namespace: str | None = None, *, known: int = 0
+    ) -> list[Change]:
         """Bring the store in line with a whole list.
 
         Parameters
@@ -147,12 +159,17 @@ class Store:
             Version of the list. Objects that the store knows from after that version stay as they are.
         namespace
             Namespace the list is about; `None` for all.
+        known
+            What `newest` said before the list was asked for. A list older than that shows that etcd was restored from
+            a backup: everything that the store knows of the namespace is then forgotten for it.
 
         Returns
         -------
         list
             All differences, deletions that nobody reported among them.
         """
+        if 0 < version < known:
+            return self._start_again(objects, namespace)
         changes: list[Change] = []
         listed: set[Key] = set()
         for obj in objects:
@@ -169,6 +186,22 @@ class Store:
             changes.append((old, None))
         # A later list is at least this new, so deletions before it need not be remembered.
         self._buried = {key: at for key, at in self._buried.items() if at > version}
+        return changes
+
+    def _start_again(self, objects: Iterable[Object], namespace: str | None) -> list[Change]:
+        """Take a list as it is."""
+        changes: list[Change] = []
+        listed = {key_of(obj): obj for obj in objects}
+        for key, old in list(self._objects.items()):
+            if key not in listed and namespace in {None, key[0]}:
+                self._unset(key, old)
+                changes.append((old, None))
+        for key, obj in listed.items():
+            before = self._objects.get(key)
+            if before is None or before["metadata"] != obj["metadata"]:
+                self._set(key, before, obj)
+                changes.append((before, obj))
+        self._buried = {key: at for key, at in self._buried.items() if namespace not in {None, key[0]}}
         return changes
 
     def _set(self, key: Key, old: Object | None, new: Object) -> None:

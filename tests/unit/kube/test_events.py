@@ -13,7 +13,7 @@ import pytest
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.events import BURST, COMBINE_AFTER, Recorder
+from slinky_operator.kube.events import AT_ONCE, BURST, COMBINE_AFTER, Recorder
 from slinky_operator.kube.objects import Object
 from tests.unit.runtime.virtual_time import now, run_virtually
 
@@ -210,5 +210,31 @@ def test_an_api_server_that_stays_away_costs_an_event_and_no_more() -> None:
             await recorder.flush()
             [event] = api.events.values()
             assert event["count"] == 2
+
+    run_virtually(body())
+
+
+def test_the_last_events_of_a_process_are_written_side_by_side() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            under_way = most = 0
+            create = api.create
+
+            async def slow(_: object, body: Object) -> Object:
+                nonlocal under_way, most
+                under_way += 1
+                most = max(most, under_way)
+                await asyncio.sleep(1)
+                under_way -= 1
+                return await create(_, body)
+
+            api.create = slow  # type: ignore[method-assign]
+            for number in range(40):
+                nodeset = {**NODESET, "metadata": {**NODESET["metadata"], "uid": f"u{number}"}}  # type: ignore[dict-item]
+                recorder.normal(nodeset, "Draining", "words")
+            await recorder.flush()
+            assert len(api.events) == 40
+            # The task that writes all along takes part.
+            assert AT_ONCE <= most <= 2 * AT_ONCE
 
     run_virtually(body())

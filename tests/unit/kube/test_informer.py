@@ -130,6 +130,24 @@ async def test_gone_lists_again_and_finds_what_vanished_meanwhile(fault: int | s
         assert fake.count("list") >= 2
 
 
+async def test_a_restored_etcd_leaves_no_ghosts() -> None:
+    async with running() as fake:
+        await fake.put("in the backup", app="new")
+        await fake.put("not in the backup")
+        fake.watch_faults.append(410)
+        async with informed(fake) as (informer, told):
+            await informer.synced.wait()
+            fake.objects.pop("not in the backup")
+            kept = fake.objects["in the backup"]
+            fake.objects["in the backup"] = {**kept, "metadata": {**kept["metadata"], "resourceVersion": "50"}}
+            fake.version = 60
+            fake.log.clear()
+            await eventually(lambda: same(informer, fake))
+            assert [name for name, _, new in told if new is None] == ["not in the backup"]
+            await fake.put("in the backup", app="newer")
+            await eventually(lambda: same(informer, fake))
+
+
 async def test_a_bookmark_moves_the_version_so_that_a_quiet_watch_does_not_expire() -> None:
     async with running() as fake:
         await fake.put("a")

@@ -61,6 +61,36 @@ def test_a_list_drops_ghosts_of_its_namespace_only_and_keeps_what_is_newer_than_
     assert store.items("b") == [other]
 
 
+def test_after_etcd_was_restored_from_a_backup_the_list_is_believed() -> None:
+    store = Store({"app": by_label("app")})
+    ghost, changed, other = thing("ghost", 90), thing("changed", 95, app="new"), thing("other", 99, namespace="b")
+    for obj in (ghost, changed, other):
+        store.put(obj)
+    store.remove(thing("back", 97))
+    known = store.newest("a")
+    assert known == 97
+    as_backed_up = [thing("changed", 40, app="old"), thing("back", 30)]
+    assert store.replace(as_backed_up, 50, "a", known=known) == [
+        (ghost, None),
+        (changed, as_backed_up[0]),
+        (None, as_backed_up[1]),
+    ]
+    assert store.find("app", "old") == [as_backed_up[0]]
+    assert store.items("b") == [other]
+    # Versions count on from there.
+    newer = thing("changed", 51, app="old")
+    assert store.put(newer) == (as_backed_up[0], newer)
+
+
+def test_what_comes_while_a_list_is_under_way_is_no_restored_backup() -> None:
+    store = Store()
+    store.put(thing("x", 5))
+    known = store.newest()
+    store.put(thing("y", 20))
+    assert store.replace([thing("x", 5)], 10, known=known) == []
+    assert {obj["metadata"]["name"] for obj in store} == {"x", "y"}
+
+
 def test_indexes_follow_labels_and_owners() -> None:
     store = Store({"app": by_label("app"), OWNER: by_owner})
     store.put(thing("x", 1, app="red", owners=("u1", "u2")))

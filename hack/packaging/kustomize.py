@@ -23,6 +23,7 @@ FOLDERS = {
     "RoleBinding": "rbac",
     "Service": "manager",
     "Deployment": "manager",
+    "NetworkPolicy": "manager",
 }
 """Where objects of a kind go; a kind that is not named here needs a decision."""
 

@@ -24,6 +24,8 @@ class Write:
         When the API server received it.
     pod
         Pod that sent it; empty if it was none.
+    user
+        Who asked.
     verb, resource, namespace, name
         What was asked for; `resource` with its subresource after a slash.
     code
@@ -34,6 +36,7 @@ class Write:
 
     at: datetime
     pod: str
+    user: str
     verb: str
     resource: str
     namespace: str
@@ -57,6 +60,7 @@ def writes(log: Path) -> Iterator[Write]:
         yield Write(
             at=datetime.fromisoformat(event["requestReceivedTimestamp"]),
             pod=event["user"].get("extra", {}).get(POD_NAME, [""])[0],
+            user=event["user"].get("username", ""),
             verb=event["verb"],
             resource="/".join(filter(None, (about.get("resource", ""), about.get("subresource", "")))),
             namespace=about.get("namespace", ""),

@@ -17,3 +17,13 @@ annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{/* Who speaks Slurm: all pods of the Cluster, and clients elsewhere. */}}
+{{- define "slurm.peers" -}}
+- podSelector:
+    matchLabels:
+      cluster.slinky.slurm.net/name: {{ include "slurm.clusterName" . }}
+{{- with .Values.networkPolicy.slurm.clients }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

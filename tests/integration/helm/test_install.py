@@ -177,48 +177,32 @@ def test_who_has_rights_in_two_namespaces_only_can_install(control_plane: Contro
     assert f"--namespaces={served}" in found["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
-def test_it_may_make_dependents_that_block_their_owners_deletion(
+def test_it_may_make_dependents_that_block_a_nodesets_deletion(
     control_plane: ControlPlane, namespace: str, install: Install
 ) -> None:
     install()
     kubectl = control_plane.kubectl
     wait_until_kinds_are_served(kubectl)
     api_version = "slinky.slurm.net/v1alpha1"
-    for kind, spec in {"Cluster": {}, "NodeSet": {"clusterName": "slurm"}}.items():
-        owner = {
-            "apiVersion": api_version,
-            "kind": kind,
-            "metadata": {"name": "slurm", "namespace": namespace},
-            "spec": spec,
-        }
-        kubectl.apply([owner])
+    about = {"name": "slurm", "namespace": namespace}
+    kubectl.apply([{"apiVersion": api_version, "kind": "NodeSet", "metadata": about, "spec": {"clusterName": "slurm"}}])
     user = f"system:serviceaccount:{namespace}:slurm-operator"
     wait_until_allowed(kubectl, user, "create", "configmaps", namespace)
-    owners = [("Cluster", api_version, "cluster"), ("NodeSet", api_version, "nodeset"), ("ConfigMap", "v1", "guard")]
-    references: list[dict[str, Any]] = []
-    for kind, version, child in owners:
-        if kind == "ConfigMap":
-            # The guard is the last one's owner, and made by the operator itself.
-            found = kubectl.get("configmap", "cluster", f"--namespace={namespace}")
-        else:
-            found = kubectl.get(f"{kind.lower()}s.slinky.slurm.net", "slurm", f"--namespace={namespace}")
-        metadata = found["metadata"]
-        references = [
-            {
-                "apiVersion": version,
-                "kind": kind,
-                "name": metadata["name"],
-                "uid": metadata["uid"],
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ]
-        body = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": child, "namespace": namespace, "ownerReferences": references},
-        }
-        kubectl("apply", "--server-side", f"--as={user}", "--filename=-", stdin=json.dumps(body))
+    owner = kubectl.get("nodesets.slinky.slurm.net", "slurm", f"--namespace={namespace}")["metadata"]
+    reference = {
+        "apiVersion": api_version,
+        "kind": "NodeSet",
+        "name": "slurm",
+        "uid": owner["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    dependent = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "dependent", "namespace": namespace, "ownerReferences": [reference]},
+    }
+    kubectl("apply", "--server-side", f"--as={user}", "--filename=-", stdin=yaml.safe_dump(dependent))
 
 
 def test_the_kustomize_base_is_taken(control_plane: ControlPlane) -> None:

@@ -20,6 +20,7 @@ import yaml
 from hack import ports
 from hack.localkube.kubectl import wait_for
 from hack.packaging.render import ROOT, render
+from tests.support import audit
 from tests.support.control_plane import ControlPlane
 from tests.support.served import apply_crds, wait_until_allowed
 
@@ -36,6 +37,21 @@ NODESET = {
     "metadata": {"name": "compute"},
     "spec": {"clusterName": "slurm", "replicas": 1},
 }
+
+RARE = {
+    ("secrets", "patch"): "a key is adopted, or made immutable",
+    ("persistentvolumeclaims", "create"): "a pod has claims",
+    ("persistentvolumeclaims", "patch"): "a claim is marked for its retention",
+    ("persistentvolumeclaims", "delete"): "a claim goes with its pod",
+    ("pods", "create"): "a preflight, or a slurmd pod",
+    ("pods", "delete"): "the same",
+    ("controllerrevisions", "patch"): "an older spec is applied again",
+    ("controllerrevisions", "delete"): "the history is longer than its limit",
+    ("nodesets/finalizers", "update"): "asked for by admission, because of dependents that block their owner",
+    ("pods", "patch"): "slurmctld's pod is touched, a slurmd pod labelled",
+    ("pods/status", "patch"): "a slurmd pod has registered",
+}
+"""Rights that need a running Slurm or a rare event: what for. Their calls are looked for by tests/unit/helm."""
 
 CLASHING = {**NODESET, "metadata": {"name": "compute-0"}}
 """Named like the first node of the other: refused with an Event, whether a Slurm runs or not."""
@@ -59,6 +75,25 @@ def service_account_kubeconfig(control_plane: ControlPlane, namespace: str, file
     config["users"][0]["user"] = {"token": token}
     file.write_text(yaml.safe_dump(config))
     return file
+
+
+def writes_of(objects: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    """What the operator's own roles let it write: pairs of resource and verb."""
+    return {
+        (resource, verb)
+        for role in objects
+        if role["kind"] in {"Role", "ClusterRole"}
+        and not any("aggregate" in label for label in role["metadata"]["labels"])
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if verb not in {"get", "list", "watch"}
+    }
+
+
+def created_by_apply(asked: list[audit.Write]) -> set[tuple[str, str]]:
+    """Rights to create that server-side applies have needed."""
+    return {(one.resource, "create") for one in asked if one.verb == "patch" and one.code == 201}
 
 
 @contextmanager
@@ -150,5 +185,14 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
 
     refused = re.findall(r"^slurm_operator_kubernetes_requests_total\{.*Forbidden.*$", figures, re.MULTILINE)
     assert not refused, log.read_text()
+    asked = [one for one in audit.writes(control_plane.audit_log) if one.user == user]
+    assert not [one for one in asked if one.code == 403]
+    used = {(one.resource, one.verb) for one in asked}
+    granted = writes_of(objects)
+    # An apply that makes the object needs the right to create it; the audit log calls it a patch.
+    # It does not keep Events.
+    unused = granted - used - created_by_apply(asked) - {("events", "create"), ("events", "patch")}
+    assert unused - RARE.keys() == set()
+    assert used <= granted
     assert "slurm_operator_kubernetes_requests_total" in figures
     assert "orbidden" not in log.read_text()

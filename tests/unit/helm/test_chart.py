@@ -156,10 +156,21 @@ def test_selectors_match_the_pod(values: dict[str, Any]) -> None:
 
 def test_what_is_optional_is_off_until_asked_for() -> None:
     plain = {obj["kind"] for obj in render()}
-    assert plain.isdisjoint({"ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget", "Secret"})
+    assert plain.isdisjoint({"ServiceMonitor", "PodDisruptionBudget", "Secret"})
     assert {"ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget"} <= {
         obj["kind"] for obj in render(values=EVERYTHING)
     }
+
+
+def test_metrics_are_for_the_namespace_of_the_monitoring_unless_said_otherwise() -> None:
+    rules = one("NetworkPolicy")["spec"]["ingress"]
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    assert rules == [{"ports": [{"port": "metrics", "protocol": "TCP"}], "from": [peer]}]
+    everybody = render(values={"networkPolicy": {"from": []}})
+    found = [obj["spec"]["ingress"] for obj in everybody if obj["kind"] == "NetworkPolicy"]
+    assert found == [[{"ports": [{"port": "metrics", "protocol": "TCP"}]}]]
+    off = render(values={"networkPolicy": {"enabled": False}})
+    assert not [obj for obj in off if obj["kind"] == "NetworkPolicy"]
 
 
 def test_a_second_pod_is_started_before_the_first_one_stops() -> None:

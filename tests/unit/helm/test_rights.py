@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from hack.packaging.render import render
+from hack.packaging.render import ROOT, render
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube import resources
+from slinky_operator.nodeset import guard
 
+NODESET = NodeSet.parse({"metadata": {"name": "a", "uid": "u"}, "spec": {"clusterName": "c"}})
 READ_MANY = {"list", "watch", "deletecollection"}
 CASES = [
     pytest.param({}, id="all namespaces"),
@@ -115,3 +120,58 @@ def test_two_installs_do_not_share_roles() -> None:
 
 def test_rights_can_be_left_to_others() -> None:
     assert not roles({"rbac": {"create": False}}, users=True)
+
+
+METHODS: dict[str, set[str]] = {
+    "create": {"create"},
+    "apply": {"create", "patch"},
+    "merge_patch": {"patch"},
+    "json_patch": {"patch"},
+    "patch_status": {"patch"},
+    "apply_status": {"patch"},
+    "replace": {"update"},
+    "scale": {"patch"},
+    "delete": {"delete"},
+    # Actions of the Cluster controller; its children are applied, and deleted with it.
+    "Child": {"create", "patch", "delete"},
+    "SetFinalizer": {"patch"},
+}
+"""What a call with a resource as its first argument needs; `kube/writing.py` sends it."""
+
+
+def written_in_code() -> set[tuple[str, str]]:
+    """Pairs of resource and verb that some call in the operator needs."""
+    found = set()
+    for path in (ROOT / "slinky_operator").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Name):
+                continue
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            resource = getattr(resources, node.args[0].id, None)
+            if name not in METHODS or not isinstance(resource, resources.Resource):
+                continue
+            parts = [_text(one.value) for one in node.keywords if one.arg == "subresource"]
+            parts += ["status"] if name.endswith("status") else []
+            where = f"{resource.plural}/{parts[0]}" if parts else resource.plural
+            found |= {(where, verb) for verb in METHODS[name]}
+    return found
+
+
+def _text(node: ast.expr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else ""
+
+
+def test_no_right_to_write_is_granted_that_no_call_needs() -> None:
+    granted = {
+        (resource.split(".")[0], verb)
+        for role in roles({})
+        for resource, verb in grants(role)
+        if verb not in {"get", "list", "watch"}
+    }
+    # The API server asks for it because of owners that their dependents block.
+    assert any(one.get("blockOwnerDeletion") for one in guard.owners(NODESET, "uid"))
+    assert granted - written_in_code() == {("nodesets/finalizers", "update")}
+
+
+def test_owners_whose_finalizers_may_not_be_updated_are_not_blocked() -> None:
+    assert [one["kind"] for one in guard.owners(NODESET, "uid") if one.get("blockOwnerDeletion")] == ["NodeSet"]

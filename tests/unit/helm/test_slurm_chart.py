@@ -8,14 +8,16 @@ import pytest
 
 from hack.packaging.errors import RenderFailed
 from hack.packaging.render import SLURM_CHART, helm, render
+from slinky_api import labels
 from slinky_api.v1alpha1 import Cluster, NodeSet
+from slinky_operator.slurm import naming
 
 
 def rendered(values: dict[str, Any] | None = None) -> tuple[Cluster, dict[str, NodeSet]]:
     objects = render(SLURM_CHART, values, release="hpc", namespace="slurm")
     (cluster,) = [Cluster.parse(obj) for obj in objects if obj["kind"] == "Cluster"]
     nodesets = [NodeSet.parse(obj) for obj in objects if obj["kind"] == "NodeSet"]
-    assert len(objects) == 1 + len(nodesets)
+    assert {obj["kind"] for obj in objects} <= {"Cluster", "NodeSet", "NetworkPolicy"}
     return cluster, {nodeset.name: nodeset for nodeset in nodesets}
 
 
@@ -59,3 +61,57 @@ def test_specs_are_handed_on_as_they_are() -> None:
 def test_nonsense_is_refused_by_name(values: dict[str, Any], words: str) -> None:
     with pytest.raises(RenderFailed, match=words):
         render(SLURM_CHART, values)
+
+
+def policies(values: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    objects = render(SLURM_CHART, values, release="hpc", namespace="slurm")
+    return {obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["kind"] == "NetworkPolicy"}
+
+
+def ports_of(spec: dict[str, Any]) -> set[int]:
+    """TCP ports that pods of no matter whom reach."""
+    open_ports: set[int] = set()
+    for rule in spec["ingress"]:
+        if "from" not in rule:
+            for one in rule["ports"]:
+                if one.get("protocol", "TCP") == "TCP":
+                    open_ports |= set(range(one["port"], one.get("endPort", one["port"]) + 1))
+    return open_ports
+
+
+def test_only_the_agent_is_closed_by_default() -> None:
+    found = policies()
+    assert set(found) == {"hpc-controller"}
+    assert ports_of(found["hpc-controller"]) == set(range(1, 65536)) - {naming.AGENT_PORT}
+    assert policies({"networkPolicy": {"agent": {"enabled": False}}}) == {}
+    assert policies({"cluster": {"server": "http://there:6820"}}) == {}
+
+
+def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
+    login, portal = {"podSelector": {"matchLabels": {"a": "login"}}}, {"podSelector": {"matchLabels": {"a": "portal"}}}
+    values = {"networkPolicy": {"slurm": {"enabled": True, "clients": [login], "restClients": [portal]}}}
+    found = policies(values)
+    assert set(found) == {"hpc-controller", "hpc-slurmd", "hpc-restapi"}
+    operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "slurm-operator"}}}
+    own = {"podSelector": {"matchLabels": {labels.LABEL_CLUSTER_NAME: "hpc"}}}
+    assert found["hpc-controller"]["ingress"] == [
+        {"ports": [{"port": naming.AGENT_PORT, "protocol": "TCP"}], "from": [operator]},
+        {"ports": [{"port": naming.SLURMCTLD_PORT, "protocol": "TCP"}], "from": [own, login]},
+    ]
+    assert found["hpc-slurmd"]["ingress"] == [{"from": [own, login]}]
+    assert found["hpc-restapi"]["ingress"] == [
+        {"ports": [{"port": naming.SLURMRESTD_PORT, "protocol": "TCP"}], "from": [operator, portal]}
+    ]
+
+
+def test_policies_select_the_pods_of_the_daemons() -> None:
+    cluster, _ = rendered()
+    spec = policies({"networkPolicy": {"slurm": {"enabled": True}}})
+    pods = {
+        "hpc-controller": naming.pod_labels(cluster, naming.COMPONENT_CONTROLLER),
+        "hpc-restapi": naming.pod_labels(cluster, naming.COMPONENT_RESTAPI),
+        "hpc-slurmd": naming.slurmd_labels(cluster.name),
+    }
+    for name, own in pods.items():
+        for other, policy in spec.items():
+            assert (policy["podSelector"]["matchLabels"].items() <= own.items()) == (name == other)

@@ -68,8 +68,7 @@ def install(kubectl: Kubectl, *crds: dict[str, Any]) -> None:
     kubectl.apply(crds)
     names = [one["metadata"]["name"] for one in crds]
     kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", *names)
-    for name in names:
-        wait_for(f"{name} is served", lambda name=name: kubectl("get", name, "--ignore-not-found") == "", 60)
+    wait_for("they are served", lambda: kubectl("get", ",".join(names), "--ignore-not-found") == "", 60)
 
 
 def nodeset(version: str, spec: dict[str, Any], *, finalizers: tuple[str, ...] = ()) -> dict[str, Any]:

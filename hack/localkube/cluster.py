@@ -51,7 +51,9 @@ class Cluster:
         return Kubectl(self.paths.kubeconfig)
 
     def node_names(self) -> list[str]:
-        """Return the Nodes' names, as recorded by `up`."""
+        """Return the Nodes' names, as recorded by `up`; none for a control plane alone."""
+        if not self.paths.record.exists():
+            return []
         names: list[str] = self._record()["nodes"]
         return names
 

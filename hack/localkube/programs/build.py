@@ -26,6 +26,7 @@ from hack.localkube.paths import cache_root
 from hack.progress import say, step
 
 KUBERNETES_VERSION = "v1.34.4"
+HELM_VERSION = "v3.22.0"
 MULTICALL_NAMES = (
     "etcd",
     "kube-apiserver",
@@ -76,9 +77,19 @@ def _kubernetes_ldflags() -> str:
     return " ".join(f"-X {package}.{key}={value}" for key, value in values.items())
 
 
+def _helm_ldflags() -> str:
+    """What helm's own Makefile sets: without it, `helm template` takes the cluster for Kubernetes v1.20."""
+    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
+    module = "helm.sh/helm/v3"
+    values = {f"{module}/internal/version.version": HELM_VERSION}
+    for package in ("pkg/chartutil", "pkg/lint/rules"):
+        values |= {f"{module}/{package}.k8sVersionMajor": major, f"{module}/{package}.k8sVersionMinor": minor}
+    return " ".join(f"-X {key}={value}" for key, value in values.items())
+
+
 KUBERNETES = Program("kubernetes", SOURCES / "kubernetes", _kubernetes_ldflags())
 COREDNS = Program("coredns", SOURCES / "coredns")
-HELM = Program("helm", "helm.sh/helm/v3/cmd/helm@v3.22.0")
+HELM = Program("helm", f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}", _helm_ldflags())
 PROVISIONER = Program("local-path-provisioner", "github.com/rancher/local-path-provisioner@v0.0.30")
 
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from hack.localkube import control_plane_only, machine
+from hack.localkube import cli, control_plane_only, machine
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
-from hack.localkube.paths import ClusterPaths
+from hack.localkube.paths import ClusterPaths, state_root
 from tests.support import control_plane as support
 from tests.support.control_plane import ControlPlane
 from tests.support.served import wait_until_allowed
@@ -33,6 +33,14 @@ def test_a_start_replaces_what_a_crashed_one_left() -> None:
         control_plane_only.down(name)
     assert not ClusterPaths(name).root.exists()
     assert machine.find(ClusterPaths(name).root) == {}
+
+
+def test_its_status_is_shown(control_plane: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+    name = control_plane.kubeconfig.relative_to(state_root()).parts[0]
+    assert cli.main(["--name", name, "status"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"cluster {name}, ")
+    assert "kube-apiserver" in shown
 
 
 def test_the_audit_log_says_who_wrote_what(control_plane: ControlPlane) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
-from hack.localkube.programs.build import COREDNS, HELM, KUBERNETES, Program
+from hack.localkube.programs.build import COREDNS, HELM, KUBERNETES, KUBERNETES_VERSION, Program, binary, ensure
 
 
 def test_the_key_of_a_module_changes_with_every_input(tmp_path: Path) -> None:
@@ -28,3 +29,13 @@ def test_every_program_is_pinned() -> None:
     for program in (KUBERNETES, COREDNS):
         assert isinstance(program.source, Path)
         assert (program.source / "go.sum").exists()
+
+
+def test_helm_alone_takes_the_cluster_for_the_version_that_is_built_here(tmp_path: Path) -> None:
+    ensure(HELM)
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: x\nversion: 1.0.0\n")
+    (tmp_path / "templates" / "x.yaml").write_text("is: {{ .Capabilities.KubeVersion.Version }}\n")
+    shown = subprocess.run([binary(HELM), "template", tmp_path], capture_output=True, text=True, check=True).stdout
+    major_minor = KUBERNETES_VERSION.rpartition(".")[0]
+    assert f"is: {major_minor}.0" in shown

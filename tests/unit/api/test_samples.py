@@ -1,0 +1,42 @@
+"""Each sample says at its top what must be there before it works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hack.localkube.paths import PROJECT
+
+SAMPLES = sorted((PROJECT / "config" / "samples").rglob("*.yaml"))
+REFERENCES = ("secretRef", "slurmKeyRef", "jwtKeyRef", "secretName", "configFileRefs", "prologScriptRefs")
+
+
+def referred(value: Any) -> Iterator[str]:
+    """Names of the Secrets and ConfigMaps that an object names."""
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            if key in REFERENCES:
+                for each in inside if isinstance(inside, list) else [inside]:
+                    yield each["name"] if isinstance(each, dict) else each
+            else:
+                yield from referred(inside)
+    elif isinstance(value, list):
+        for inside in value:
+            yield from referred(inside)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_a_sample_says_what_it_needs(path: Path) -> None:
+    text = path.read_text()
+    top = text[: text.index("apiVersion")]
+    assert "# Needs" in top
+    objects = list(yaml.safe_load_all(text))
+    made = {each["metadata"]["name"] for each in objects if each["kind"] == "Cluster"}
+    needed = {name for each in objects for name in referred(each["spec"])}
+    needed |= {f"Cluster {each['spec']['clusterName']}" for each in objects if each["kind"] == "NodeSet"}
+    needed -= {f"Cluster {name}" for name in made}
+    assert {name for name in needed if name not in top} == set()

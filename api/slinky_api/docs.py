@@ -21,6 +21,10 @@ namespace. A field that is not required may be left out; "Default" is what holds
 """
 
 
+_GATHERED = 3
+"""So many fields of which the same is said share a line."""
+
+
 def api_reference(kinds: Iterable[tuple[Resource, type[ApiObject]]]) -> str:
     """Describe kinds.
 
@@ -87,9 +91,17 @@ def _table(heading: str, schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _rules(rules: list[dict[str, Any]]) -> Iterator[str]:
-    yield "Rules:\n"
+    """Every rule once: those that say the same of several fields are one line, in the place of the first."""
+    fields: dict[str, list[str]] = {}
     for rule in rules:
-        yield f"- {rule['message']}"
+        field, _, said = rule["message"].partition(" ")
+        fields.setdefault(said, []).append(field)
+    yield "Rules:\n"
+    for said, named in fields.items():
+        if len(named) < _GATHERED:
+            yield from (f"- {field} {said}" for field in named)
+        else:
+            yield f"- each of {', '.join(f'`{field}`' for field in named)} {said}"
     yield ""
 
 

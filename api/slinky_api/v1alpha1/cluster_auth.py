@@ -98,6 +98,7 @@ class Auth(ApiModel):
     """ConfigMap with the public keys (key jwks.json) of whoever else issues tokens. Not supported yet: without effect,
     and Degraded says so."""
     token_lifetime: Duration | None = None
-    """Lifetime of minted tokens; 15 minutes where absent."""
+    """Lifetime of the tokens that the operator mints for itself, renewed at half of it: hours, minutes and seconds such
+    as 30m or 1h30m; 15m where absent."""
     tokens: Annotated[tuple[TokenGrant, ...], Field(max_length=64)] = ()
     """Who may have tokens. Not supported yet: without effect, and Degraded says so."""

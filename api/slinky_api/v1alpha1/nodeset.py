@@ -163,7 +163,8 @@ class Drain(ApiModel):
     """How long jobs may hold up a pod that is to go."""
 
     timeout: Duration | None = None
-    """How long to wait for jobs, from the start of the drain; for ever where absent."""
+    """How long to wait for jobs, from the start of the drain: hours, minutes and seconds such as 90s, 30m or 1h30m; for
+    ever where absent."""
     on_timeout: OnTimeout = OnTimeout.WAIT
     """What happens then. Wait: nothing, the condition says so. Requeue: jobs go back into the queue where Slurm can do
     that without killing others. Cancel: jobs are cancelled. Force: the pod goes, with its jobs. Default: Wait."""
@@ -196,9 +197,9 @@ class NodeSetSpec(ApiModel):
     ]
     """Name of the Cluster object, in the same namespace. Immutable."""
     replicas: Annotated[int, Field(ge=0, le=MAX_ORDINALS), Keywords({"format": "int32"})] | None = None
-    """Number of pods. With scalingMode DaemonSet, at most that many Nodes get one; all matching ones where absent. With
-    a template of Slinky 0.2 or 0.3 (a host name that ends in a dash, or the label nodeset.slinky.slurm.net/name) it is
-    0 where absent, as there."""
+    """Number of pods, for instance 2; 0 drains and deletes them all. With scalingMode DaemonSet, at most that many
+    Nodes get one; all matching ones where absent. With a template of Slinky 0.2 or 0.3 (a host name that ends in a
+    dash, or the label nodeset.slinky.slurm.net/name) it is 0 where absent, as there."""
     scaling_mode: ScalingMode | None = None
     """StatefulSet: pods with ordinals, anywhere. DaemonSet: one pod on each matching Node, which gives the Slurm node
     its name. Where absent: StatefulSet with a number of replicas or a template of Slinky 0.2 or 0.3, else DaemonSet.
@@ -213,7 +214,11 @@ class NodeSetSpec(ApiModel):
     image: Image | None = None
     """Image of slurmd; the operator's setting where absent."""
     resources: Resources | None = None
-    """Resource requests and limits of slurmd's container. They decide what the node offers to Slurm."""
+    """Resource requests and limits of slurmd's container, for instance limits of cpu 4 and memory 16Gi. They decide
+    what the node offers to Slurm: CPUs are the limit of cpu, else the request, rounded down and at least 1; RealMemory
+    is the limit of memory, else the request, in MiB. Where absent: CPUs=1, RealMemory=512, and Kubernetes reserves
+    nothing (QoS class BestEffort). Where template gives slurmd its arguments, as Slinky's charts do, what is not
+    limited is the machine's own."""
 
     partition: NodeSetPartition = Field(default_factory=NodeSetPartition)
     """A partition of exactly this NodeSet's nodes."""
@@ -221,9 +226,10 @@ class NodeSetSpec(ApiModel):
     """Slurm features of the nodes, beside the name of the NodeSet. None may be called like another NodeSet of the
     Cluster: Slurm takes a node with that feature for one of its nodes."""
     gres: GresText | None = None
-    """Generic resources of a node, for instance gpu:a100:4."""
+    """Generic resources of a node, for instance gpu:a100:4. slurmd must find as many: give gres.conf in configFiles of
+    the Cluster, and the devices in resources. A node that has fewer is drained by Slurm as inval."""
     weight: Annotated[int, Field(ge=0, le=4_294_967_280), Keywords({"format": "int64"})] | None = None
-    """Scheduling weight of the nodes: Slurm prefers lower ones."""
+    """Scheduling weight of the nodes, for instance 100: Slurm prefers lower ones; its own default, 1, where absent."""
     extra_conf: NodeLine = ""
     """Further keys of the node's line, for instance MemSpecLimit=1024 CoreSpecCount=1."""
 
@@ -241,7 +247,8 @@ class NodeSetSpec(ApiModel):
     drain: Drain = Field(default_factory=Drain)
     """How long jobs may hold up a pod that is to go."""
     max_concurrent_startup: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
-    """How many pods may be starting and not yet registered with Slurm; the operator's setting where absent."""
+    """How many pods may be starting and not yet registered with Slurm at a time, for instance 50; where absent, the
+    operator's setting --max-concurrent-startup, which is 1000 unless changed."""
     ordinal_padding: Annotated[int, Field(ge=0, le=5)] = 0
     """Digits that ordinals have at least, so that hostlists stay short. A change renames pods as they are replaced;
     claims under the old names stay until their ordinal goes. Default: 0."""

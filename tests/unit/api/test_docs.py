@@ -29,3 +29,30 @@ def test_nothing_reads_as_html() -> None:
 def test_rules_are_told() -> None:
     assert "- serviceName is immutable: it is part of every pod's host name" in TEXT
     assert "- only one of external, database and mariadb can be given" in TEXT
+
+
+def test_the_same_is_said_of_many_fields_in_one_line() -> None:
+    """Twenty lines of one rule hid the others."""
+    rules = [line.removeprefix("- ") for line in TEXT.splitlines() if line.startswith("- ")]
+    for block in TEXT.split("Rules:\n"):
+        said = [line.partition(" ")[2] for line in block.split("\n|")[0].splitlines() if line.startswith("- ")]
+        assert all(said.count(each) < 3 for each in said), said
+    assert any(rule.startswith("each of `restapi`, `accounting`, ") for rule in rules)
+    assert sum("belongs to a cluster" in rule for rule in rules) == 2
+
+
+def test_numbers_and_times_have_a_default_a_unit_and_an_example() -> None:
+    rows = {line.split("`")[1]: line for line in TEXT.splitlines() if line.startswith("| `")}
+    for field, words in {
+        "weight": ("100", "1, where absent"),
+        "maxConcurrentStartup": ("50", "1000 unless changed"),
+        "tokenLifetime": ("1h30m", "15m where absent"),
+        "gres": ("gpu:a100:4", "gres.conf", "inval"),
+    }.items():
+        assert all(word in rows[field] for word in words), rows[field]
+    resources = next(line for line in TEXT.splitlines() if line.startswith("| `resources` ") and "CPUs=1" in line)
+    assert "RealMemory=512" in resources
+    assert "BestEffort" in resources
+    drain = TEXT.split("### NodeSet `spec.drain`")[1].split("###")[0]
+    assert "1h30m" in drain
+    assert "for ever where absent" in drain.replace("\n", " ")

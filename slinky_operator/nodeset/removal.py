@@ -67,7 +67,7 @@ async def repair(means: Means, wanted: Sequence[Pod]) -> None:
     gone = await delete(means, [(pod, pod.resource_version) for pod in meant])
     if gone:
         told = listed([repairs.note(pod) for pod in gone])
-        means.warn("PodsRepaired", f"made anew, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
+        means.warn("PodsRepaired", f"recreated, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
 
 
 async def give_up(means: Means, wanted: Sequence[Pod], blind: str) -> None:

@@ -204,10 +204,10 @@ def told(one: Wait, chosen: Collection[str], now: datetime) -> str:
     if one.jobs:
         return f"{text}; it stays, since its node is named by jobs {', '.join(map(str, one.jobs))}"
     if one.pod.name in chosen:
-        return f"{text}; it is made anew"
+        return f"{text}; it is recreated"
     if one.is_over(now):
-        return f"{text}; it is made anew when maxUnavailable leaves room"
-    return f"{text}; it is made anew at {_stamp(one.until)} unless it does"
+        return f"{text}; it is recreated when maxUnavailable leaves room"
+    return f"{text}; it is recreated at {_stamp(one.until)} unless it does"
 
 
 def note(pod: Pod) -> str:

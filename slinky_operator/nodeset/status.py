@@ -212,6 +212,8 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
     slurm = snapshot.slurm
     whole = counts.ready == counts.desired == len(snapshot.pods) and trouble is None and busy is None
     ready = f"{counts.ready} of {counts.desired} nodes are ready"
+    if not slurm.readable and snapshot.pods:
+        ready = f"not known how many of {counts.desired} nodes are ready"
     reason, text = trouble or busy or held_back or (Reason.AS_EXPECTED, "")
     if not whole and reason is Reason.AS_EXPECTED:
         reason, text = Reason.PODS_NOT_READY, _not_ready(snapshot)
@@ -273,7 +275,7 @@ def _with(failure: Failure | None, trouble: tuple[Reason, str] | None) -> tuple[
 def _available(snapshot: Snapshot, counts: Counts) -> Condition:
     """Whether enough nodes serve; where Slurm cannot be asked, nobody knows."""
     least = max(0, counts.desired - rollout.budget(snapshot.nodeset, counts.desired))
-    told = f"{counts.available} of {counts.desired} nodes are available, {least} are to be at least"
+    told = f"{counts.available} of {counts.desired} nodes available (minimum {least})"
     holds = counts.available >= least
     reason = Reason.AS_EXPECTED if holds else Reason.PODS_NOT_READY
     made = _condition(NodeSetCondition.AVAILABLE, (reason, told), holds=holds)

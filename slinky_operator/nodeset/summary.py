@@ -49,8 +49,7 @@ def text(
     blocks = [trouble.brief or trouble.text for trouble in troubles] or ([failure.message] if failure else [])
     if snapshot.nodeset.deleting:
         return cut("; ".join([_deleting(snapshot, found), *blocks]), LONGEST)
-    few = counts.ready <= counts.desired
-    ready = f"{counts.ready} of {counts.desired} ready" if few else f"{counts.ready} ready, {counts.desired} wanted"
+    ready = _ready(snapshot, counts)
     if len(blocks) == 1 and not counts.desired and not snapshot.pods:
         return cut(blocks[0], LONGEST)
     if is_waiting(snapshot) and not blocks:
@@ -58,6 +57,15 @@ def text(
     goes_on = _drains(snapshot, found) or _moves(snapshot, found, troubles, progress, held_back)
     aside = _out_of_service(snapshot, found, troubles)
     return cut("; ".join([ready, *blocks, *goes_on, *aside]), LONGEST)
+
+
+def _ready(snapshot: Snapshot, counts: Counts) -> str:
+    if not snapshot.slurm.readable and snapshot.pods:
+        # Who is ready is Slurm's to say.
+        return f"{len(snapshot.pods)} {'pod' if len(snapshot.pods) == 1 else 'pods'}"
+    if counts.ready > counts.desired:
+        return f"{counts.ready} ready, {counts.desired} wanted"
+    return f"{counts.ready} of {counts.desired} ready"
 
 
 def _deleting(snapshot: Snapshot, found: Assessment) -> str:
@@ -97,7 +105,9 @@ def _moves(
         case Reason.NOT_IN_CONFIG:
             return [f"waiting for Cluster {snapshot.nodeset.spec.cluster_name}"]
         case Reason.SCALING_OUT | Reason.NOT_REGISTERED:
-            waits = [f"{len(found.blocked)} waiting for their names"] if found.blocked else []
+            taken = [f"name conflict on {named(sorted(found.conflicts), 2)}"] if found.conflicts else []
+            blocked = found.blocked.keys() - found.conflicts.keys() - snapshot.stripped.keys()
+            waits = [*taken, *([f"{len(blocked)} waiting for earlier pods to end"] if blocked else [])]
             held = [f"{found.held} waiting to start"] if found.held else []
             texts = [*([f"{starting} starting"] if starting else []), *waits, *held]
             return texts or ([] if coming else ["scaling out"])

@@ -256,7 +256,7 @@ def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> Itera
     on_the_way = any(isinstance(state, podstate.Starting | podstate.Deleting) for state in found.states.values())
     if any(one.until <= now for one in waits) or (told_before and (waits or on_the_way or found.blocked)):
         again = {name for name, causes in found.causes.items() if drain.Cause.REPAIR in causes}
-        told = [repairs.told(one, again, now) for one in waits] or ["pods that were made anew have yet to register"]
+        told = [repairs.told(one, again, now) for one in waits] or ["recreated pods have yet to register"]
         late = [one.pod.name for one in waits if one.until <= now]
         brief = f"{named(late)} not registered with Slurm" if late else "recreated pods have yet to register"
         text = f"{joined(told)}. Probably {repairs.LIKELY}"

@@ -103,7 +103,7 @@ def test_slurmds_that_never_register_are_told_and_made_anew_until_what_is_wrong_
     elsewhere.nodeset("silent", 2)
     wait_for(
         "what is waited for",
-        lambda: says(slurm, "silent", "Progressing", "NotRegistered", "silent-0 has run since", "made anew at"),
+        lambda: says(slurm, "silent", "Progressing", "NotRegistered", "silent-0 has run since", "recreated at"),
         240,
     )
     before = uids(slurm, "silent")

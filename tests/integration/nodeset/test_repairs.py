@@ -33,7 +33,7 @@ async def ends(site: Site, name: str) -> bool:
 async def two_and_a_silent_one(site: Site, machines: Machines) -> None:
     machines.silent = {"a-1"}
     await site.apply(3)
-    await site.until(lambda: says(site, "Progressing", "a-1 has run since", "it is made anew at"), "a-1 is waited for")
+    await site.until(lambda: says(site, "Progressing", "a-1 has run since", "it is recreated at"), "a-1 is waited for")
     await site.until(lambda: {"a-0", "a-2"} == set(site.slurm.nodes), "the others have registered")
 
 
@@ -84,7 +84,7 @@ async def test_while_slurm_does_not_answer_it_stays_and_has_all_its_time_again_a
     site.ahead = LATER
     site.slurm.faults.clear()
 
-    await site.until(lambda: says(site, "Progressing", "a-1 has run since", "it is made anew at"), "it is waited for")
+    await site.until(lambda: says(site, "Progressing", "a-1 has run since", "it is recreated at"), "it is waited for")
 
     assert await uids(site) == before
     assert await repaired(site) == []
@@ -129,7 +129,7 @@ async def test_the_time_that_was_told_outlives_the_operator(site: Site, machines
 
     await site.apply(3, minReadySeconds=2)
     await site.until(lambda: seen(site), "the operator that was started has looked")
-    await site.until(lambda: says(site, "Progressing", f"it is made anew at {told}"), "the same time is told")
+    await site.until(lambda: says(site, "Progressing", f"it is recreated at {told}"), "the same time is told")
     assert await written(site) == told
     assert (await site.condition("SlurmReachable"))["lastTransitionTime"] >= reached
 

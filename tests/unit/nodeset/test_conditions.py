@@ -94,7 +94,7 @@ def test_as_many_may_be_missing_as_an_update_takes(missing: int, holds: str) -> 
     available = told(seen(*pods))["Available"]
 
     assert available.status == holds
-    assert available.message == f"{3 - missing} of 3 nodes are available, 2 are to be at least"
+    assert available.message == f"{3 - missing} of 3 nodes available (minimum 2)"
 
 
 def test_blind_nobody_knows_what_is_available() -> None:

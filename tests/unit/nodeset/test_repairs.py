@@ -413,7 +413,7 @@ def test_it_is_told_since_when_and_until_when() -> None:
     assert progressing.reason == "NotRegistered"
     assert progressing.message == (
         "a-0 has run since 2026-01-01T11:58:20Z and has not registered; "
-        "it is made anew at 2026-01-01T12:03:20Z unless it does"
+        "it is recreated at 2026-01-01T12:03:20Z unless it does"
     )
 
 
@@ -424,8 +424,8 @@ def test_what_is_over_time_is_told_with_what_becomes_of_it() -> None:
 
     assert (degraded.status, degraded.reason) == ("True", "NotRegistered")
     assert degraded.message == (
-        "a-1 has run since 2026-01-01T11:51:40Z and has not registered; it is made anew; "
-        "a-0 has run since 2026-01-01T11:53:20Z and has not registered; it is made anew when maxUnavailable leaves room"
+        "a-1 has run since 2026-01-01T11:51:40Z and has not registered; it is recreated; "
+        "a-0 has run since 2026-01-01T11:53:20Z and has not registered; it is recreated when maxUnavailable leaves room"
         f". Probably {repairs.LIKELY}"
     )
 

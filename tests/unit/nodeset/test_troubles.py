@@ -200,6 +200,9 @@ def test_a_bad_image_is_told_while_slurm_is_away() -> None:
 
     assert degraded.reason == "SlurmUnreachable"
     assert degraded.message == f"no route; pod a-0: {PULL}"
+    told = report(blind)
+    assert condition(told, "Ready").message.startswith("not known how many of 1 nodes are ready: no route")
+    assert told.status.summary.startswith("1 pod; Slurm cannot be asked: no route; 1 pod: container slurmd")
 
 
 def test_a_drain_that_has_taken_too_long_degrades_with_node_and_deadline() -> None:

@@ -137,6 +137,13 @@ def node_line(
         Values of `--conf` in a template of the user's; their features are kept, their other keys win.
     machine
         Whether what the container may use without a bound is left to slurmd, which registers all that the machine has.
+
+    Raises
+    ------
+    InvalidQuantity
+        If an amount of a resource is none.
+    UnbalancedQuotes
+        If `spec.extraConf` begins with a quote that does not end where it ends.
     """
     spec = nodeset.spec
     line: dict[str, tuple[str, str]] = {}
@@ -149,7 +156,7 @@ def node_line(
     if spec.gres:
         _put(line, "Gres", spec.gres)
     features = [nodeset.name, *spec.features]
-    for text in (*user_conf, spec.extra_conf):
+    for text in (*user_conf, unquoted(spec.extra_conf)):
         for key, value in pairs(text).items():
             if key.lower() in {"feature", "features"}:
                 features += value.strip('"').split(",")

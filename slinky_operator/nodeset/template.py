@@ -90,10 +90,16 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
         )
     for field, reason in claims.check(nodeset, {KEY_VOLUME}):
         yield Problem(field, reason)
+    yield from _check_line(nodeset, containers)
+
+
+def _check_line(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> Iterable[Problem]:
     try:
         conf.node_line(nodeset, _resources(nodeset, containers))
     except conf.InvalidQuantity as error:
         yield Problem("spec.resources", str(error))
+    except conf.UnbalancedQuotes as error:
+        yield Problem("spec.extraConf", str(error))
 
 
 def _check_name(nodeset: NodeSet) -> Iterable[Problem]:

@@ -316,6 +316,15 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
         conf.quantity(text)
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_quotes_around_extra_conf_are_taken_off_or_refused(quote: str) -> None:
+    made = build({"extraConf": f"{quote}Weight=2 MemSpecLimit=64{quote}"})
+    assert argument(made, "--conf") == "Features=a CPUs=1 RealMemory=512 Weight=2 MemSpecLimit=64"
+
+    with pytest.raises(RefusedTemplate, match=r"spec\.extraConf: begins with .* and is not quoted as a whole"):
+        build({"extraConf": f"{quote}Weight=2"})
+
+
 def test_extra_conf_wins_and_adds_features() -> None:
     owner = nodeset(extraConf="cpus=2 MemSpecLimit=64 Features=big")
 

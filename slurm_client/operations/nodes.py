@@ -21,6 +21,9 @@ __all__ = ["NodeOperations"]
 _LONGEST_PATH = 6000
 """Characters of names in one address; slurmrestd takes more than 20,000 (measured), what stands before it may not."""
 
+_ASKED_SINGLY = 8
+"""For more nodes than these, one list costs less than single questions."""
+
 _NODES = ListOf("nodes", objects.node)
 _ALL_NODES = ListOf("nodes", objects.node, recurs=True)
 
@@ -153,8 +156,21 @@ class NodeOperations(Operations):
         await self.update_nodes(names, state="RESUME", timeout=timeout)
 
     async def down_nodes(self, names: Iterable[NodeName], reason: str, *, timeout: float | None = None) -> None:
-        """Declare nodes dead; their jobs are requeued or fail. One whose slurmd answers may come back by itself."""
-        await self.update_nodes(names, state="DOWN", reason=reason, timeout=timeout)
+        """
+        Declare nodes dead; their jobs are requeued or fail. One whose slurmd answers may come back by itself.
+
+        NotFound before anything is changed if one is unknown, also for the name of a NodeSet of slurm.conf: slurmctld
+        takes it for all nodes in it, and their jobs would end.
+        """
+        wanted = list(dict.fromkeys(names))
+        if len(wanted) > _ASKED_SINGLY:
+            known = {node.name for node in await self.nodes(timeout=timeout)}
+            unknown = next((name for name in wanted if name not in known), None)
+            if unknown is not None:
+                raise errors.NotFound(f"no node {unknown}; nothing was changed")
+        else:
+            await asyncio.gather(*(self.node(name, timeout=timeout) for name in wanted))
+        await self.update_nodes(wanted, state="DOWN", reason=reason, timeout=timeout)
 
     async def delete_node(self, name: NodeName, *, timeout: float | None = None) -> None:
         """

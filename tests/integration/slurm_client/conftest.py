@@ -24,7 +24,7 @@ CASES = [
 
 
 def _cluster(series: str) -> Iterator[SlurmHost]:
-    host = SlurmHost(ensure(series), extra_conf="Licenses=matlab:3")
+    host = SlurmHost(ensure(series), extra_conf="Licenses=matlab:3\nNodeSet=everything Feature=all")
     with host:
         host.add_node("w-0", instance_id="instance-0", extra="team/w")
         host.add_node("w-1", cpus=2)

@@ -248,3 +248,19 @@ async def test_a_watch_tells_old_and_new_of_every_flip(target: Target, version: 
             assert event.new is not None
             if number:
                 assert event.old.comment == f"flip {number - 1} of {version}"
+
+
+async def test_the_name_of_a_nodeset_deletes_and_downs_no_node(target: Target, version: str) -> None:
+    """Sent as it is, slurmctld would take it for all nodes with the feature: see slurm.conf of the real clusters."""
+    name = await target.add_node()
+    async with target.client(version) as slurm:
+        for call in (slurm.delete_node("everything"), slurm.down_nodes(["everything"], "x")):
+            with pytest.raises(errors.NotFound):
+                await call
+        with pytest.raises(errors.InvalidArgument):
+            await slurm.drain_nodes(["ALL"], "x")
+        found = {node.name: node for node in await slurm.nodes()}
+        assert not found[name].is_down
+        assert {"w-0", "w-1"} <= found.keys()
+        await target.remove_node(name)
+        await slurm.delete_node(name)

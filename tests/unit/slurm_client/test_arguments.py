@@ -212,12 +212,17 @@ async def test_no_node_is_named_by_what_means_many(slurm: SlurmClient, fake: Fak
     assert not fake.requests
 
 
-async def test_the_record_of_a_node_is_deleted_only_if_a_node_is_called_so(
+async def test_nodes_are_deleted_and_declared_dead_only_by_names_of_nodes(
     slurm: SlurmClient, fake: FakeSlurmrestd
 ) -> None:
     with pytest.raises(errors.NotFound):
         await slurm.delete_node("w")
-    assert not [request for request in fake.requests if request.method == "DELETE"]
+    for names in (["w-0", "w"], [*(f"w-{number}" for number in range(12)), "w"]):
+        with pytest.raises(errors.NotFound):
+            await slurm.down_nodes(names, "x")
+    assert {request.method for request in fake.requests} == {"GET"}
+    await slurm.down_nodes(fake.nodes, "fans")
+    assert all(node.is_down for node in fake.nodes.values())
 
 
 @pytest.mark.parametrize("name", ["", " ", "a,b", "a/b"])

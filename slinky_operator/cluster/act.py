@@ -243,7 +243,7 @@ async def _write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) 
     found = action.live or await _live(child.resource, child.name, cluster.namespace, tools)
     left = found is not None and succession.is_left(found, cluster)
     if found is not None and not left and not succession.is_ours(found, cluster):
-        why = "there is one already that is not this Cluster's; rename or delete it"
+        why = succession.not_ours(child.resource, child.name, cluster)
         memory.denied[child.key] = Denied("", why, tools.clock())
         return True
     if left:

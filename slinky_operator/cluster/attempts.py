@@ -84,7 +84,7 @@ def attempt(  # noqa: PLR0911 - one for each stage
         stage = Stage.PASSED if verdict.outcome is Outcome.PASSED else Stage.REFUSED
         return Trial(stage, verdict.why, leftovers(snapshot))
     if verdict is not None:
-        stage, words = Stage.STUCK, f"it has decided nothing, and is made again: {verdict.why}"
+        stage, words = Stage.STUCK, f"its pod gave no result and is created again: {verdict.why}"
         if now - verdict.at < TRY_AGAIN:
             return Trial(stage, words, leftovers(snapshot), TRY_AGAIN - (now - verdict.at))
     if denied is not None:

@@ -22,7 +22,7 @@ not held back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -155,7 +155,7 @@ def keep(
     answer = use if use is not None and not use.why else None
     silence = "" if use is None else use.why
     why: list[str] = []
-    partitions = _partitions(old, new, answer, why, silence, live=live)
+    partitions, busy = _partitions(old, new, answer, why, silence, live=live)
     named = frozenset(
         name
         for one in partitions
@@ -170,7 +170,6 @@ def keep(
     why += keys.why
     kept = [old.partitions[name] for name in partitions]
     closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
-    asked = use is not None or nodes is not None
     return Kept(
         partitions=tuple(str(line) for line in kept),
         node_sets=tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
@@ -179,7 +178,13 @@ def keep(
         gres=tuple(gres),
         keys=keys.values,
         files=files,
-        reason=_reason(partitions, bool(changed or room), bool(gres or files), asked=asked),
+        reason=_reason(
+            partitions=busy,
+            nodes=bool(changed) and answer is not None,
+            room=bool(room) and nodes is not None,
+            gres=bool(gres or files) and answer is not None,
+            keys=bool(keys.values) and answer is not None,
+        ),
         why=tuple(why),
         asks=closed or bool(_changed_nodes(old, new)) or any(_changed_gres(running, wanted, old, new)) or keys.asks,
     )
@@ -198,12 +203,15 @@ def _there(use: Use) -> JobsThere:
     return JobsThere(tuple(job.id for job in use.jobs if job.holding), use.records, use.shortened)
 
 
-def _reason(partitions: Sequence[str], nodes: bool, gres: bool, *, asked: bool) -> Reason:
-    if not asked:
-        return Reason.CONFIG_PENDING
+def _reason(*, partitions: bool, nodes: bool, room: bool, gres: bool, keys: bool) -> Reason:
+    """What is known to be in use; where nothing is, the change is merely on its way."""
     if partitions:
         return Reason.PARTITION_IN_USE
-    return Reason.NODES_IN_USE if nodes else Reason.GRES_IN_USE if gres else Reason.WAITING_FOR_JOBS
+    if nodes or room:
+        return Reason.NODES_IN_USE
+    if gres:
+        return Reason.GRES_IN_USE
+    return Reason.WAITING_FOR_JOBS if keys else Reason.CONFIG_PENDING
 
 
 def _is_closed(line: Line) -> bool:
@@ -215,8 +223,11 @@ def _gone(old: Parsed, new: Parsed) -> list[str]:
     return [name for name in old.partitions if name not in new.partitions]
 
 
-def _partitions(old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, *, live: bool) -> list[str]:
-    kept = []
+def _partitions(
+    old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, *, live: bool
+) -> tuple[list[str], bool]:
+    """Partitions that stay, and whether any of them is known to be in use, or open to be."""
+    kept, busy = [], False
     for name in _gone(old, new):
         if not live or not _is_closed(old.partitions[name]):
             why.append(f"partition {name} is closed to new jobs before it goes")
@@ -225,15 +236,17 @@ def _partitions(old: Parsed, new: Parsed, use: Use | None, why: list[str], silen
         elif use.states.get(name, INACTIVE) != INACTIVE:
             # A flag, or an administrator, has opened it: a job could come into it after any look.
             close = f"`scontrol update PartitionName={name} State={INACTIVE}` closes it"
+            busy = True
             why.append(f"partition {name} stays: Slurm shows it {use.states[name]}, though it is to be closed; {close}")
         else:
             jobs = [job.id for job in use.jobs if name in job.partitions]
             reservations = [one.name for one in use.reservations if one.partition == name]
             if not jobs and not reservations:
                 continue
+            busy = True
             why.append(f"partition {name} stays, closed to new jobs, for {users(jobs, reservations)}")
         kept.append(name)
-    return kept
+    return kept, busy
 
 
 def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, frozenset[str]]:

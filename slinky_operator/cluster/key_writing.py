@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import KeepKeys, MakeKey, PutKeyBack, ReadKeys, SealKey, TryKey
 from slinky_operator.cluster.memory import Denied, KeyTrial, Memory
 from slinky_operator.kube import errors
@@ -95,7 +96,7 @@ async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, tools: Tools
             body = {**action.body, "metadata": {**action.body["metadata"], "uid": found["metadata"]["uid"]}}
             await tools.kube.apply(SECRETS, body, force=True)
         else:
-            why = "there is one already that is not this Cluster's; rename or delete it"
+            why = succession.not_ours(SECRETS, name, cluster)
             memory.denied["Secret", name] = Denied("", why, tools.clock())
             return
         memory.denied.pop(("Secret", name), None)

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
-from slinky_operator.cluster import connection, daemon_pods, events, key_guard, key_loading, rollout
+from slinky_operator.cluster import connection, daemon_pods, events, key_guard, key_loading, rollout, succession
 from slinky_operator.cluster import keys as key_rules
 from slinky_operator.cluster.actions import (
     Action,
@@ -22,6 +23,7 @@ from slinky_operator.cluster.actions import (
     CountJobs,
     Disconnect,
     Hurry,
+    Reload,
     SetFinalizer,
     TearDown,
     Write,
@@ -155,6 +157,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions += swap.actions
     first = swap.message if swap.stage is Stage.TRYING else ""
     config = rollout.plan_rollout(snapshot, environment.images, now, wall, first)
+    config = _withheld(config, snapshot, keys, now)
     actions += [one for one in config.actions if not _denied(snapshot, one, now)]
     daemons, templates = _daemons(
         snapshot, environment.images, keys, (stored or config.rendered.files).get(SLURM_CONF, "")
@@ -187,6 +190,18 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     findings = replace(findings, replacement=swap, stuck=daemon_pods.troubles(snapshot, wall))
     due = [one for one in (config.wake_up, swap.wake_up, step.wake_up) if one is not None]
     return replace(_finish(snapshot, actions, findings, min(due, default=None), now, wall), keys=keys)
+
+
+def _withheld(config: rollout.Rollout, snapshot: Snapshot, keys: Keys, now: float) -> rollout.Rollout:
+    """The configuration with what keeps its next step from being taken."""
+    for one in config.actions:
+        if isinstance(one, Write) and _denied(snapshot, one, now):
+            kind, name = one.child.key
+            words = f"{kind} {name} cannot be written: {snapshot.memory.denied[one.child.key].why}"
+            return replace(config, applied=False, reason=Reason.CHILD_REFUSED, message=words)
+    if keys.slurm is not None and any(isinstance(one, Reload) for one in config.actions):
+        return replace(config, applied=False, reason=keys.slurm.reason, message=keys.slurm.message)
+    return config
 
 
 def _left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
@@ -311,6 +326,8 @@ def _denied(snapshot: Snapshot, action: Action, now: float) -> bool:
     if not isinstance(action, Write):
         return False
     denied = snapshot.memory.denied.get(action.child.key)
+    if _is_handed_over(snapshot, action.child.key):
+        return False
     return denied is not None and denied.digest in {"", action.child.digest} and now - denied.at < TRY_AGAIN
 
 
@@ -323,8 +340,14 @@ def _refused(snapshot: Snapshot, wanted: list[Child]) -> tuple[str, ...]:
     return tuple(
         f"{kind} {name}: {denied.why}"
         for (kind, name), denied in sorted(snapshot.memory.denied.items())
-        if (kind, name) in keys
+        if (kind, name) in keys and not _is_handed_over(snapshot, (kind, name))
     )
+
+
+def _is_handed_over(snapshot: Snapshot, key: tuple[str, str]) -> bool:
+    """Whether an object that was somebody else's is this Cluster's by now."""
+    denied, live = snapshot.memory.denied.get(key), snapshot.children.get(key)
+    return denied is not None and not denied.digest and live is not None and succession.is_ours(live, snapshot.cluster)
 
 
 def _left_keys(snapshot: Snapshot) -> list[AdoptKey]:

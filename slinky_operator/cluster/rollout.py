@@ -19,7 +19,6 @@ without the changes of NodeSets, and those are then tried one by one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -29,16 +28,17 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster_status import ConfigStatus, RefusedNodeSet
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster import addresses, apart, attempts, by_hand, in_use, loading, membership, preflights
-from slinky_operator.cluster.actions import Action, AskStates, AskUse, Hold, Write
+from slinky_operator.cluster.actions import Action, AskStates, AskUse, Write
 from slinky_operator.cluster.addresses import Addresses
 from slinky_operator.cluster.attempts import Stage
 from slinky_operator.cluster.children import Child, shows
 from slinky_operator.cluster.daemons import Images, shared
+from slinky_operator.cluster.held_node_sets import changed, held, holding, next_suspect, suspects, unblamed
 from slinky_operator.cluster.in_use import Kept
 from slinky_operator.cluster.loading import Loading
-from slinky_operator.cluster.memory import Held
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflights import Untried
+from slinky_operator.cluster.words import joined
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.slurm import naming
@@ -94,6 +94,9 @@ class _Draft:
     """Comes before everything else: finalizers stand before anything is rendered for their owners."""
 
     remarks: str
+    suspects: Mapping[str, str]
+    """NodeSets that are held back although it is not known that they are to blame, and why."""
+
     untried: tuple[Untried, ...]
     addresses: Addresses
 
@@ -107,15 +110,24 @@ class _Draft:
         self, message: str, *actions: Action, wake_up: float | None = None, reason: Reason = Reason.CONFIG_REFUSED
     ) -> Rollout:
         """The wanted configuration cannot be used; what runs stays, and so do the NodeSets in it."""
+        if self.suspects:
+            message = f"{message}; changes of NodeSet {joined(sorted(self.suspects))} wait for that"
         return self._rollout(reason, message, actions, wake_up, self._status(self.stored.node_sets))
 
     def live(self, *actions: Action, wake_up: float | None = None) -> Rollout:
         """What can be live is; what must stay for now is told."""
         status = self._status(tuple(sorted(self.candidate.node_sets)), self.candidate.hash)
+        if self.suspects:
+            return self._rollout(Reason.CONFIG_PENDING, self._tried_singly(), actions, wake_up, status)
         if not self.kept.why:
             return self._rollout(Reason.AS_EXPECTED, self.remarks, actions, wake_up, status)
         words = "; ".join((*self.kept.why, *filter(None, (self.remarks,))))
         return self._rollout(self.kept.reason, words, actions, wake_up, status)
+
+    def _tried_singly(self) -> str:
+        """What goes on with NodeSets of which nobody knows yet which one is to blame."""
+        names = sorted(self.suspects)
+        return f"with the changes of NodeSets {joined(names)}: {self.suspects[names[0]]}; each is tried alone now"
 
     def _status(self, node_sets: tuple[str, ...], applied: str | None = None) -> ConfigStatus:
         return ConfigStatus(
@@ -175,7 +187,7 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
     members, joining = membership.members(snapshot, lines)
     parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, lines)]
     inputs = ConfInputs.of(cluster, parts, snapshot.texts)
-    inputs = replace(inputs, held=_held(snapshot, inputs))
+    inputs = replace(inputs, held=held(snapshot, inputs))
     known = addresses.addresses(snapshot, inputs, current, good)
     inputs = addresses.over(inputs, known)
     is_live = _is_live(stored, current, good)
@@ -190,14 +202,12 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
 
     def drawn(states: Mapping[str, str]) -> tuple[ConfInputs, _Draft]:
         given = replace(inputs, states=states, settled=is_live)
-        wanted, kept = render(given, text), Kept()
-        if not wanted.problems and waits:
+        blamed, kept = suspects(snapshot, inputs), Kept()
+        if not (wanted := unblamed(render(given, text), blamed)).problems and waits:
             kept = in_use.keep(running, wanted.files, _use(snapshot, now), _nodes(snapshot), live=is_live)
         candidate = render(kept.over(given), text)
-        left_out = preflights.untried(snapshot, images, candidate)
-        return given, _Draft(
-            wanted, candidate, kept, shown, tuple(joining), _remarks(wanted, snapshot, known), left_out, known
-        )
+        left_out, told = preflights.untried(snapshot, images, candidate), _remarks(wanted, snapshot, known)
+        return given, _Draft(wanted, candidate, kept, shown, tuple(joining), told, blamed, left_out, known)
 
     inputs, draft = drawn({})
     states = by_hand.known(snapshot, is_live=is_live)
@@ -292,7 +302,7 @@ def _settle(change: _Change, looking: _Looking, now: float, wall: datetime) -> R
     change_id = shared.change_of(current)
     child = Child(CONFIGMAPS, shared.config_map(cluster, candidate.files, candidate.hash, change_id))
     if not shows(child.body, current):
-        return draft.waiting("the configuration is being written", Write(child, current))
+        return draft.waiting(f"ConfigMap {child.name} is being brought up to date", Write(child, current))
     match load.stage:
         case loading.Stage.UNDER_WAY:
             # Where there are names without an address, they are what takes so long.
@@ -316,7 +326,7 @@ def _settle(change: _Change, looking: _Looking, now: float, wall: datetime) -> R
                 # What can be known at once belongs to the configuration: nobody is to see nodes come a moment later.
                 words = f"addresses are looked up: {looking.first}"
                 return draft.waiting(words, *store, *tidy, *looking.actions, wake_up=looking.due)
-            retry = [] if draft.stored.applied_hash != candidate.hash else _next_suspect(snapshot)
+            retry = [] if draft.stored.applied_hash != candidate.hash else next_suspect(snapshot)
             leaving = membership.leaving(snapshot, candidate)
             beside = apart.again(snapshot, change.images, candidate, now, wall)
             look = by_hand.LOOK_EVERY if candidate.by_hand else None
@@ -378,12 +388,12 @@ def _change(  # noqa: PLR0911 - one for each step
         words = "; ".join((f"preflight: {trial.message}", *draft.kept.why))
         reason = Reason.CONFIG_UNTRIED if trial.stage is Stage.STUCK else Reason.CONFIG_PENDING
         return draft.waiting(words, *trial.actions, *busy, wake_up=wake_up, reason=reason)
-    suspects = _changed(change.inputs, candidate, change.running)
-    if suspects:
-        rest = {**change.inputs.held, **{one.name: "" for one in suspects}}
+    found = changed(change.inputs, candidate, change.running)
+    if found:
+        rest = {**change.inputs.held, **{one.name: "" for one in found}}
         others = render(draft.kept.over(replace(change.inputs, held=rest)), change.running)
-        alone = len(suspects) == 1 and current is not None and others.files == current["data"]
-        hold = _holding(snapshot, change.inputs, suspects, trial.message, alone=alone)
+        alone = len(found) == 1 and current is not None and others.files == current["data"]
+        hold = holding(snapshot, change.inputs, found, trial.message, alone=alone)
         return draft.refused(trial.message, *trial.actions, hold, *busy)
     return draft.refused(trial.message, *trial.actions, *busy, wake_up=load.wake_up)
 
@@ -420,54 +430,7 @@ def _written(change: _Change, write: Write, others: Sequence[Action], now: float
         # The status comes first: from then on nobody makes pods that the next configuration would not know.
         return draft.waiting("a NodeSet is being taken out", *others, wake_up=0.0)
     told = by_hand.events(snapshot, draft.candidate, change.running)
-    return draft.waiting("the configuration is being written", *others, write, *told)
-
-
-# NodeSets held back
-
-
-def _held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
-    """NodeSets that are left as they were, and why."""
-    memory = snapshot.memory
-    if memory.held_for != _own_part(inputs):
-        return {}
-    texts = {one.name: repr(one) for one in inputs.node_sets}
-    return {name: one.why for name, one in memory.held.items() if texts.get(name) == one.text}
-
-
-def _own_part(inputs: ConfInputs) -> str:
-    """Tells whether the Cluster's own part of the configuration is another one."""
-    own = replace(inputs, node_sets=(), held={}, future=frozenset(), states={}, settled=True)
-    return hashlib.sha256(repr(own).encode()).hexdigest()[:16]
-
-
-def _changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeSetConf]:
-    """NodeSets whose lines in a configuration are not those that run."""
-    after, before = parse(candidate.files[SLURM_CONF]), parse(running)
-    out = {one.node_set for one in candidate.refused}
-    return [
-        one
-        for one in inputs.node_sets
-        if one.name in candidate.node_sets
-        and one.name not in out
-        and lines_of(one.name, after) != lines_of(one.name, before)
-    ]
-
-
-def _holding(snapshot: Snapshot, inputs: ConfInputs, suspects: Sequence[NodeSetConf], why: str, *, alone: bool) -> Hold:
-    """Hold back what was refused; what was alone is known to be the cause, others are tried one by one later."""
-    words = why if alone else f"waits until the others are through, since with all of them {why}"
-    before = {name: one for name, one in snapshot.memory.held.items() if name in _held(snapshot, inputs)}
-    return Hold({**before, **{one.name: Held(repr(one), words, alone) for one in suspects}}, _own_part(inputs))
-
-
-def _next_suspect(snapshot: Snapshot) -> list[Hold]:
-    """Let one of the NodeSets be tried that were held back together."""
-    memory = snapshot.memory
-    suspects = sorted(name for name, one in memory.held.items() if not one.proven)
-    if not suspects:
-        return []
-    return [Hold({name: one for name, one in memory.held.items() if name != suspects[0]}, memory.held_for)]
+    return draft.waiting(f"ConfigMap {write.child.name} is being written", *others, write, *told)
 
 
 # Slurm's answers

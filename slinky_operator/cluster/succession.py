@@ -53,6 +53,24 @@ def is_left(obj: Object, cluster: Cluster) -> bool:
     )
 
 
+def not_ours(resource: Resource, name: str, cluster: Cluster) -> str:
+    """What is said of an object whose name is needed: how to hand it over, and when not to.
+
+    It may be the Cluster's own, whose labels somebody has changed, and daemons may run by it: nobody is told to delete
+    it.
+    """
+    kubectl, what = f"kubectl -n {cluster.namespace}", f"{resource.plural} {name}"
+    marks = (
+        f"{labels.LABEL_APP_MANAGED_BY}={labels.MANAGED_BY} {labels.LABEL_CLUSTER_NAME}={cluster.name} "
+        f"{labels.LABEL_CLUSTER_UID}={cluster.uid}"
+    )
+    return (
+        f"there is one already without this Cluster's labels, and it stays as it is. See whose it is: {kubectl} get "
+        f"{what} -o yaml. If it is this Cluster's, hand it over: {kubectl} label --overwrite {what} {marks}. If it is "
+        "somebody else's, create the Cluster under another name"
+    )
+
+
 async def prove(kube: KubeClient, cluster: Cluster) -> None:
     """Make certain that every other Cluster of this name is gone, since this one is there.
 

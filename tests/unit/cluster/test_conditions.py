@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.actions import Action, AskUse, Tell
 from slinky_operator.cluster.in_use import Use
-from slinky_operator.cluster.memory import Memory
+from slinky_operator.cluster.memory import Denied, Memory
+from slinky_operator.cluster.succession import not_ours
 from slinky_operator.kube.events import EventType
+from slinky_operator.kube.resources import STATEFULSETS
 from slinky_operator.slurm.clients import Contact, ContactState, Trouble
 from tests.unit.cluster.rollout import PARTITION, job, settled
 from tests.unit.cluster.world import WALL, World, cluster_object, node_set_object
@@ -55,6 +58,66 @@ def test_a_partition_that_waits_for_jobs_leaves_the_cluster_ready_and_is_no_warn
     assert world.condition("Degraded")["status"] == "False"
     assert ("Normal", "PartitionInUse") in told(done)
     assert not any(kind == "Warning" for kind, _ in told(done))
+
+
+def test_a_partition_that_nobody_uses_goes_without_a_word_of_use() -> None:
+    world = settled(PARTITION)
+    world.states = {"night": "INACTIVE"}
+    world.raw["spec"] = {}
+    done: list[Action] = []
+    reasons = set()
+    for _ in range(30):
+        done += world.step().actions
+        reasons.add(world.condition("ConfigApplied")["reason"])
+    assert "night" not in world.slurm_conf
+    assert reasons == {"ConfigPending", "AsExpected"}
+    assert [reason for _, reason in told(done)] == ["ConfigApplied"]
+
+
+def test_a_configuration_that_cannot_be_written_says_which_object_is_in_the_way() -> None:
+    world = settled()
+    world.memory.denied["ConfigMap", "slurm-config"] = Denied("", "there is one already", world.now)
+    world.children["ConfigMap", "slurm-config"]["metadata"]["labels"] = {}
+    world.raw["spec"] = {"extraConf": "KillWait=7"}
+    for _ in range(12):
+        world.step()
+    applied = world.condition("ConfigApplied")
+    assert applied["reason"] == "ChildRefused"
+    assert applied["message"] == "ConfigMap slurm-config cannot be written: there is one already"
+
+
+def test_a_configuration_that_a_key_keeps_from_being_loaded_says_so() -> None:
+    world = settled()
+    world.secrets["slurm-auth-slurm"], world.owners["slurm-auth-slurm"] = {"slurm.key": b"other" * 20}, ""
+    world.raw["spec"] = {"extraConf": "KillWait=7"}
+    world.settle()
+    applied = world.condition("ConfigApplied")
+    assert applied["reason"] == "KeyChanged"
+    assert "so no configuration is loaded" in applied["message"]
+    assert world.condition("Degraded")["message"] == applied["message"]
+
+
+def test_an_object_that_was_handed_over_is_taken_at_once() -> None:
+    world = settled()
+    key = "Service", "slurm-nodes"
+    ours = world.children.pop(key)
+    world.memory.denied[key] = Denied("", "there is one already", world.now)
+    world.step()
+    assert world.condition("Degraded")["reason"] == "ChildRefused"
+    world.children[key] = ours
+    world.step()
+    assert world.condition("Degraded")["status"] == "False"
+
+
+def test_the_words_about_an_object_of_others_delete_nothing_and_hand_it_over() -> None:
+    cluster = Cluster.parse(cluster_object())
+    words = not_ours(STATEFULSETS, "slurm-controller", cluster)
+    assert "delete" not in words
+    assert "kubectl -n here get statefulsets slurm-controller -o yaml" in words
+    assert (
+        "kubectl -n here label --overwrite statefulsets slurm-controller app.kubernetes.io/managed-by=slurm-operator"
+        " cluster.slinky.slurm.net/name=slurm cluster.slinky.slurm.net/uid=cluster-uid."
+    ) in words
 
 
 def test_a_new_cluster_whose_configuration_is_refused_says_so_and_not_that_it_starts() -> None:

@@ -87,7 +87,7 @@ def test_a_preflight_that_says_nothing_decides_nothing_and_is_made_again(status:
     assert not world.preflights
     assert world.slurm_conf == before
     assert world.condition("ConfigApplied")["reason"] == "ConfigUntried"
-    assert "decided nothing" in world.condition("Degraded")["message"]
+    assert "preflight: its pod gave no result and is created again: " in world.condition("Degraded")["message"]
     world.now += 60
     world.settle()
     assert len(world.tried) == 2
@@ -132,7 +132,8 @@ def test_a_cluster_that_slurm_refuses_is_not_blamed_on_its_node_sets() -> None:
     world.add(node_set_object("new"))
     world.raw["spec"] = {"extraConf": "SchedulerType=sched/bogus"}
     world.settle()
-    assert world.condition("ConfigApplied")["message"] == "slurmctld refuses it: fatal: no such plugin"
+    said = "slurmctld refuses it: fatal: no such plugin; changes of NodeSet new wait for that"
+    assert world.condition("ConfigApplied")["message"] == said
     world.raw["spec"] = {}
     world.settle()
     assert world.raw["status"]["config"]["nodeSets"] == ["new", "old"]
@@ -152,9 +153,29 @@ def test_what_a_node_set_and_its_cluster_ask_for_together_is_blamed_on_neither_b
     world.add(node_set_object("new"))
     world.raw["spec"] = {"extraConf": "SchedulerType=sched/bogus"}
     done = world.settle()
-    told = [one.message for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"]
-    assert all("waits until the others are through" in words for words in told)
+    assert not [one for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"]
     assert not any(one.proven for one in world.memory.held.values())
+    assert not world.raw["status"]["config"].get("refused")
+    said = world.condition("ConfigApplied")["message"]
+    assert said == "slurmctld refuses it: fatal: no such plugin; changes of NodeSet new wait for that"
+
+
+def test_of_several_node_sets_only_the_one_with_the_typo_is_ever_told() -> None:
+    world = settled(None, node_set_object("old"))
+    world.refuses = lambda text: "Invalid time limit" if "MaxTime=banana" in text else ""
+    world.add(node_set_object("bad", {"partition": {"config": "MaxTime=banana"}}), node_set_object("good"))
+    done: list[Any] = []
+    seen: set[str] = set()
+    for _ in range(60):
+        done += world.step().actions
+        status = world.raw["status"]
+        seen.add(world.condition("ConfigApplied")["message"])
+        assert {one["name"] for one in status["config"].get("refused") or ()} <= {"bad"}
+    told = {one.obj["metadata"]["name"] for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"}
+    assert told == {"bad"}
+    together = "with the changes of NodeSets bad, good: slurmctld refuses it: fatal: Invalid time limit; each is tried"
+    assert any(together in words for words in seen)
+    assert world.raw["status"]["config"]["nodeSets"] == ["good", "old"]
 
 
 def test_holding_is_told_by_an_action_that_names_the_reason() -> None:

@@ -1,0 +1,73 @@
+"""The part of the plan about NodeSets whose part of the configuration is left as it was. Pure.
+
+Where a preflight refuses a configuration, the changes of all NodeSets in it are held back together, and then tried one
+by one. Only what was refused alone is known to be to blame, and is told to its owner: the others are none of their
+business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from slinky_operator.cluster.actions import Hold
+from slinky_operator.cluster.memory import Held
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, parse
+from slinky_operator.slurm.conf.admit import lines_of
+from slinky_operator.slurm.conf.render import SLURM_CONF
+
+
+def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
+    """NodeSets that are left as they were, and why."""
+    memory = snapshot.memory
+    if memory.held_for != _own_part(inputs):
+        return {}
+    texts = {one.name: repr(one) for one in inputs.node_sets}
+    return {name: one.why for name, one in memory.held.items() if texts.get(name) == one.text}
+
+
+def suspects(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
+    """Those of them that were refused together with others, and why."""
+    return {name: why for name, why in inputs.held.items() if not snapshot.memory.held[name].proven}
+
+
+def unblamed(rendered: Rendered, why: Mapping[str, str]) -> Rendered:
+    """Without those among the refused NodeSets of which nobody knows yet: each is tried alone before it is told."""
+    refused = tuple(one for one in rendered.refused if one.problem.reason != why.get(one.node_set))
+    return replace(rendered, refused=refused)
+
+
+def _own_part(inputs: ConfInputs) -> str:
+    """Tells whether the Cluster's own part of the configuration is another one."""
+    own = replace(inputs, node_sets=(), held={}, future=frozenset(), states={}, settled=True)
+    return hashlib.sha256(repr(own).encode()).hexdigest()[:16]
+
+
+def changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeSetConf]:
+    """NodeSets whose lines in a configuration are not those that run."""
+    after, before = parse(candidate.files[SLURM_CONF]), parse(running)
+    out = {one.node_set for one in candidate.refused}
+    return [
+        one
+        for one in inputs.node_sets
+        if one.name in candidate.node_sets
+        and one.name not in out
+        and lines_of(one.name, after) != lines_of(one.name, before)
+    ]
+
+
+def holding(snapshot: Snapshot, inputs: ConfInputs, found: Sequence[NodeSetConf], why: str, *, alone: bool) -> Hold:
+    """Hold back what was refused; what was alone is known to be the cause, others are tried one by one later."""
+    before = {name: one for name, one in snapshot.memory.held.items() if name in held(snapshot, inputs)}
+    return Hold({**before, **{one.name: Held(repr(one), why, alone) for one in found}}, _own_part(inputs))
+
+
+def next_suspect(snapshot: Snapshot) -> list[Hold]:
+    """Let one of the NodeSets be tried that were held back together."""
+    memory = snapshot.memory
+    left = sorted(name for name, one in memory.held.items() if not one.proven)
+    if not left:
+        return []
+    return [Hold({name: one for name, one in memory.held.items() if name != left[0]}, memory.held_for)]

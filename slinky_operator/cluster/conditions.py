@@ -77,6 +77,9 @@ class Findings:
     stuck: tuple[DaemonTrouble, ...] = ()
     """Why pods of the daemons do not come up."""
 
+    slurmd_image: str | None = None
+    """Image for NodeSets that name none; `None` for a Cluster elsewhere."""
+
 
 def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> list[Condition]:
     """All conditions of a Cluster.

@@ -6,6 +6,7 @@ name. A pass that finds everything as it should be returns no action.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -13,7 +14,16 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
-from slinky_operator.cluster import connection, daemon_pods, events, key_guard, key_loading, rollout, succession
+from slinky_operator.cluster import (
+    connection,
+    daemon_pods,
+    default_images,
+    events,
+    key_guard,
+    key_loading,
+    rollout,
+    succession,
+)
 from slinky_operator.cluster import keys as key_rules
 from slinky_operator.cluster.actions import (
     Action,
@@ -34,8 +44,9 @@ from slinky_operator.cluster.connection import Missing, Pace
 from slinky_operator.cluster.daemons import Images, shared, slurmctld, slurmrestd
 from slinky_operator.cluster.keys import Keys
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.replacement import Replacement, Stage, as_it_runs, replacement
+from slinky_operator.cluster.replacement import Replacement, Stage, as_it_runs, replacement, same_pod
 from slinky_operator.cluster.status import COUNTS, status_of
+from slinky_operator.cluster.words import stuck
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -153,15 +164,14 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions += keys.actions
     wanted = connection.connect(snapshot, keys.candidates, environment.pace)
     stored = (snapshot.children.get(("ConfigMap", naming.config(cluster.name))) or {}).get("data")
-    swap = _swap(snapshot, environment.images, keys, (stored or {}).get(SLURM_CONF), now, wall)
+    images = default_images.kept(snapshot, environment.images)
+    swap = _swap(snapshot, images, keys, (stored or {}).get(SLURM_CONF), now, wall)
     actions += swap.actions
     first = swap.message if swap.stage is Stage.TRYING else ""
-    config = rollout.plan_rollout(snapshot, environment.images, now, wall, first)
+    config = rollout.plan_rollout(snapshot, images, now, wall, first)
     config = _withheld(config, snapshot, keys, now)
     actions += [one for one in config.actions if not _denied(snapshot, one, now)]
-    daemons, templates = _daemons(
-        snapshot, environment.images, keys, (stored or config.rendered.files).get(SLURM_CONF, "")
-    )
+    daemons, templates = _daemons(snapshot, images, keys, (stored or config.rendered.files).get(SLURM_CONF, ""))
     if swap.stage is not Stage.FREE:
         daemons = [_kept(snapshot, one) for one in daemons]
     missing = wanted if isinstance(wanted, Missing) else None
@@ -189,6 +199,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     findings = Findings(config, missing, keys.trouble, (*templates, *_refused(snapshot, daemons)), waits, starting)
     findings = replace(findings, replacement=swap, stuck=daemon_pods.troubles(snapshot, wall))
     due = [one for one in (config.wake_up, swap.wake_up, step.wake_up) if one is not None]
+    findings = replace(findings, slurmd_image=images.slurmd)
     return replace(_finish(snapshot, actions, findings, min(due, default=None), now, wall), keys=keys)
 
 
@@ -279,15 +290,28 @@ def _daemons(snapshot: Snapshot, images: Images, keys: Keys, slurm_conf: str) ->
     ]
     refused: list[str] = []
     try:
-        notes = key_rules.notes(snapshot, keys)
-        found.append(Child(STATEFULSETS, slurmctld.stateful_set(cluster, images, restart_keys(slurm_conf), notes)))
+        notes = {**key_rules.notes(snapshot, keys), **default_images.note(cluster, naming.CONTROLLER_CONTAINER)}
+        found.append(_slurmctld(snapshot, images, restart_keys(slurm_conf), notes))
     except RefusedFragment as error:
         refused.append(f"spec.controller.template.{error}")
     try:
-        found.append(Child(DEPLOYMENTS, slurmrestd.deployment(cluster, images)))
+        notes = default_images.note(cluster, naming.RESTAPI_CONTAINER)
+        found.append(Child(DEPLOYMENTS, slurmrestd.deployment(cluster, images, notes)))
     except RefusedFragment as error:
         refused.append(f"spec.restapi.template.{error}")
     return found, refused
+
+
+def _slurmctld(snapshot: Snapshot, images: Images, restart: Mapping[str, str], notes: Mapping[str, str]) -> Child:
+    """slurmctld's StatefulSet; an operator of another version is no reason to replace the pod for its agent."""
+    cluster = snapshot.cluster
+    made = Child(STATEFULSETS, slurmctld.stateful_set(cluster, images, restart, notes))
+    live, pod = snapshot.children.get(made.key), snapshot.controller_pod
+    if live is None or (pod is not None and stuck(pod)):
+        return made
+    as_before = default_images.with_running_agent(snapshot, images)
+    other = Child(STATEFULSETS, slurmctld.stateful_set(cluster, as_before, restart, notes))
+    return other if same_pod(other.body, live) else made
 
 
 def _kept(snapshot: Snapshot, child: Child) -> Child:

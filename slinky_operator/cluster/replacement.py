@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Final
 
-from slinky_operator.cluster import attempts, troubles
+from slinky_operator.cluster import attempts, default_images, troubles
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
 from slinky_operator.cluster.children import Child, applied_fields, has_settled, shows
 from slinky_operator.cluster.connection import check
@@ -66,7 +66,7 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     """
     live = None if wanted is None else snapshot.children.get(wanted.key)
     config = shared.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
-    if wanted is None or live is None or config is None or _same_pod(wanted.body, live) or not _protected(snapshot):
+    if wanted is None or live is None or config is None or same_pod(wanted.body, live) or not _protected(snapshot):
         return Replacement(Stage.FREE, "", _leftovers(snapshot))
     if has_settled(wanted, live, snapshot.memory.settled.get(wanted.key)):
         return Replacement(Stage.FREE, "", _leftovers(snapshot))
@@ -86,7 +86,7 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     return Replacement(found.stage, f"{words}: {found.message}", found.actions, found.wake_up)
 
 
-def _same_pod(wanted: Object, live: Object) -> bool:
+def same_pod(wanted: Object, live: Object) -> bool:
     """Whether the pod would be the same, but for its restart: the files it restarts for have been tried."""
     template, running = wanted["spec"]["template"], live["spec"]["template"]
     notes = dict(template["metadata"]["annotations"])
@@ -110,7 +110,12 @@ def as_it_runs(wanted: Child, live: Object) -> Child:
     about = template.get("metadata") or {}
     notes = {**(about.get("annotations") or {}), slurmctld.ANNOTATION_RESTART: note}
     kept = {**template, "metadata": {**about, "annotations": notes}}
-    return Child(wanted.resource, {**body, "spec": {**body["spec"], "template": kept}})
+    metadata = dict(body["metadata"])
+    # It goes with the image.
+    named_by = (live["metadata"].get("annotations") or {}).get(default_images.ANNOTATION)
+    own = {**(metadata.get("annotations") or {}), default_images.ANNOTATION: named_by}
+    metadata["annotations"] = {key: value for key, value in own.items() if value is not None}
+    return Child(wanted.resource, {**body, "metadata": metadata, "spec": {**body["spec"], "template": kept}})
 
 
 def _key_trouble(snapshot: Snapshot) -> str:

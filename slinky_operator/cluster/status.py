@@ -43,6 +43,7 @@ def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterS
         nodes=count_nodes(slurm.nodes.values()) if slurm is not None and up else before.nodes,
         jobs=jobs.counts if jobs is not None and jobs.counts is not None and up else before.jobs,
         config=_config(snapshot, findings),
+        slurmd_image=findings.slurmd_image,
         observed_generation=cluster.metadata.generation,
         last_contact=_last_contact(before, slurm, up=up),
     )

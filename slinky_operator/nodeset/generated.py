@@ -36,7 +36,7 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
     """The pod's spec, but for what its place decides."""
     container: dict[str, Any] = {
         "name": SLURMD,
-        "image": nodeset.spec.image or defaults.image,
+        "image": nodeset.spec.image or cluster.status.slurmd_image or defaults.image,
         "ports": [{"name": SLURMD, "containerPort": naming.SLURMD_PORT, "protocol": "TCP"}],
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},

@@ -87,6 +87,9 @@ class ClusterStatus(ApiModel):
     """Slurm jobs by state."""
     config: ConfigStatus | None = None
     """How far the configuration is."""
+    slurmd_image: str | None = None
+    """Image of slurmd for NodeSets that name none: the operator's setting when the cluster was created, or a newer
+    patch release of it."""
     observed_generation: int | None = None
     """The generation of the spec that this status is about."""
     last_contact: datetime | None = None

@@ -6,6 +6,7 @@ which of its plugins to load, or Slurm 24.11 refuses to start.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from slinky_api import labels
@@ -42,8 +43,14 @@ def service(cluster: Cluster) -> Object:
     }
 
 
-def deployment(cluster: Cluster, images: Images) -> Object:
-    """The Deployment."""
+def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] | None = None) -> Object:
+    """The Deployment.
+
+    Parameters
+    ----------
+    annotations
+        Of the Deployment itself: its pods stay when they change.
+    """
     restapi = cluster.spec.restapi
     container: dict[str, Any] = {
         "name": naming.RESTAPI_CONTAINER,
@@ -95,7 +102,7 @@ def deployment(cluster: Cluster, images: Images) -> Object:
         },
     }
     return {
-        "metadata": metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI),
+        "metadata": metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI, dict(annotations or {})),
         "spec": {
             "replicas": restapi.replicas,
             "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)},

@@ -81,6 +81,16 @@ def test_what_would_not_come_up_replaces_nothing_and_what_does_leaves_the_job(sl
     wait_said(slurm, "Degraded", "AsExpected")
     assert "BETTER=yes" in slurm.control("env")
     assert slurm.job_state(job) == "RUNNING"
+
+    # What is removed from the template goes, from pods with jobs beside them too.
+    better = controller(slurm)
+    edit(slurm, controller={"template": None})
+    wait_for("a slurmctld without what was removed", lambda: controller(slurm) not in {"", better}, PATIENCE)
+    slurm.wait_ready()
+    assert "BETTER" not in slurm.control("env")
+    pod = slurm.get("pods", f"--field-selector=metadata.name={slurm.name}-controller-0")["items"][0]
+    assert {one["name"] for one in pod["spec"]["containers"]} == {"slurmctld", "agent"}
+    assert slurm.job_state(job) == "RUNNING"
     slurm.release(job, "compute-0")
     slurm.wait_job(job, "COMPLETED")
 

@@ -72,7 +72,7 @@ class Request:
 
     @override
     def __str__(self) -> str:
-        return f"{self.method} {self.path}"
+        return f"{self.method} {self.path}".strip()
 
 
 @dataclass(frozen=True, slots=True)

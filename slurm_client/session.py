@@ -149,8 +149,7 @@ class Session:
 
     async def connect(self) -> str:
         """Negotiate within the session's time limit and return the data parser."""
-        about = errors.Request("", "negotiation")
-        async with self._within(self._timeout, about):
+        async with self._within(self._timeout, lambda: errors.Request("", "negotiation")):
             return await self.negotiate()
 
     # calls
@@ -192,12 +191,23 @@ class Session:
             And nothing else.
         """
         limit = self._timeout if timeout is None else timeout
-        async with self._within(limit, errors.Request("", operation)):
+        async with self._within(limit, lambda: self._request(operation, path)):
             await self.negotiate()
             return await self._with_renewals(operation, path, query, body, wanted, tolerate)
 
+    def _request(self, operation: str, path: Mapping[str, str | int] | None) -> errors.Request:
+        """What a call is about: its URL, or its name while no data parser has been agreed on."""
+        try:
+            if self.api_version is not None:
+                endpoint = wire.endpoint(self.api_version, operation)
+                return errors.Request(endpoint.method, _url(endpoint, self.api_version, path))
+        except errors.NotSupported:
+            # Then there is no URL; the call itself says so.
+            pass
+        return errors.Request("", f"negotiation for {operation}")
+
     @asynccontextmanager
-    async def _within(self, seconds: float, about: errors.Request) -> AsyncIterator[None]:
+    async def _within(self, seconds: float, about: Callable[[], errors.Request]) -> AsyncIterator[None]:
         """End what is inside after a time, or when the session is closed, with an error of ours."""
         started = time.monotonic()
         limit = asyncio.timeout(seconds)
@@ -210,12 +220,12 @@ class Session:
                     self._limits.discard(limit)
         except (TimeoutError, errors.Unreachable) as error:
             if self._closed:
-                closed = _closed(about)
+                closed = _closed(about())
                 closed.sent = getattr(error, "sent", True)
                 raise closed from error
             if isinstance(error, errors.Unreachable):
                 raise
-            late = errors.Timeout(f"no answer within {time.monotonic() - started:.1f} s", request=about)
+            late = errors.Timeout(f"no answer within {time.monotonic() - started:.1f} s", request=about())
             self.circuit.failed(late)
             raise late from error
 
@@ -292,7 +302,7 @@ class Session:
         wanted: ListOf | None,
         tolerate: Callable[[errors.SlurmError], bool] | None,
     ) -> Answer:
-        url = endpoint.url(version, {name: quote(str(value), safe="") for name, value in (path or {}).items()})
+        url = _url(endpoint, version, path)
         request = errors.Request(endpoint.method, url)
         self.circuit.check(request)
         token = await self._token.token()
@@ -521,6 +531,10 @@ class _UnknownUrl(errors.SlurmError):
 def _never_sent(error: errors.Unreachable) -> errors.Unreachable:
     error.sent = False
     return error
+
+
+def _url(endpoint: wire.Endpoint, version: str, path: Mapping[str, str | int] | None) -> str:
+    return endpoint.url(version, {name: quote(str(value), safe="") for name, value in (path or {}).items()})
 
 
 def _closed(request: errors.Request) -> errors.ClientClosed:

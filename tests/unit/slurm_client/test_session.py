@@ -246,7 +246,18 @@ async def test_a_server_that_never_answers_is_given_up_in_time(fake: FakeSlurmre
     async with client(fake, timeout=3600) as slurm:
         await slurm.connect()
         fake.faults.hang()
-        with pytest.raises(errors.Timeout):
+        with pytest.raises(errors.Timeout) as late:
+            await slurm.nodes(timeout=0.2)
+        assert str(late.value).endswith(f" s [GET /slurm/{slurm.api_version}/nodes/]")
+        with pytest.raises(errors.Timeout) as late:
+            await slurm.node("w-0", timeout=0.2)
+        assert str(late.value).endswith(f" s [GET /slurm/{slurm.api_version}/node/w-0]")
+
+
+async def test_a_server_that_never_answers_the_first_question_says_what_was_asked_for(fake: FakeSlurmrestd) -> None:
+    async with client(fake, timeout=3600) as slurm:
+        fake.faults.hang()
+        with pytest.raises(errors.Timeout, match=r"\[negotiation for get_nodes\]"):
             await slurm.nodes(timeout=0.2)
 
 

@@ -53,7 +53,7 @@ _SUMMARY: Final[Mapping[Reason, str]] = {
 LONGEST: Final = 500
 """Characters of one error."""
 
-LONGEST_SUMMARY: Final = 160
+LONGEST_SUMMARY: Final = 120
 """Characters of a NodeSet's status text."""
 
 MOST: Final = 3

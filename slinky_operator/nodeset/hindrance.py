@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -57,6 +57,8 @@ class Hindrance:
     """For people, to follow the names of pods."""
     since: datetime | None = None
     """Since when, where Kubernetes says so."""
+    brief: str = field(default="", compare=False)
+    """The same in few words, to follow a number of pods; the text where empty."""
 
     def is_told(self, now: datetime) -> bool:
         """Whether it has lasted long enough to be reported."""
@@ -81,7 +83,9 @@ def read(obj: Mapping[str, Any], time: datetime | None) -> Hindrance | None:
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
             words = cut(str(one.get("message") or "the scheduler does not say why"), LONGEST)
-            return Hindrance(Reason.UNSCHEDULABLE, f"not scheduled: {words}", time)
+            # What comes after the first sentence is about preemption.
+            few = words.partition(". ")[0].removesuffix(".")
+            return Hindrance(Reason.UNSCHEDULABLE, f"not scheduled: {words}", time, f"not scheduled: {few}")
     images = dict(_images(obj.get("spec") or {}))
     for shown in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         found = _of_container(shown, images)
@@ -99,12 +103,22 @@ def _of_container(shown: Mapping[str, Any], images: Mapping[str, str]) -> Hindra
         detail = cut(_BACK_OFF.sub("", said), LONGEST)
         plain = "ImagePullBackOff" if word == "ErrImagePull" else word
         text = f"container {name} cannot get image {image} ({plain})"
-        return Hindrance(Reason.IMAGE_PULL_BACK_OFF, f"{text}: {detail}" if detail else text)
+        return Hindrance(
+            Reason.IMAGE_PULL_BACK_OFF, f"{text}: {detail}" if detail else text, brief=f"without image {image}"
+        )
     if word in _NOT_CREATED:
         text = f"container {name} cannot be created ({word})"
-        return Hindrance(Reason.CONTAINER_NOT_CREATED, f"{text}: {cut(said, LONGEST)}" if said else text)
+        return Hindrance(
+            Reason.CONTAINER_NOT_CREATED,
+            f"{text}: {cut(said, LONGEST)}" if said else text,
+            brief=f"not created: {cut(said, LONGEST) or word}",
+        )
     if word == _CRASHING:
-        return Hindrance(Reason.CRASH_LOOP_BACK_OFF, f"container {name} of image {image} {_ended(shown)}")
+        return Hindrance(
+            Reason.CRASH_LOOP_BACK_OFF,
+            f"container {name} of image {image} {_ended(shown)}",
+            brief=f"crashing in container {name}",
+        )
     return None
 
 

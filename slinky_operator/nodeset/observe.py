@@ -170,7 +170,10 @@ class Observer:
         if cluster is None:
             return _blind(Reason.CLUSTER_NOT_FOUND, f"there is no Cluster {nodeset.spec.cluster_name}")
         if slurm is None:
-            return _blind(Reason.CLUSTER_NOT_READY, f"Cluster {cluster.name} gives no way to reach its Slurm")
+            return _blind(
+                Reason.CLUSTER_NOT_READY,
+                f"Cluster {cluster.name} is not up yet: its slurmrestd or its token is missing",
+            )
         contact = slurm.contact
         if contact.state is not ContactState.READY:
             unready = Reason.CONNECTING if contact.state is ContactState.CONNECTING else Reason.SLURM_UNREACHABLE

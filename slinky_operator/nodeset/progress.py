@@ -10,7 +10,7 @@ from slinky_api.conditions import Reason
 from slinky_operator.nodeset import drain, podstate, repairs, rollout, troubles
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.snapshot import Snapshot
-from slinky_operator.nodeset.words import joined, stamp
+from slinky_operator.nodeset.words import joined, named, stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Counts:
 
 def held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
     """Why pods that have another revision are to keep it."""
-    if counts.updated >= counts.desired:
+    if counts.updated >= counts.desired or snapshot.revision.problems:
         return None
     strategy = snapshot.nodeset.spec.update_strategy
     told = f"{counts.updated} of {counts.desired} pods have revision {snapshot.revision.hash}"
@@ -49,6 +49,9 @@ def progress(  # noqa: PLR0911 - one for each
         return Reason.NOT_IN_CONFIG, _not_listed(snapshot)
     if found.victims:
         return Reason.SCALING_IN, f"{pods} pods, {desired} wanted"
+    if snapshot.revision.problems:
+        # No pod can be made from the spec: nothing goes on until it is mended.
+        return None
     if found.blocked:
         return Reason.SCALING_OUT, joined([f"{name} waits: {why}" for name, why in sorted(found.blocked.items())])
     if pods < desired:
@@ -76,7 +79,7 @@ def draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None
             text += ")"
             if state.jobs:
                 jobs = True
-                text += f" holds {', '.join(f'job {job.id} {job.state}' for job in state.jobs)}"
+                text += f" holds {named([f'job {job.id} {job.state}' for job in state.jobs])}"
             if name in found.overdue:
                 text += f", {troubles.overdue(found.overdue[name], snapshot.nodeset.spec.drain)}"
             told.append(text)
@@ -102,7 +105,7 @@ def causes(of: Iterable[drain.Cause]) -> str:
 def _not_listed(snapshot: Snapshot) -> str:
     name, slurm = snapshot.nodeset.spec.cluster_name, snapshot.slurm
     told = f"waiting for Cluster {name}, whose running configuration does not have this NodeSet yet"
-    return told if slurm.readable or not slurm.why else f"{told}; Slurm: {slurm.why}"
+    return told if slurm.readable or slurm.reason is Reason.CLUSTER_NOT_READY else f"{told}; Slurm: {slurm.why}"
 
 
 def _starting(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Reason, str] | None:

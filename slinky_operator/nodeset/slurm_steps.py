@@ -22,6 +22,7 @@ from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.hosts import Host
 from slinky_operator.nodeset.identity import Bond
 from slinky_operator.nodeset.snapshot import Snapshot
+from slinky_operator.nodeset.words import named
 from slurm_client.models import Job, Node
 
 
@@ -112,5 +113,6 @@ def _note(name: str, jobs: Mapping[str, tuple[Job, ...]], now: datetime) -> str:
     held = jobs.get(name, ())
     if not held:
         return name
-    numbers = ", ".join(str(job.id) for job in held)
-    return f"{name} (jobs {numbers}, {victims.seconds_lost(held, now):.0f} s on it)"
+    numbers = named([str(job.id) for job in held])
+    ran = f"{victims.seconds_lost(held, now):.0f} s"
+    return f"{name} (job {numbers}, running for {ran})" if len(held) == 1 else f"{name} (jobs {numbers}, {ran} in all)"

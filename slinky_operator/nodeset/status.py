@@ -211,9 +211,9 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
     held_back = told.held_back if busy is None else None
     slurm = snapshot.slurm
     whole = counts.ready == counts.desired == len(snapshot.pods) and trouble is None and busy is None
-    ready = f"{counts.ready} of {counts.desired} nodes are ready"
+    ready = f"{counts.ready} of {_of(snapshot, counts)} nodes are ready"
     if not slurm.readable and snapshot.pods:
-        ready = f"not known how many of {counts.desired} nodes are ready"
+        ready = f"not known how many of {_of(snapshot, counts)} nodes are ready"
     reason, text = trouble or busy or held_back or (Reason.AS_EXPECTED, "")
     if not whole and reason is Reason.AS_EXPECTED:
         reason, text = Reason.PODS_NOT_READY, _not_ready(snapshot)
@@ -223,7 +223,7 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
         _condition(NodeSetCondition.PROGRESSING, busy or held_back, holds=busy is not None),
         _condition(NodeSetCondition.DEGRADED, trouble),
         _condition(NodeSetCondition.DRAINING, progress.draining(snapshot, found)),
-        _condition(NodeSetCondition.NODES_OUT_OF_SERVICE, _out_of_service(snapshot, found)),
+        _out_of_service(snapshot, found),
         _condition(NodeSetCondition.NAME_CONFLICT, _conflicts(snapshot, found)),
         _condition(NodeSetCondition.CLUSTER_GONE, troubles.cluster_gone(snapshot)),
         _condition(NodeSetCondition.SLURM_REACHABLE, (slurm.reason, slurm.why), holds=slurm.readable),
@@ -252,12 +252,21 @@ def _not_ready(snapshot: Snapshot) -> str:
     return joined(texts)
 
 
-def _out_of_service(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None:
-    listed = out_of_service.nodes(snapshot, found) if snapshot.slurm.readable else []
+def _of(snapshot: Snapshot, counts: Counts) -> int:
+    """Of how many nodes the others are told: while there are too many, of all."""
+    return max(counts.desired, len(snapshot.pods))
+
+
+def _out_of_service(snapshot: Snapshot, found: Assessment) -> Condition:
+    """Nodes that get no job; where Slurm cannot be asked, nobody knows."""
+    kind, slurm = NodeSetCondition.NODES_OUT_OF_SERVICE, snapshot.slurm
+    if not slurm.readable and snapshot.pods:
+        return Condition(type=kind, status="Unknown", reason=slurm.reason, message=slurm.why[:4096])
+    listed = out_of_service.nodes(snapshot, found)
     if not listed:
-        return None
+        return _condition(kind, None)
     what = "node gets" if len(listed) == 1 else "nodes get"
-    return listed[0].reason, f"{len(listed)} {what} no job: {joined([one.text for one in listed])}"
+    return _condition(kind, (listed[0].reason, f"{len(listed)} {what} no job: {joined([one.text for one in listed])}"))
 
 
 def _with(failure: Failure | None, trouble: tuple[Reason, str] | None) -> tuple[Reason, str] | None:
@@ -275,7 +284,7 @@ def _with(failure: Failure | None, trouble: tuple[Reason, str] | None) -> tuple[
 def _available(snapshot: Snapshot, counts: Counts) -> Condition:
     """Whether enough nodes serve; where Slurm cannot be asked, nobody knows."""
     least = max(0, counts.desired - rollout.budget(snapshot.nodeset, counts.desired))
-    told = f"{counts.available} of {counts.desired} nodes available (minimum {least})"
+    told = f"{counts.available} of {_of(snapshot, counts)} nodes available (minimum {least})"
     holds = counts.available >= least
     reason = Reason.AS_EXPECTED if holds else Reason.PODS_NOT_READY
     made = _condition(NodeSetCondition.AVAILABLE, (reason, told), holds=holds)

@@ -121,7 +121,9 @@ def overdue(late: Overdue, spec: Drain) -> str:
 def _of_the_whole(snapshot: Snapshot, found: Assessment) -> Trouble | None:
     nodeset, cluster = snapshot.nodeset, snapshot.cluster
     if snapshot.revision.problems:
-        return Trouble(Reason.INVALID_SPEC, "; ".join(snapshot.revision.problems))
+        return Trouble(
+            Reason.INVALID_SPEC, "; ".join(snapshot.revision.problems), f"invalid {snapshot.revision.problems[0]}"
+        )
     if is_fixed_otherwise(nodeset):
         return Trouble(
             Reason.SCALING_MODE_FIXED,
@@ -198,8 +200,9 @@ def _hindered(snapshot: Snapshot, now: datetime) -> list[Trouble]:
                 alike.setdefault(pod.hindrance.text, []).append(pod)
         if alike:
             count = sum(map(len, alike.values()))
-            pod_or_pods = "pod" if count == 1 else "pods"
-            brief = f"{count} {pod_or_pods}{' ' if reason is Reason.UNSCHEDULABLE else ': '}{next(iter(alike))}"
+            first = next(pod.hindrance for of in alike.values() for pod in of)
+            few = (first.brief or first.text) if first is not None else ""
+            brief = f"{count} {'pod' if count == 1 else 'pods'} {few}"
             texts = [_hindered_alike(text, of) for text, of in alike.items()]
             names = frozenset(pod.name for of in alike.values() for pod in of)
             troubles.append(Trouble(reason, joined(texts), brief, names))

@@ -31,7 +31,8 @@ def told(found: Hindrance | None) -> tuple[str, str]:
 
 
 def test_the_scheduler_is_quoted_once_it_has_had_its_time() -> None:
-    words = "0/2 nodes are available: 2 Insufficient cpu."
+    few = "0/2 nodes are available: 2 Insufficient cpu"
+    words = f"{few}. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     condition = {
         "type": "PodScheduled",
         "status": "False",
@@ -43,6 +44,7 @@ def test_the_scheduler_is_quoted_once_it_has_had_its_time() -> None:
 
     assert told(found) == ("Unschedulable", f"not scheduled: {words}")
     assert found is not None
+    assert found.brief == f"not scheduled: {few}"
     assert (found.is_told(NOW), found.left(NOW)) == (False, GRACE.total_seconds())
     assert (found.is_told(NOW + GRACE), found.left(NOW + GRACE)) == (True, None)
 

@@ -28,7 +28,7 @@ from slurm_client.models.node import NodeState
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SINCE = datetime(2026, 1, 1, 11, 30, tzinfo=UTC)
-SCHEDULER = "not scheduled: 0/2 nodes are available: 2 Insufficient cpu."
+SCHEDULER = "not scheduled: 0/2 nodes are available: 2 Insufficient cpu. preemption: none"
 PULL = "container slurmd cannot get image nosuch:1 (ImagePullBackOff): not found"
 
 
@@ -157,15 +157,15 @@ def test_a_silent_node_is_told_before_slurm_gives_it_up() -> None:
         (
             Reason.UNSCHEDULABLE,
             SCHEDULER,
-            "0 of 2 ready; 2 pods not scheduled: 0/2 nodes are available: 2 Insufficient cpu.",
+            "0 of 2 ready; 2 pods in few words",
         ),
-        (Reason.IMAGE_PULL_BACK_OFF, PULL, f"0 of 2 ready; 2 pods: {PULL}"),
+        (Reason.IMAGE_PULL_BACK_OFF, PULL, "0 of 2 ready; 2 pods in few words"),
     ],
 )
 def test_pods_that_do_not_run_degrade_with_names_and_the_words_of_kubernetes(
     reason: Reason, text: str, summary: str
 ) -> None:
-    held = Hindrance(reason, text, SINCE)
+    held = Hindrance(reason, text, SINCE, "in few words")
     told = report(seen(a_pod(0, held), a_pod(1, held)))
 
     degraded = condition(told, "Degraded")
@@ -202,7 +202,26 @@ def test_a_bad_image_is_told_while_slurm_is_away() -> None:
     assert degraded.message == f"no route; pod a-0: {PULL}"
     told = report(blind)
     assert condition(told, "Ready").message.startswith("not known how many of 1 nodes are ready: no route")
-    assert told.status.summary.startswith("1 pod; Slurm cannot be asked: no route; 1 pod: container slurmd")
+    assert told.status.summary.startswith("1 pod; Slurm cannot be asked: no route; 1 pod container slurmd")
+
+
+def test_a_spec_that_no_pod_can_be_made_from_is_nothing_that_goes_on() -> None:
+    snapshot = seen(of=nodeset(2))
+    bad = replace(snapshot, revision=replace(snapshot.revision, problems=("spec.features[0]: no",)))
+
+    told = report(bad)
+
+    assert (condition(told, "Degraded").status, condition(told, "Progressing").status) == ("True", "False")
+    assert condition(told, "Progressing").reason == "AsExpected"
+    assert told.status.summary == "0 of 2 ready; invalid spec.features[0]: no"
+
+
+def test_nodes_are_not_told_in_service_while_nobody_knows() -> None:
+    blind = SlurmFacts(readable=False, reason=Reason.SLURM_UNREACHABLE, why="no route")
+
+    shown = condition(report(replace(seen(a_pod(0)), slurm=blind)), "NodesOutOfService")
+
+    assert (shown.status, shown.reason, shown.message) == ("Unknown", "SlurmUnreachable", "no route")
 
 
 def test_a_drain_that_has_taken_too_long_degrades_with_node_and_deadline() -> None:
@@ -244,6 +263,7 @@ def test_a_scale_in_says_how_many_nodes_and_jobs_and_until_when() -> None:
         victims=("a-4", "a-3"),
     )
 
+    assert condition(told, "Ready").message == "5 of 5 nodes are ready: 5 pods, 3 wanted"
     assert told.status.summary == (
         "5 ready, 3 wanted; draining 2 of 5 for scale-in, 1 job left until 2026-01-01 12:30 UTC"
     )
@@ -255,7 +275,7 @@ def test_all_is_well_in_few_words() -> None:
 
 def test_the_status_text_is_bounded() -> None:
     held = Hindrance(Reason.CONTAINER_NOT_CREATED, "container slurmd: " + "x" * 300)
-    assert len(report(seen(a_pod(0, held))).status.summary) == 160
+    assert len(report(seen(a_pod(0, held))).status.summary) == 120
 
 
 # Events

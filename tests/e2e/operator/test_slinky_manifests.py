@@ -26,13 +26,13 @@ CLUSTER = "c"
 """What the manifests call their Cluster."""
 
 
-def manifest(name: str, namespace: str, slurm: str) -> dict[str, Any]:
-    """Return a manifest with images that can be had here."""
+def manifest(name: str, namespace: str, slurm: str, image: str = "slurmd") -> dict[str, Any]:
+    """Return a manifest with an image that can be had here."""
     found: dict[str, Any] = yaml.safe_load((MANIFESTS / name).read_text(encoding="utf-8"))
     found["metadata"]["namespace"] = namespace
     pod = found["spec"]["template"]["spec"]
     for container in [*pod["containers"], *pod.get("initContainers", [])]:
-        container["image"] = f"localhost/slinky/slurmd:{slurm}"
+        container["image"] = f"localhost/slinky/{image}:{slurm}"
         container["imagePullPolicy"] = "IfNotPresent"
     return found
 
@@ -138,7 +138,7 @@ def state(plain: PlainSlurm, job: str) -> str:
     return next(word.partition("=")[2] for word in words if word.startswith("JobState="))
 
 
-# 0.3: ordinals.
+# 0.3: ordinals, and an image whose entrypoint hands its arguments to a shell.
 
 
 @pytest.fixture
@@ -157,13 +157,33 @@ def managed(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKuberne
         instance.abandon()
 
 
-def test_a_nodeset_of_0_3_has_ordinals_and_is_deleted_after_its_job(managed: SlurmInKubernetes) -> None:
+def test_a_nodeset_of_the_chart_of_0_3_runs_on_an_image_like_slinkys_and_is_deleted_after_its_job(
+    managed: SlurmInKubernetes,
+) -> None:
     slurm = managed
-    slurm.kubectl.apply([manifest("slinky-0.3/nodeset.yaml", slurm.namespace, slurm.slurm)])
+    slurm.kubectl.apply(surroundings_of_0_3(slurm))
+    found = manifest("slinky-0.3/nodeset-of-the-chart.yaml", slurm.namespace, slurm.slurm, "slurmd-entrypoint")
+    slurm.kubectl.apply([found])
     slurm.wait_idle(["a-0", "a-1", "stays-0"])
     assert set(slurm.slurmd_pods()) == {"a-0", "a-1", "stays-0"}
-    found = slurm.run("srun", "-p", "a", "-C", "debug", "-N2", "hostname", pod="a-0")
-    assert sorted(found.split()) == ["a-0", "a-1"]
+
+    # All that the quotes had around them, and the whole machine, since nothing is limited.
+    node = slurm.node("a-0")
+    assert (node["AvailableFeatures"], node["Weight"]) == ("a,debug,gpu", "7")
+    assert node["CPUTot"] == in_pod(slurm, "a-0", "nproc")
+    assert int(node["RealMemory"]) > 512
+    assert in_pod(slurm, "a-0", "sh", "-c", f"test -e {ENTRYPOINT_WAS_HERE} || echo past the entrypoint")
+    hosts = slurm.run("srun", "-p", "a", "-C", "gpu", "-N2", "hostname", pod="a-0")
+    assert sorted(hosts.split()) == ["a-0", "a-1"]
+
+    # Named as the command, the entrypoint is run, and what it hands to its shell reaches slurmd whole.
+    slurm.kubectl.apply([through_the_entrypoint(found, "b")])
+    slurm.wait_idle(["a-0", "a-1", "b-0", "stays-0"])
+    assert slurm.node("b-0")["AvailableFeatures"] == "b,debug,gpu"
+    in_pod(slurm, "b-0", "test", "-e", ENTRYPOINT_WAS_HERE)
+    assert slurm.run("srun", "-p", "b", "-C", "gpu", "hostname", pod="a-0").strip() == "b-0"
+    slurm.kube("delete", "nodeset", "b", "--wait=false")
+
     job = slurm.hold("a-1")
     slurm.kube("delete", "nodeset", "a", "--cascade=foreground", "--wait=false")
     wait_for("the drain", lambda: "a-1" in slurm.drained_nodes(), 120)
@@ -171,3 +191,38 @@ def test_a_nodeset_of_0_3_has_ordinals_and_is_deleted_after_its_job(managed: Slu
     slurm.release(job, "a-1")
     slurm.wait_job(job, "COMPLETED")
     slurm.wait_idle(["stays-0"])
+
+
+ENTRYPOINT_WAS_HERE = "/run/entrypoint-was-here"
+"""What the entrypoint of the image leaves."""
+
+
+def surroundings_of_0_3(slurm: SlurmInKubernetes) -> list[dict[str, Any]]:
+    """What the chart of 0.3 puts beside its NodeSets: the key, and Services of slurmctld and of the nodes."""
+    key = slurm.get("secret", f"{CLUSTER}-auth-slurm")["data"]["slurm.key"]
+    objects: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "slurm-auth-key"}, "data": {"slurm.key": key}},
+        service("slurm-controller", {"statefulset.kubernetes.io/pod-name": f"{CLUSTER}-controller-0"}, 6817),
+        service("slurm-compute", {"app.kubernetes.io/name": "slurmd"}, 6818),
+    ]
+    for one in objects:
+        one["metadata"]["namespace"] = slurm.namespace
+    return objects
+
+
+def through_the_entrypoint(nodeset: dict[str, Any], name: str) -> dict[str, Any]:
+    """The same NodeSet under another name, with one node whose slurmd is started by the entrypoint."""
+    made: dict[str, Any] = yaml.safe_load(yaml.safe_dump(nodeset))
+    made["metadata"]["name"] = name
+    label = "nodeset.slinky.slurm.net/name"
+    template = made["spec"]["template"]
+    for where in (made["metadata"]["labels"], made["spec"]["selector"]["matchLabels"], template["metadata"]["labels"]):
+        where[label] = name
+    made["spec"]["replicas"] = 1
+    template["spec"]["containers"][0]["command"] = ["tini", "--", "entrypoint.sh"]
+    return made
+
+
+def in_pod(slurm: SlurmInKubernetes, pod: str, *argv: str) -> str:
+    """Run a command beside slurmd."""
+    return slurm.kube("exec", pod, "--container=slurmd", "--", *argv).strip()

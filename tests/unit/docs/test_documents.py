@@ -13,7 +13,8 @@ from tests.support.shell import CommandsFailed, Shell
 
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("install", "first-job", "from-slinky", "slurm-client")),
+    *(f"docs/{name}.md" for name in ("install", "first-job", "kubernetes-nodes", "configuration")),
+    *(f"docs/{name}.md" for name in ("from-slinky", "slurm-client")),
 ]
 
 

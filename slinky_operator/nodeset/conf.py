@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -42,6 +41,9 @@ _SUFFIXES: Final[Mapping[str, Decimal]] = {
     "Ei": Decimal(1024) ** 6,
 }
 _QUANTITY: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkKMGTPE]?i?)")
+# What a shell takes for one quoted text, and what it takes a backslash off between double quotes.
+_QUOTED: Final = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
+_ESCAPED: Final = re.compile(r'\\(["\\$`])')
 # A word without "=" is passed over whole: looking for one in each of its tails would take the square of its length.
 _WORD: Final = re.compile(r'([^\s=]+)(?:=("[^"]*"|\S*))?')
 
@@ -79,14 +81,13 @@ def unquoted(value: str) -> str:
     value = value.strip()
     if not value.startswith(("'", '"')):
         return value
-    try:
-        (text,) = shlex.split(value)
-    except ValueError:
+    whole = _QUOTED.fullmatch(value)
+    if whole is None:
         raise UnbalancedQuotes(
             f"begins with {value[0]} and is not quoted as a whole: write it without quotes,"
             " for instance Features=gpu Gres=gpu:2"
-        ) from None
-    return text.strip()
+        )
+    return (whole[1] if whole[1] is not None else _ESCAPED.sub(r"\1", whole[2])).strip()
 
 
 def pairs(text: str) -> dict[str, str]:

@@ -18,6 +18,12 @@ from typing import Any, Final
 
 from slinky_operator.nodeset import conf
 
+LONGEST_ARGUMENT: Final = 4096
+"""Characters of one word of command and args, as of `spec.extraConf`: a longer one is not read."""
+
+MOST_WORDS: Final = 256
+"""Words of command and args together."""
+
 SLURMD: Final = "slurmd"
 """The program, found by the image's PATH."""
 
@@ -76,6 +82,15 @@ def read(container: Mapping[str, Any]) -> Launch:
     command = [str(word) for word in container.get("command") or ()]
     arguments = [(f"args[{place}]", str(word)) for place, word in enumerate(container.get("args") or ())]
     words = [(f"command[{place}]", word) for place, word in enumerate(command)] + arguments
+    unread = [
+        (field, f"has {len(word)} characters, and may have {LONGEST_ARGUMENT}")
+        for field, word in words
+        if len(word) > LONGEST_ARGUMENT
+    ]
+    if len(words) > MOST_WORDS:
+        unread.append(("args", f"has, with command, {len(words)} words, and may have {MOST_WORDS}"))
+    if unread:
+        return Launch((SLURMD,), problems=tuple(unread))
     script = _script(words)
     if not command:
         return _launch((SLURMD,), arguments, quoted_is_joined=False)

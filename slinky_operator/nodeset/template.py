@@ -22,9 +22,6 @@ from slinky_operator.slurm.templates import POD_SPEC, POD_TEMPLATE, RefusedFragm
 MOST_PROBLEMS: Final = 8
 """Fields of the wrong kind that are told at a time."""
 
-LONGEST_ARGUMENT: Final = 4096
-"""Characters of one argument of slurmd's, as of `spec.extraConf`."""
-
 _ANOTHER_NAME: Final = "Create a NodeSet with a shorter name, scale this one to 0, and delete it once it is empty"
 _OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
 _OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
@@ -134,16 +131,7 @@ def _check_containers(containers: Iterable[Mapping[str, Any]], where: str) -> It
 
 
 def _check_slurmd(container: Mapping[str, Any], at: str) -> Iterable[Problem]:
-    long = [
-        Problem(f"{at}.{field}[{place}]", f"has {len(word)} characters, and may have {LONGEST_ARGUMENT}")
-        for field in ("command", "args")
-        for place, word in enumerate(map(str, container.get(field) or ()))
-        if len(word) > LONGEST_ARGUMENT
-    ]
-    if long:
-        yield from long[:MOST_PROBLEMS]
-    else:
-        yield from (Problem(f"{at}.{field}", why) for field, why in launch.read(container).problems[:MOST_PROBLEMS])
+    yield from (Problem(f"{at}.{field}", why) for field, why in launch.read(container).problems[:MOST_PROBLEMS])
     for place, variable in enumerate(container.get("env") or ()):
         if variable.get("name") in _OWN_ENVIRONMENT:
             yield Problem(f"{at}.env[{place}]", f"{variable['name']} is the operator's: it names the node")

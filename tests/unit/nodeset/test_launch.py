@@ -53,6 +53,7 @@ def value(words: list[str], option: str) -> str:
         ("'Weight=1 Comment=\"a b\"'", 'Weight=1 Comment="a b"'),
         ("Comment='x'", "Comment='x'"),
         ("''", ""),
+        ('"Features=a Comment=\\"b c\\""', 'Features=a Comment="b c"'),
         ("", ""),
     ],
 )
@@ -211,6 +212,22 @@ def test_a_shell_that_passes_its_arguments_on_passes_all_of_them(container: dict
 def test_what_would_start_another_node_is_refused_and_says_how_to_write_it(
     container: dict[str, Any], field: str, words: str
 ) -> None:
+    ((found, reason),) = launch.read(container).problems
+
+    assert found == field
+    assert words in reason
+
+
+@pytest.mark.parametrize(
+    ("container", "field", "words"),
+    [
+        ({"args": ["-Z", "slurmd " * 100_000]}, "args[1]", "may have 4096"),
+        ({"command": ["sh", "-c", 'slurmd "' * 100_000]}, "command[2]", "may have 4096"),
+        ({"args": ["--conf", "'" + "a" * 5000]}, "args[1]", "may have 4096"),
+        ({"command": ["sh"], "args": ["--conf", '"\\'] * 5000}, "args", "10001 words, and may have 256"),
+    ],
+)
+def test_what_is_too_long_is_not_read(container: dict[str, Any], field: str, words: str) -> None:
     ((found, reason),) = launch.read(container).problems
 
     assert found == field

@@ -15,8 +15,10 @@ as long as it has said nothing, nothing changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 from slinky_operator.agent import hosts
@@ -43,6 +45,9 @@ PATIENCE: Final = 10.0
 
 LOOK_UP: Final = 10.0
 """Seconds that slurmctld gives a name that nobody knows."""
+
+REMEMBERED: Final = 8
+"""Texts whose nodes are kept for the next pass. Few: each may name all nodes that there can be."""
 
 NAMED: Final = 10
 """Names that are shown."""
@@ -114,7 +119,7 @@ def asking(
         Whether something waits for the first answer.
     """
     pod = snapshot.controller_pod
-    if pod is None or not (pod.get("status") or {}).get("podIP") or not any(_is_asked(current)):
+    if pod is None or not (pod.get("status") or {}).get("podIP") or not _asked(_text(current)):
         return (), None
     known = _known(snapshot.memory, pod)
     every = ASK_FIRST if waits else ASK_WAITING if found.future or found.missing else ASK_LIVE
@@ -124,12 +129,13 @@ def asking(
 
 def look_up_time(current: Object) -> float:
     """Seconds for which slurmctld may look up names when it reads these files, at most."""
-    return LOOK_UP * sum(1 for _ in _is_asked(current))
+    return LOOK_UP * _asked(_text(current))
 
 
-def _is_asked(config_map: Object | None) -> Iterable[str]:
-    text = _text(config_map)
-    return (name for name in hosts.names_in(text)) if text else ()
+@lru_cache(maxsize=REMEMBERED)
+def _asked(text: str) -> int:
+    """How many names slurmctld looks up when it reads a file."""
+    return sum(1 for _ in hosts.names_in(text)) if text else 0
 
 
 def _known(memory: Memory, pod: Object | None) -> Names:
@@ -144,6 +150,7 @@ def _text(config_map: Object | None) -> str:
     return text
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _lookups(name: str, config: str) -> tuple[tuple[str, str], ...]:
     """Nodes of a line of the spec whose names slurmctld looks up, each with that name."""
     words = parse_words(config)
@@ -184,10 +191,14 @@ def _judged(
     return Addresses(frozenset(future), tuple(unfound), tuple(unknown)), tuple(never)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _states_in(text: str) -> Mapping[str, bool]:
     """Nodes of a file, and whether they are of the future."""
     lines: Mapping[str, Line] = parse(text).nodes
-    return {node: line.get("State").upper() == "FUTURE" for key, line in lines.items() for node in hosts.expand(key)}
+    found: dict[str, bool] = {}
+    for key, line in lines.items():
+        found |= dict.fromkeys(hosts.expand(key), line.get("State").upper() == "FUTURE")
+    return MappingProxyType(found)
 
 
 def some(names: tuple[str, ...]) -> str:

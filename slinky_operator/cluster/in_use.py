@@ -118,7 +118,7 @@ class Kept:
         """The inputs with what stays."""
         taken = {name for one in self.nodes for name in hostlist.expand(one.name)}
         # What is wanted under a name that stays comes later, too.
-        nodes = [one for one in inputs.nodes if taken.isdisjoint(hostlist.expand(one.name))]
+        nodes = [one for one in inputs.nodes if not taken or taken.isdisjoint(hostlist.expand(one.name))]
         return replace(
             inputs,
             kept_partitions=self.partitions,

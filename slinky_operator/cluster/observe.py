@@ -14,7 +14,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.sources import Source
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, SERVICES, STATEFULSETS
+from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, SERVICES, STATEFULSETS
 from slinky_operator.kube.store import Indexer, Store
 from slinky_operator.slurm import naming, whose
 from slinky_operator.slurm.clients import ClusterClient, Contact
@@ -27,6 +27,10 @@ CLUSTER_LABELS: Final = "cluster-labels"
 UNMARKED: Final = "unmarked"
 """Index of pods over `namespace/name of the Cluster`: those without the label with the Cluster's uid, or whose owners
 say something else than that label. Daemons and preflights are among them, and slurmd pods that have lost it."""
+
+SLURMD_PODS: Final = "slurmd-pods"
+"""Index of pods of NodeSets over `namespace/name of the Cluster`. What a pod is, is told when it changes, not in each
+pass: there are thousands of them."""
 
 CLUSTER_NAME: Final = "cluster-name"
 """Index of NodeSets over `namespace/clusterName`."""
@@ -54,7 +58,19 @@ def unmarked(obj: Object) -> list[str]:
     return [f"{obj['metadata'].get('namespace', '')}/{name}"]
 
 
-INDEXERS: Final[Mapping[str, Indexer]] = {CLUSTER_LABELS: by_cluster_labels, UNMARKED: unmarked}
+def slurmd_pods(obj: Object) -> list[str]:
+    """Indexer for `SLURMD_PODS`."""
+    name = (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_NAME)
+    if not name or obj.get("kind", PODS.kind) != PODS.kind or not whose.is_slurmd(obj):
+        return []
+    return [f"{obj['metadata'].get('namespace', '')}/{name}"]
+
+
+INDEXERS: Final[Mapping[str, Indexer]] = {
+    CLUSTER_LABELS: by_cluster_labels,
+    UNMARKED: unmarked,
+    SLURMD_PODS: slurmd_pods,
+}
 """What stores of children and pods must have."""
 
 KINDS: Final = frozenset(one.kind for one in (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS))
@@ -185,17 +201,13 @@ def observe(
             children[kind, name] = newest
     pod = caches.pods.get(cluster.namespace, naming.controller_pod(cluster.name))
     unmarked_pods = caches.pods.find(UNMARKED, key)
-    slurmds = {
-        one["metadata"]["name"]: one
-        for one in (*caches.pods.find(CLUSTER_LABELS, key), *unmarked_pods)
-        if whose.is_slurmd(one)
-    }
+    slurmds = caches.pods.find(SLURMD_PODS, key)
     return Snapshot(
         cluster=cluster,
         raw=raw,
         node_sets=tuple(node_sets),
         children=children,
-        slurmd_pods=tuple(sorted(slurmds)),
+        slurmd_pods=tuple(sorted(one["metadata"]["name"] for one in slurmds)),
         controller_pod=pod if _is_controller(pod, cluster) else None,
         restapi_pods=tuple(
             one
@@ -218,7 +230,7 @@ def observe(
         server=server,
         texts=texts,
         invalid_node_sets=tuple(invalid),
-        slurmd_objects=tuple(slurmds.values()),
+        slurmd_objects=tuple(slurmds),
         controller_ending=pod if _is_controller(pod, cluster, ending=True) else None,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from slinky_api.errors import Problem
@@ -23,6 +24,9 @@ MOST: Final = MAX_ORDINALS
 
 PER_LINE: Final = 512
 """Nodes in one line where a host list is taken apart."""
+
+REMEMBERED: Final = 8
+"""Lists of nodes that are kept apart for the next time. Few: each may stand for all nodes that there can be."""
 
 _EACH: Final = frozenset({"nodeaddr", "nodehostname", "bcastaddr", "port"})
 """Words of a line that are lists as long as that of its names."""
@@ -56,7 +60,7 @@ def static_nodes(
     nodes: Iterable[StaticNodeConf],
     node_sets: Iterable[NodeSetConf],
     running: Parsed,
-    future: AbstractSet[str] = frozenset(),
+    future: frozenset[str] = frozenset(),
 ) -> StaticNodes:
     """Render lines in order of name.
 
@@ -107,12 +111,12 @@ def _runs(mine: Names, running: Parsed) -> bool:
     return mine.all <= {name for key in running.nodes for name in hostlist.expand(key)}
 
 
-def _lines(expression: str, words: tuple[Directive, ...], future: AbstractSet[str]) -> list[str]:
+def _lines(expression: str, words: tuple[Directive, ...], future: frozenset[str]) -> list[str]:
     """The line of a host list; several where some of its nodes are of the future, and others are not."""
+    if future.isdisjoint(_names(expression).all):
+        return [_line(expression, words)]
     names = hostlist.expand(expression)
     waiting = [name in future for name in names]
-    if not any(waiting):
-        return [_line(expression, words)]
     later = (*(word for word in words if word.folded != "state"), Directive("State", "FUTURE"))
     if all(waiting):
         return [_line(expression, later)]
@@ -152,6 +156,7 @@ def _clash(mine: Names, others: AbstractSet[str], node_sets: Iterable[NodeSetCon
     return None
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _names(expression: str) -> Names:
     found = hostlist.expand(expression)
     return Names(frozenset(found), {base: name for name in found if (base := base_of(name)) is not None})

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from slinky_operator.agent import hosts
 from slinky_operator.cluster.actions import AskNames, Reload, Tell
 from slinky_operator.cluster.memory import Loaded, Memory, Names
 from slinky_operator.slurm.clients import Trouble
 from slinky_operator.slurm.conf import parse
+from slurm_client import hostlist
 from slurm_client.models import Node
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import World, cluster_object
@@ -175,3 +180,21 @@ def test_a_slurmctld_that_reads_its_files_is_waited_for_and_not_told_again() -> 
     (again,) = [one for one in world.plan().actions if isinstance(one, Reload)]
     assert again.before is not None
     assert again.before.asked == 7, "only the look is repeated"
+
+
+def test_a_pass_that_finds_the_same_lists_does_not_take_them_apart_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(cluster_object({"nodes": [{"name": "many[00001-16000]"}]}))
+    world.settle()
+    taken: list[str] = []
+
+    def noted(take: Callable[[str], tuple[str, ...]]) -> Callable[[str], tuple[str, ...]]:
+        def apart(text: str) -> tuple[str, ...]:
+            taken.append(text)
+            return take(text)
+
+        return apart
+
+    monkeypatch.setattr(hostlist, "expand", noted(hostlist.expand))
+    monkeypatch.setattr(hosts, "expand", noted(hosts.expand))
+    world.plan()
+    assert taken.count("many[00001-16000]") <= 1

@@ -12,7 +12,7 @@ from slinky_operator.cluster.attempts import leftovers
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import INDEXERS, NODESET_INDEXERS, Caches, Snapshot, observe
 from slinky_operator.kube.store import Store
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import naming, whose
 from tests.unit.cluster.world import cluster_object
 
 RAW = cluster_object()
@@ -93,3 +93,14 @@ def test_a_config_map_of_ours_is_no_preflights_because_of_a_label() -> None:
 def test_a_copy_that_somebody_has_made_of_an_object_of_ours_is_theirs() -> None:
     snapshot = seen(config_map("slurm-config", "config"), config_map("slurm-config-of-friday", "config"))
     assert list(snapshot.children) == [("ConfigMap", "slurm-config")]
+
+
+def test_a_pass_does_not_ask_of_each_slurmd_pod_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    caches = Caches(Store(), Store(NODESET_INDEXERS), *(Store(INDEXERS) for _ in range(6)))
+    for number in range(100):
+        caches.pods.put(slurmd(f"compute-{number}", "worker"))
+    asked: list[str] = []
+    monkeypatch.setattr(whose, "is_slurmd", lambda one: asked.append(one["metadata"]["name"]))
+    snapshot = observe(CLUSTER, RAW, caches, Memory(CLUSTER.uid), {}, None, "", 0.0, {})
+    assert len(snapshot.slurmd_pods) == len(snapshot.slurmd_objects) == 100
+    assert asked == []

@@ -21,8 +21,8 @@ from slinky_operator.nodeset import conf
 LONGEST_ARGUMENT: Final = 4096
 """Characters of one word of command and args, as of `spec.extraConf`: a longer one is not read."""
 
-MOST_WORDS: Final = 256
-"""Words of command and args together."""
+LONGEST_COMMAND: Final = 16_384
+"""Characters of command and args together."""
 
 SLURMD: Final = "slurmd"
 """The program, found by the image's PATH."""
@@ -87,8 +87,9 @@ def read(container: Mapping[str, Any]) -> Launch:
         for field, word in words
         if len(word) > LONGEST_ARGUMENT
     ]
-    if len(words) > MOST_WORDS:
-        unread.append(("args", f"has, with command, {len(words)} words, and may have {MOST_WORDS}"))
+    total = sum(len(word) for _, word in words)
+    if not unread and total > LONGEST_COMMAND:
+        unread.append(("args", f"has, with command, {total} characters, and may have {LONGEST_COMMAND}"))
     if unread:
         return Launch((SLURMD,), problems=tuple(unread))
     script = _script(words)

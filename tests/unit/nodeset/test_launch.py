@@ -224,7 +224,7 @@ def test_what_would_start_another_node_is_refused_and_says_how_to_write_it(
         ({"args": ["-Z", "slurmd " * 100_000]}, "args[1]", "may have 4096"),
         ({"command": ["sh", "-c", 'slurmd "' * 100_000]}, "command[2]", "may have 4096"),
         ({"args": ["--conf", "'" + "a" * 5000]}, "args[1]", "may have 4096"),
-        ({"command": ["sh"], "args": ["--conf", '"\\'] * 5000}, "args", "10001 words, and may have 256"),
+        ({"command": ["sh"], "args": ["--conf", '"\\'] * 5000}, "args", "may have 16384"),
     ],
 )
 def test_what_is_too_long_is_not_read(container: dict[str, Any], field: str, words: str) -> None:

@@ -18,14 +18,12 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from slurm_client import errors, models
 from slurm_client.models import INFINITE, Infinite, Job, JobId, JobState
 
 __all__ = ["BaseState", "JobRef", "Name", "NodeName", "Signal", "Text", "checked"]
-
-T = TypeVar("T")
 
 Check: TypeAlias = Callable[[str, Any], Any]
 """Takes a field and its value; returns the value, with what can be read only once read, or raises InvalidArgument."""
@@ -99,6 +97,7 @@ _NAMES: dict[str, Any] = {
 """What the modules of operations and models import for type checkers only."""
 
 _SHOWN = (str, bytes, int, float, list, tuple, set, frozenset, dict, timedelta, datetime)
+"""Types whose values are repeated in an error, cut to a few words."""
 
 _SPECS = (models.JobSpec, models.ReservationSpec)
 
@@ -157,17 +156,14 @@ def _check_for(hint: Any) -> Check:  # noqa: PLR0911 - one line for each kind of
         return _list(parts[0], origin)
     if hint in _SPECS:
         return _spec(hint)
-    if hint is JobId or hint in _PLAIN:
-        return _plain(hint)
-    if isinstance(hint, type):
+    if hint in _PLAIN or isinstance(hint, type):
         return _plain(hint)
     raise TypeError(f"no check for {hint!r}")
 
 
 def _refused(field: str, value: Any, wanted: str, advice: str = "") -> errors.InvalidArgument:
-    shown = (
-        reprlib.repr(value) if isinstance(value, str | bytes | int | float | list | tuple | set | dict) else "a value"
-    )
+    # The text of anything else may be of any length, and say nothing.
+    shown = reprlib.repr(value) if isinstance(value, _SHOWN) else "a value"
     return errors.InvalidArgument(
         f"{field} is {shown} ({type(value).__name__}), not {wanted}{advice}; nothing was sent", field=field
     )

@@ -85,6 +85,7 @@ async def test_the_command_line(
     assert not fake.nodes["w-0"].is_drain
 
     monkeypatch.setenv("SLURM_JWT", "garbage")
-    assert await asyncio.to_thread(main, ["--url", fake.url, "nodes"]) == 1
-    assert "Unauthorized" in capsys.readouterr().err
+    for command in ("nodes", "watch"):
+        assert await asyncio.to_thread(main, ["--url", fake.url, command]) == 1
+        assert "Unauthorized" in capsys.readouterr().err
     assert await asyncio.to_thread(main, ["--url", fake.url, "--token-file", str(tmp_path / "none"), "nodes"]) == 1

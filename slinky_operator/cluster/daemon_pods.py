@@ -121,7 +121,9 @@ def _of_pod(daemon: str, pod: Object, wall: datetime) -> Iterable[DaemonTrouble]
     found = _why(pod, wall)
     if found is not None:
         reason, words = found
-        yield DaemonTrouble(daemon, reason, f"{daemon}'s pod {pod['metadata']['name']} does not come up: {words}")
+        message = f"{daemon}'s pod {pod['metadata']['name']} does not come up: {words}"
+        # One that was evicted stays to be looked at, and has a successor.
+        yield DaemonTrouble(daemon, reason, message, passing=(pod.get("status") or {}).get("phase") == "Failed")
 
 
 def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:

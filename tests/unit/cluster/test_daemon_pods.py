@@ -89,6 +89,19 @@ def test_a_new_pod_is_given_time() -> None:
     assert "does not come up" not in world.condition("ControllerUp")["message"]
 
 
+def test_an_evicted_pod_is_told_only_while_slurm_does_not_answer() -> None:
+    evicted = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+    world = down(**evicted)
+    assert "does not come up: Evicted: The node was low" in world.condition("Ready")["message"]
+    world = settled()
+    assert world.controller_pod is not None
+    world.controller_pod["metadata"]["creationTimestamp"] = LONG_AGO
+    world.controller_pod["status"] = {**world.controller_pod["status"], **evicted}
+    world.step()
+    assert world.condition("Degraded")["status"] == "False"
+    assert world.raw["status"]["summary"] == "Running"
+
+
 def without_pod() -> World:
     world = down()
     world.controller_pod = None

@@ -46,7 +46,7 @@ from slinky_operator.cluster.keys import Keys
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.replacement import Replacement, Stage, as_it_runs, replacement, same_pod
 from slinky_operator.cluster.status import COUNTS, status_of
-from slinky_operator.cluster.words import stuck
+from slinky_operator.cluster.words import joined, stuck
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -192,7 +192,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions += [*_count(snapshot, now), *_ask_claim(snapshot, now)]
     actions += events.of_configuration(snapshot, config)
     actions = key_guard.guarded(actions, snapshot, keys, now)
-    waits = f"slurmd pods are left: {_some(_left(snapshot, now))}" if cluster.deleting else ""
+    waits = f"slurmd pods are left: {joined(_left(snapshot, now))}" if cluster.deleting else ""
     slurm = snapshot.slurm
     answers = slurm is not None and slurm.contact.state is ContactState.READY
     starting = not config.status.applied_hash and not answers
@@ -434,8 +434,3 @@ def _count(snapshot: Snapshot, now: float) -> list[Action]:
     if slurm is None or slurm.contact.state is not ContactState.READY:
         return []
     return [CountJobs()] if _jobs_due(snapshot, now) <= 0 else []
-
-
-def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"  # noqa: PLR2004

@@ -6,7 +6,6 @@ changes with the clock would be written for ever.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,23 +13,21 @@ from datetime import datetime
 from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
-from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetNodeCounts, NodeSetStatus
+from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
 from slinky_operator.failures import Failure
 from slinky_operator.nodeset import (
     availability,
-    drain,
+    counting,
     history,
     out_of_service,
     pins,
     podstate,
     progress,
-    registration,
     rollout,
     summary,
     troubles,
 )
 from slinky_operator.nodeset.assessment import Assessment
-from slinky_operator.nodeset.facts import Pod
 from slinky_operator.nodeset.progress import Counts
 from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.nodeset.troubles import Trouble
@@ -122,7 +119,7 @@ def report(
             told.progress,
             told.held_back if not told.progress else None,
         ),
-        nodes=count_nodes(snapshot, pods),
+        nodes=counting.count(snapshot, pods),
         conditions=merge(stored.conditions, _conditions(snapshot, found, counts, told), now),
         observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
         selector=selector(nodeset),
@@ -135,26 +132,6 @@ def report(
         ordinal_to_node=pins.remembered(nodeset, snapshot.pods),
     )
     return Report(written, tuple(told.troubles))
-
-
-def count_nodes(snapshot: Snapshot, pods: Iterable[Pod]) -> NodeSetNodeCounts:
-    """Count each pod's node once, by what matters most about it."""
-    return NodeSetNodeCounts(**Counter(_word(pod, snapshot) for pod in pods))
-
-
-def _word(pod: Pod, snapshot: Snapshot) -> str:
-    node = snapshot.slurm.nodes.get(pod.node_name)
-    if not snapshot.slurm.readable:
-        return "unknown"
-    if node is None or not pod.registered:
-        return "starting"
-    if node.is_down or node.is_not_responding or registration.is_invalid(node):
-        return "down"
-    if node.is_drain:
-        return "draining" if drain.is_busy(node) else "drained"
-    if drain.is_busy(node):
-        return "allocated"
-    return "idle" if node.is_idle else "unknown"
 
 
 def invalid(nodeset: NodeSet | None, stored: NodeSetStatus, text: str, now: datetime) -> NodeSetStatus:

@@ -1,0 +1,170 @@
+"""The pages that users follow, followed to the letter: their commands in order, and what they say is shown.
+
+The pages share one installation, as they do for their readers: install.md begins and ends it, what the others describe
+lies between. So these tests run in their order, on a Kubernetes that has neither the operator nor its CRDs before.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hack.localkube.cluster import Cluster
+from hack.localkube.errors import LocalKubeError
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.paths import PROJECT
+from hack.localkube.programs import build
+from hack.operator_install import RELEASE, Installation
+from tests.support.documents import RUNNING, Action, Block, agrees, blocks
+from tests.support.shell import Shell
+from tests.support.slurm_in_kubernetes import PATIENCE
+
+pytestmark = pytest.mark.timeout(900)
+
+README, INSTALL, FIRST_JOB = "README.md", "docs/install.md", "docs/first-job.md"
+NODES, CONFIGURATION = "docs/kubernetes-nodes.md", "docs/configuration.md"
+PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION)
+
+KINDS = "nodesets.slinky.slurm.net,clusters.slinky.slurm.net"
+NAMESPACES = ("slurm", "lab", "site", "examples", "my-operator", "team-a", "team-b")
+"""Those that the pages create, but for the operator's own."""
+
+
+@dataclass
+class Reader:
+    """Somebody with a shell in a copy of the repository, who reads pages and does what they say."""
+
+    folder: Path
+    shell: Shell
+    done: set[str] = field(default_factory=set)
+    """Places of the blocks that were followed."""
+
+    def follow(self, page: str, *headings: str) -> None:
+        """Do what a page says, or what it says under some headings; they have to be there."""
+        found = blocks(page)
+        assert set(headings) <= {block.heading for block in found}
+        for block, following in zip(found, [*found[1:], None], strict=True):
+            if not headings or block.heading in headings:
+                shown = following if following is not None and following.action is Action.SHOWS else None
+                self._do(block, shown)
+
+    def _do(self, block: Block, shown: Block | None) -> None:
+        if block.action is Action.FILE:
+            file = self.folder / block.words
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
+        elif block.action is Action.REPEAT and shown is not None:
+            self._repeat(block, shown)
+        elif block.action is Action.TERMINAL:
+            self.shell.type(block.text, block.words, block.place, PATIENCE)
+        elif block.action is Action.RUN and block.language == "sh":
+            printed = self.shell.run(block.text, block.place, PATIENCE)
+            assert shown is None or agrees(shown, printed), disagreement(shown, printed)
+        else:
+            return
+        self.done.add(block.place)
+
+    def _repeat(self, block: Block, shown: Block) -> None:
+        printed = ""
+
+        def is_shown() -> bool:
+            nonlocal printed
+            printed = self.shell.run(f"(\n{block.text}\n) || true", block.place, PATIENCE)
+            return agrees(shown, printed)
+
+        try:
+            wait_for(block.place, is_shown, PATIENCE)
+        except LocalKubeError as error:
+            raise AssertionError(disagreement(shown, printed)) from error
+
+
+def disagreement(shown: Block, printed: str) -> str:
+    """What a page shows, and what was printed."""
+    return f"{shown.place}: shows\n{shown.text}\nbut printed was\n{printed}"
+
+
+@pytest.fixture(scope="module")
+def bare(kubectl: Kubectl, operator: Installation) -> Iterator[Kubectl]:
+    """Kubernetes without the operator, which comes back at the end as other tests know it."""
+
+    def is_empty() -> bool:
+        return not kubectl.get(KINDS, "--all-namespaces")["items"]
+
+    wait_for("the end of what other tests have left", is_empty, 2 * PATIENCE)
+    try:
+        operator.helm("uninstall", RELEASE, "--wait")
+        kubectl("delete", "crd", *KINDS.split(","))
+        yield kubectl
+    finally:
+        operator.helm("uninstall", RELEASE, "--ignore-not-found", "--wait")
+        for folder in ("manager", "rbac"):
+            kubectl("delete", "-k", str(PROJECT / "config" / folder), "--ignore-not-found")
+        operator.install()
+        kubectl("delete", "namespace", *NAMESPACES, "--ignore-not-found", "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def reader(bare: Kubectl, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """A reader at the root of the repository, with kubectl and helm."""
+    folder, notes, programs = (tmp_path_factory.mktemp(name) for name in ("repository", "notes", "programs"))
+    for name in ("config", "helm"):
+        shutil.copytree(PROJECT / name, folder / name)
+    for name in ("kubectl", "helm"):
+        (programs / name).symlink_to(build.tool(name))
+    environment = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "HOME": str(notes),
+        "KUBECONFIG": str(bare.kubeconfig),
+        "KUBECACHEDIR": str(notes / "kubectl-cache"),
+    }
+    with Shell(folder, notes, environment) as shell:
+        yield Reader(folder, shell)
+
+
+def test_the_operator_is_installed_and_runs_a_cluster(reader: Reader) -> None:
+    reader.follow(INSTALL, "Install")
+
+
+def test_first_jobs_run(reader: Reader) -> None:
+    reader.follow(README)
+    reader.follow(FIRST_JOB)
+
+
+def test_nodes_of_kubernetes_and_of_slurm_go_together(reader: Reader) -> None:
+    reader.follow(NODES)
+
+
+def test_a_site_configures_slurm(reader: Reader) -> None:
+    reader.follow(CONFIGURATION)
+
+
+def test_the_operator_is_looked_after(reader: Reader) -> None:
+    reader.follow(INSTALL, "When something is wrong", "Secrets for a Slurm that runs elsewhere")
+    reader.follow(INSTALL, "For some namespaces only", "Upgrade")
+
+
+def test_everything_is_removed(reader: Reader) -> None:
+    reader.shell.run("helm uninstall lab --namespace lab", "what is in another namespace", PATIENCE)
+    reader.shell.run("kubectl delete namespace site", "what configuration.md has made", PATIENCE)
+    reader.shell.run("helm uninstall slurm-operator --namespace my-operator", "the second operator", PATIENCE)
+    reader.follow(INSTALL, "When you cannot wait", "When the operator will never come back")
+    reader.follow(INSTALL, "Uninstall")
+
+
+def test_the_operator_is_installed_without_helm(reader: Reader) -> None:
+    reader.follow(INSTALL, "Without helm")
+
+
+def test_every_block_has_been_followed(reader: Reader) -> None:
+    marked = {
+        block.place: block
+        for page in PAGES
+        for block in blocks(page)
+        if block.action is Action.FILE or (block.action in RUNNING and block.language == "sh")
+    }
+    assert reader.done == marked.keys()

@@ -1,0 +1,141 @@
+"""What `kubectl get` and `describe` show of a Cluster, situation by situation, as docs/troubleshooting.md has it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.operator_install import Installation
+from tests.support.configuring import edit, wait_live, wait_reason
+from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+logger = logging.getLogger(__name__)
+
+GOOD = "localhost/slinky/slurmctld:26.05"
+NOWHERE = "localhost/slinky/nowhere:1"
+KIND = "clusters.slinky.slurm.net"
+CLAIM = "state-slurm-controller-0"
+SERVER = "http://nowhere.example:6820"
+
+
+@pytest.fixture(scope="module")
+def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+    """A Cluster with two nodes; beside it one with a bad image, one that fits no Node, and one nowhere."""
+    instance = SlurmInKubernetes(kubectl, fresh_namespace("shown"), "26.05")
+    instance.create()
+    instance.nodeset("compute", 2)
+    unplaced = {"spec": {"nodeSelector": {"nosuch": "label"}}}
+    secret: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "token",
+            "namespace": instance.namespace,
+            "annotations": {"cluster.slinky.slurm.net/server": SERVER},
+        },
+        "stringData": {"auth-token": "abc"},
+    }
+    elsewhere = {"server": SERVER, "token": {"secretRef": {"name": "token", "key": "auth-token"}}}
+    kubectl.apply(
+        [
+            instance.object("Cluster", "bad-image", {"controller": {"image": NOWHERE}}),
+            instance.object("Cluster", "unplaced", {"controller": {"image": GOOD, "template": unplaced}}),
+            secret,
+            instance.object("Cluster", "elsewhere", elsewhere),
+        ]
+    )
+    try:
+        instance.wait_ready()
+        instance.wait_idle(["compute-0", "compute-1"])
+        yield instance
+    finally:
+        instance.abandon()
+
+
+def wait_shown(slurm: SlurmInKubernetes, summary: str, *, ready: bool) -> None:
+    """Wait for the status text, and log all that is shown then."""
+
+    def shown() -> bool:
+        status = slurm.get("cluster", slurm.name).get("status", {})
+        return bool(status.get("summary") == summary and status.get("isReady") is ready)
+
+    wait_for(f"Cluster {slurm.name}: {summary}", shown, PATIENCE)
+    logger.info("%s\n%s", slurm.kube("get", KIND, slurm.name), slurm.kube("describe", KIND, slurm.name))
+
+
+def wait_words(slurm: SlurmInKubernetes, condition: str, *words: str) -> None:
+    """Wait until a condition says these words."""
+
+    def said() -> bool:
+        message = slurm.condition("cluster", slurm.name, condition)["message"]
+        return all(word in message for word in words)
+
+    wait_for(f"{condition} of {slurm.name}: {words}", said, PATIENCE)
+
+
+def test_one_that_is_fine_runs(slurm: SlurmInKubernetes) -> None:
+    wait_shown(slurm, "Running", ready=True)
+    wait_words(slurm, "Ready", "slurmctld and slurmrestd answer")
+    assert slurm.condition("cluster", slurm.name, "NodesOutOfService")["status"] == "False"
+
+
+def test_a_refused_configuration_leaves_it_ready(slurm: SlurmInKubernetes) -> None:
+    since = slurm.condition("cluster", slurm.name, "Ready")["lastTransitionTime"]
+    wait_reason(slurm, edit(slurm, extraConf="Bogus=1"), "ConfigRefused", "unrecognized key: Bogus")
+    wait_shown(slurm, "Running, configuration refused", ready=True)
+    wait_live(slurm, edit(slurm, extraConf=None))
+    wait_shown(slurm, "Running", ready=True)
+    assert slurm.condition("cluster", slurm.name, "Ready")["lastTransitionTime"] == since
+
+
+def test_nodes_that_somebody_drained_or_set_down_are_named(slurm: SlurmInKubernetes) -> None:
+    slurm.control("scontrol", "update", "nodename=compute-0", "state=drain", "reason=disk is loud")
+    wait_words(slurm, "NodesOutOfService", "1 node drained by others: compute-0 (IDLE+DRAIN: disk is loud, set by ")
+    slurm.control("scontrol", "update", "nodename=compute-1", "state=down", "reason=gone")
+    wait_words(slurm, "NodesOutOfService", "1 node down, 1 node drained by others: compute-1 (DOWN: gone, set by ")
+    wait_shown(slurm, "Running, 1 node down", ready=True)
+    slurm.wait_event(slurm.name, "NodeDown", "compute-1 (DOWN: gone")
+    nodes = slurm.get("cluster", slurm.name)["status"]["nodes"]
+    assert (nodes["total"], nodes["down"], nodes["drain"]) == (2, 1, 1)
+    slurm.control("scontrol", "update", "nodename=compute-[0-1]", "state=resume")
+    slurm.wait_idle(["compute-0", "compute-1"])
+    wait_shown(slurm, "Running", ready=True)
+
+
+def test_a_slurmctld_whose_image_is_missing_names_it(slurm: SlurmInKubernetes) -> None:
+    bad = replace(slurm, name="bad-image")
+    wait_words(
+        bad, "Ready", "pod bad-image-controller-0 does not come up: slurmctld: ImagePullBackOff: image " + NOWHERE
+    )
+    wait_shown(bad, "slurmctld: ImagePullBackOff", ready=False)
+
+
+def test_a_slurmctld_without_a_node_shows_the_schedulers_words(slurm: SlurmInKubernetes) -> None:
+    unplaced = replace(slurm, name="unplaced")
+    wait_words(unplaced, "Ready", "unplaced-controller-0 does not come up: not scheduled", "node affinity/selector")
+    wait_shown(unplaced, "slurmctld: Unschedulable", ready=False)
+
+
+def test_a_slurm_that_is_not_there_is_named_with_its_address(slurm: SlurmInKubernetes) -> None:
+    elsewhere = replace(slurm, name="elsewhere")
+    wait_words(elsewhere, "ApiReachable", "cannot connect")
+    wait_shown(elsewhere, "slurmrestd does not answer", ready=False)
+
+
+def test_a_slurmctld_that_waits_for_a_claim_that_is_being_deleted_says_so(slurm: SlurmInKubernetes) -> None:
+    hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
+    slurm.kube("patch", "pvc", CLAIM, "--type=merge", f"--patch={hold}")
+    slurm.kube("delete", "pvc", CLAIM, "--wait=false")
+    slurm.kube("delete", "pod", f"{slurm.name}-controller-0", "--wait=false")
+    wait_words(slurm, "Ready", f"slurmctld has no pod: its claim {CLAIM} has been marked for deletion at ")
+    wait_shown(slurm, "slurmctld: ClaimTerminating", ready=False)
+    slurm.kube("patch", "pvc", CLAIM, "--type=merge", "--patch=" + json.dumps({"metadata": {"finalizers": None}}))
+    wait_shown(slurm, "Running", ready=True)

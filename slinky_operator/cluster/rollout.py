@@ -47,7 +47,7 @@ from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered
 from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.conf.states import marked
-from slinky_operator.slurm.jobs import SHARE
+from slinky_operator.slurm.jobs import wait_after
 
 USE_VALID: Final = 3.0
 """Seconds for which Slurm's answer to what is in use counts; where it is dear, for longer while nothing is changed."""
@@ -465,7 +465,7 @@ def _may_ask(snapshot: Snapshot, now: float) -> bool:
 
 def _pause(use: in_use.Use) -> float:
     """Seconds until Slurm is asked again: its jobs are the dearest question there is."""
-    return max(USE_VALID, use.cost / SHARE)
+    return max(USE_VALID, wait_after(use.cost))
 
 
 def _is_fresh(snapshot: Snapshot, now: float) -> bool:

@@ -28,9 +28,21 @@ SHARE: Final = 0.02
 BURST: Final = 2.0
 """Seconds of asking that are saved up where nobody asks."""
 
+LONGEST_WAIT: Final = 60.0
+"""Seconds after which jobs are asked for again, whatever the last answer cost: nodes that have become free wait for it,
+and one slow answer of a busy slurmctld must not hold them for half an hour."""
+
+
+def wait_after(cost: float) -> float:
+    """How long an answer that took `cost` seconds is to be used, in seconds."""
+    return min(LONGEST_WAIT, cost / SHARE)
+
 
 class Budget:
-    """Seconds that may be spent on questions: they come back at a rate of `SHARE`, up to `BURST`."""
+    """Seconds that may be spent on questions: they come back at a rate of `SHARE`, up to `BURST`.
+
+    What was spent beyond them is remembered as far as it is paid for within `LONGEST_WAIT`.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -47,7 +59,7 @@ class Budget:
 
     def spend(self, seconds: float) -> None:
         """Count a question that has taken so long."""
-        self._left = self.left - seconds
+        self._left = max(self.left - seconds, -LONGEST_WAIT * SHARE)
 
 
 class _Asked:

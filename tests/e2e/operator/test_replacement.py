@@ -56,6 +56,12 @@ def wait_said(slurm: SlurmInKubernetes, condition: str, reason: str, *words: str
     return slurm.condition("cluster", slurm.name, condition)
 
 
+def wait_serving(slurm: SlurmInKubernetes) -> None:
+    """Wait for a slurmctld that has just taken another's place: the status may not have noticed yet."""
+    wait_for("slurmctld answers", lambda: "UP" in slurm.control("scontrol", "ping"), PATIENCE)
+    slurm.wait_ready()
+
+
 def test_what_would_not_come_up_replaces_nothing_and_what_does_leaves_the_job(slurm: SlurmInKubernetes) -> None:
     second = replace(slurm, name="second")
     second.create(controller={"image": GOOD, "template": CLAIM})
@@ -77,7 +83,7 @@ def test_what_would_not_come_up_replaces_nothing_and_what_does_leaves_the_job(sl
 
     edit(slurm, controller={"template": BETTER, "image": GOOD})
     wait_for("another slurmctld", lambda: controller(slurm) not in {"", before}, PATIENCE)
-    slurm.wait_ready()
+    wait_serving(slurm)
     wait_said(slurm, "Degraded", "AsExpected")
     assert "BETTER=yes" in slurm.control("env")
     assert slurm.job_state(job) == "RUNNING"
@@ -86,7 +92,7 @@ def test_what_would_not_come_up_replaces_nothing_and_what_does_leaves_the_job(sl
     better = controller(slurm)
     edit(slurm, controller={"template": None})
     wait_for("a slurmctld without what was removed", lambda: controller(slurm) not in {"", better}, PATIENCE)
-    slurm.wait_ready()
+    wait_serving(slurm)
     assert "BETTER" not in slurm.control("env")
     pod = slurm.get("pods", f"--field-selector=metadata.name={slurm.name}-controller-0")["items"][0]
     assert {one["name"] for one in pod["spec"]["containers"]} == {"slurmctld", "agent"}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from slinky_operator.slurm.jobs import BURST, SHARE, Jobs
+from slinky_operator.slurm.jobs import BURST, LONGEST_WAIT, SHARE, Jobs, wait_after
 from slurm_client import errors
 from slurm_client.models import Job, JobState
 
@@ -46,6 +46,18 @@ async def test_an_idle_cordoned_node_costs_little_however_many_jobs_there_are() 
     spent = len(slurm.asked) * slurm.cost
     assert spent <= BURST + SHARE * 3600 + slurm.cost
     assert max(after - before for before, after in zip(slurm.asked, slurm.asked[1:], strict=False)) < 30
+
+
+async def test_an_answer_that_took_a_minute_is_followed_by_another_one_within_a_minute() -> None:
+    slurm = Slurm(1, cost=60.0)
+    await slurm.known.shared()
+    answered = slurm.now
+    slurm.jobs.clear()
+    while len(slurm.asked) == 1:
+        slurm.now += 1
+        await slurm.known.shared()
+    assert slurm.asked[1] - answered <= LONGEST_WAIT + 1
+    assert wait_after(60.0) == LONGEST_WAIT
 
 
 async def test_cheap_answers_are_as_new_as_ever() -> None:
@@ -96,9 +108,11 @@ async def test_a_slurm_that_fails_after_long_is_not_asked_again_and_again() -> N
         with pytest.raises(errors.Timeout):
             await slurm.known.shared()
         slurm.now += 5
-    assert len(slurm.asked) == 1
+    pauses = [after - before - slurm.cost for before, after in zip(slurm.asked, slurm.asked[1:], strict=False)]
+    assert all(LONGEST_WAIT - 10 <= pause <= LONGEST_WAIT + 10 for pause in pauses[1:])
+    assert pauses
     slurm.error = None
-    slurm.now += 1500
+    slurm.now += LONGEST_WAIT
     assert not await slurm.known.shared()
 
 

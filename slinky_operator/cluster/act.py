@@ -101,6 +101,9 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, too
     again = False
     try:
         for action in actions:
+            if again and isinstance(action, Tell) and action.with_status:
+                # The status is not written in this round, and the next one plans it again.
+                continue
             again = await _one(action, cluster, memory, tools) or again
     finally:
         if memory.adopted:

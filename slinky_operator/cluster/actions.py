@@ -34,6 +34,8 @@ class Tell:
     type: EventType
     reason: str
     message: str
+    with_status: bool = False
+    """Whether it is about what the status is to say: planned again as long as that is not written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,8 @@ def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Cond
         return
     normal = good or one.reason in ON_ITS_WAY
     words = one.message or f"{one.type} is {one.status}"
-    yield Tell(snapshot.raw, EventType.NORMAL if normal else EventType.WARNING, kind if good else one.reason, words)
+    severity = EventType.NORMAL if normal else EventType.WARNING
+    yield Tell(snapshot.raw, severity, kind if good else one.reason, words, with_status=True)
 
 
 def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[Tell]:

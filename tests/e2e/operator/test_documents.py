@@ -24,7 +24,7 @@ from tests.support.documents import RUNNING, Action, Block, agrees, blocks
 from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1500)
 
 README, INSTALL, FIRST_JOB = "README.md", "docs/install.md", "docs/first-job.md"
 NODES, CONFIGURATION = "docs/kubernetes-nodes.md", "docs/configuration.md"
@@ -101,10 +101,13 @@ def bare(kubectl: Kubectl, operator: Installation) -> Iterator[Kubectl]:
         kubectl("delete", "crd", *KINDS.split(","))
         yield kubectl
     finally:
-        operator.helm("uninstall", RELEASE, "--ignore-not-found", "--wait")
-        for folder in ("manager", "rbac"):
-            kubectl("delete", "-k", str(PROJECT / "config" / folder), "--ignore-not-found")
-        operator.install()
+        try:
+            operator.helm("uninstall", RELEASE, "--ignore-not-found", "--wait")
+            for folder in ("manager", "rbac"):
+                kubectl("delete", "-k", str(PROJECT / "config" / folder), "--ignore-not-found")
+        finally:
+            # Whatever could not be removed: later modules need it.
+            operator.install()
         kubectl("delete", "namespace", *NAMESPACES, "--ignore-not-found", "--wait=false")
 
 

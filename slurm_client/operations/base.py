@@ -12,7 +12,7 @@ from slurm_client import errors
 from slurm_client.arguments import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from slurm_client.answers import Answer, ListOf
     from slurm_client.session import Session
@@ -91,10 +91,10 @@ class Operations:
         return Listing(tuple(answer.items), answer.last_update, answer.warnings)
 
     async def _one(
-        self, operation: str, wanted: ListOf, what: str, *, is_it: Callable[[Any], bool], **options: Any
+        self, operation: str, wanted: ListOf, what: str, *, pick: Callable[[Iterable[Any]], Any], **options: Any
     ) -> Any:
         """
-        Ask for one object by its name, and return the one that bears it.
+        Ask for one object by its name, and return the one that is picked; ``None`` is NotFound too.
 
         Servers say "no such object" in four ways: with the number for it, with error number 0, with number 9000, or
         with an empty list and a warning. All of them are NotFound.
@@ -116,10 +116,15 @@ class Operations:
             raise
         if answer.items is None and not any(each.description.startswith("Unable to find") for each in answer.warnings):
             raise missing(wanted.key, answer, operation)
-        found = next(filter(is_it, answer.items or ()), None)
+        found = pick(answer.items or ())
         if found is None:
             raise errors.NotFound(f"no {what}", status=answer.status, warnings=answer.warnings)
         return found
+
+
+def named(name: str) -> Callable[[Iterable[Any]], Any]:
+    """Return what picks the object of a name."""
+    return lambda records: next((record for record in records if record.name == name), None)
 
 
 def missing(key: str, answer: Answer, operation: str) -> errors.DecodeError:

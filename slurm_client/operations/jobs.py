@@ -66,7 +66,7 @@ class JobOperations(Operations):
             "get_job",
             _JOBS,
             f"job {wanted}",
-            is_it=lambda record: resolve.is_it(wanted, record),
+            pick=lambda records: resolve.pick(wanted, records),
             path={"job_id": wanted.id},
             timeout=timeout,
         )
@@ -229,15 +229,15 @@ class JobOperations(Operations):
         wanted = resolve.job_id(job_id)
         if wanted.task is None and wanted.component is None:
             return wanted.id
-        for record in await self.job_parts(wanted.id, timeout=timeout):
-            if resolve.is_it(wanted, record):
-                if wanted.task is not None and record.array_task_id is None:
-                    raise errors.InvalidRequest(
-                        f"task {wanted} waits together with others ({record.array_tasks[:40]}) and cannot be changed "
-                        f"alone; change job {wanted.id} instead"
-                    )
-                return record.id
-        raise errors.NotFound(f"no job {wanted}")
+        record = resolve.pick(wanted, await self.job_parts(wanted.id, timeout=timeout))
+        if record is None:
+            raise errors.NotFound(f"no job {wanted}")
+        if wanted.task is not None and record.array_task_id is None:
+            raise errors.InvalidRequest(
+                f"task {wanted} waits together with others ({record.array_tasks[:40]}) and cannot be changed "
+                f"alone; change job {wanted.id} instead"
+            )
+        return record.id
 
     async def hold_job(self, job_id: JobRef, *, timeout: float | None = None) -> None:
         """Keep a pending job from starting; ``job_id`` as for :meth:`update_job`."""

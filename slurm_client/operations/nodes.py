@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 from slurm_client import encode, errors
 from slurm_client.answers import ListOf
 from slurm_client.decode import objects
-from slurm_client.operations.base import Listing, Operations
+from slurm_client.operations.base import Listing, Operations, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ class NodeOperations(Operations):
             "get_node",
             _NODES,
             f"node {name}",
-            is_it=lambda record: record.name == name,
+            pick=named(name),
             path={"node_name": name},
             timeout=timeout,
         )

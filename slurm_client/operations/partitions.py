@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from slurm_client import errors
 from slurm_client.answers import ListOf
 from slurm_client.decode import objects
-from slurm_client.operations.base import Listing, Operations
+from slurm_client.operations.base import Listing, Operations, named
 
 if TYPE_CHECKING:
     from slurm_client.arguments import Name, Text
@@ -41,7 +41,7 @@ class PartitionOperations(Operations):
             "get_partition",
             _PARTITIONS,
             f"partition {name}",
-            is_it=lambda record: record.name == name,
+            pick=named(name),
             path={"partition_name": name},
             timeout=timeout,
         )

@@ -8,7 +8,7 @@ from slurm_client import encode, errors
 from slurm_client.answers import ListOf
 from slurm_client.decode import resources
 from slurm_client.decode.read import mapping, text
-from slurm_client.operations.base import Listing, Operations
+from slurm_client.operations.base import Listing, Operations, named
 
 if TYPE_CHECKING:
     from slurm_client.arguments import Name
@@ -42,7 +42,7 @@ class ReservationOperations(Operations):
             "get_reservation",
             _RESERVATIONS,
             f"reservation {name}",
-            is_it=lambda record: record.name == name,
+            pick=named(name),
             path={"reservation_name": name},
             timeout=timeout,
         )

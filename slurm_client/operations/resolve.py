@@ -22,6 +22,8 @@ from slurm_client import errors
 from slurm_client.models import Job, JobId
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from slurm_client.arguments import JobRef
 
 _INDICES = re.compile(r"[0-9]{1,10}(-[0-9]{1,10}(:[0-9]{1,10})?)?(,[0-9]{1,10}(-[0-9]{1,10}(:[0-9]{1,10})?)?)*")
@@ -89,8 +91,18 @@ def names(job: JobRef) -> JobNames:
     return JobNames(job_id(job))
 
 
-def is_it(wanted: JobId, record: Job) -> bool:
-    """Whether a record is the one that an id means, alone or with others that wait together."""
+def pick(wanted: JobId, records: Iterable[Job]) -> Job | None:
+    """
+    Return the record that an id means, alone or with others that wait together.
+
+    A task with a record of its own is that record: of the tasks that wait, Slurm may have cut the list.
+    """
+    fitting = [record for record in records if _is_it(wanted, record)]
+    own = (record for record in fitting if record.array_task_id == wanted.task)
+    return next(own, None) or next(iter(fitting), None)
+
+
+def _is_it(wanted: JobId, record: Job) -> bool:
     if wanted.component is not None:
         return (record.het_job_id, record.het_job_offset) == (wanted.id, wanted.component)
     if wanted.task is None:

@@ -154,6 +154,20 @@ async def test_one_task_or_component_is_changed_by_the_number_of_its_record(
         await slurm.update_job("7_1", JobSpec(comment="x"))
 
 
+async def test_a_task_with_a_record_of_its_own_is_not_taken_for_one_that_waits(
+    slurm: SlurmClient, fake: FakeSlurmrestd
+) -> None:
+    # Slurm has cut the list: task 3 might be in it.
+    fake.add_job(id=7, array_job_id=7, array_tasks="5-9,11,...")
+    fake.add_job(id=9, nodes=["w-0"], cpus=1, array_job_id=7, array_task_id=3)
+    found = await slurm.job("7_3")
+    assert (found.id, found.array_task_id) == (9, 3)
+    await slurm.update_job("7_3", JobSpec(comment="task"))
+    assert {job.id: job.comment for job in fake.world.jobs.values() if job.comment} == {9: "task"}
+    waiting = await slurm.job("7_12")
+    assert (waiting.id, waiting.array_task_id) == (7, 12)
+
+
 # calls about many
 
 

@@ -16,6 +16,7 @@ from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset import ScalingMode
 from slinky_operator.nodeset import guard, hindrance, matching, ordinals
 from slinky_operator.nodeset.hindrance import Hindrance
+from slinky_operator.nodeset.words import moment
 from slinky_operator.slurm import naming
 
 SLURMD: Final = "slurmd"
@@ -148,7 +149,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         ordinal=None if on_node else ordinals.ordinal(nodeset, metadata["name"]),
         revision=own.get(labels.LABEL_REVISION) or "",
         deleting=deleting,
-        gone_by=_time(metadata.get("deletionTimestamp")),
+        gone_by=moment(metadata.get("deletionTimestamp")),
         host=spec.get("nodeName") or "",
         on_node=on_node,
         guards=guard.held_by(metadata),
@@ -158,16 +159,16 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         slurmd_started_at=started,
         last_ended_at=_last_end(status),
         stuck=stuck,
-        hindrance=hindrance.read(obj, _time(scheduled.get("lastTransitionTime"))),
+        hindrance=hindrance.read(obj, moment(scheduled.get("lastTransitionTime"))),
         registered=registered.get("status") == "True",
-        ready_since=_time(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
+        ready_since=moment(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
         cordoned=labels.is_true(metadata.get("annotations"), labels.ANNOTATION_POD_CORDON),
         cluster_labels=(own.get(labels.LABEL_CLUSTER_UID) or "", _slurmd_of(own)),
         deletion_cost=_integer(labels.read(metadata.get("annotations"), labels.ANNOTATION_POD_DELETION_COST)),
-        created_at=_time(metadata.get("creationTimestamp")),
+        created_at=moment(metadata.get("creationTimestamp")),
         protected=own.get(labels.LABEL_POD_PROTECT) == "true",
         told=_told(conditions.get(PodCondition.SLURM_DRAINED.value)),
-        register_by=_time((metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_REGISTER_BY)),
+        register_by=moment((metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_REGISTER_BY)),
         deadline=(metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_DEADLINE) or "",
     )
 
@@ -205,7 +206,7 @@ def _slurmd(status: Mapping[str, Any], *, deleting: bool) -> tuple[Slurmd, datet
         return Slurmd.NEVER, None, ""
     state = shown.get("state") or {}
     if "running" in state:
-        return Slurmd.RUNNING, _time(state["running"].get("startedAt")), ""
+        return Slurmd.RUNNING, moment(state["running"].get("startedAt")), ""
     waiting = str((state.get("waiting") or {}).get("reason") or "")
     stuck = waiting if waiting in _STUCK else ""
     if "terminated" in state or shown.get("restartCount") or (shown.get("lastState") or {}).get("terminated"):
@@ -218,7 +219,7 @@ def _last_end(status: Mapping[str, Any]) -> datetime | None:
     containers: Iterable[Mapping[str, Any]] = status.get("containerStatuses") or ()
     shown = next((item for item in containers if item.get("name") == SLURMD), {})
     for state in (shown.get("state") or {}, shown.get("lastState") or {}):
-        ended = _time((state.get("terminated") or {}).get("finishedAt"))
+        ended = moment((state.get("terminated") or {}).get("finishedAt"))
         if ended is not None:
             return ended
     return None
@@ -236,13 +237,6 @@ def _told(condition: Mapping[str, Any] | None) -> Told | None:
         str(condition.get(key) or "") for key in ("status", "reason", "message", "lastTransitionTime")
     )
     return Told(status, reason, message, since)
-
-
-def _time(text: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
 
 
 def _integer(text: str | None) -> int:

@@ -110,14 +110,20 @@ def _not_listed(snapshot: Snapshot) -> str:
 
 def _starting(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Reason, str] | None:
     """Pods that are on their way: what keeps each, and for how long it is waited for."""
-    hindered = {pod.name: pod.hindrance.text for pod in snapshot.pods if pod.hindrance is not None}
+    hindrances = {
+        pod.name: pod.hindrance for pod in snapshot.pods if pod.hindrance is not None and not pod.hindrance.is_over(now)
+    }
+    crashing = {name for name, why in hindrances.items() if why.reason is Reason.CRASH_LOOP_BACK_OFF}
     starting = {name: state.why for name, state in found.states.items() if isinstance(state, podstate.Starting)}
     if not starting:
         return None
-    held = {name: hindered.get(name) or why for name, why in sorted(starting.items())}
+    held = {name: hindrances[name].text if name in hindrances else why for name, why in sorted(starting.items())}
     stuck = [f"{name}: {why}" for name, why in held.items() if why]
     again = {name for name, of in found.causes.items() if drain.Cause.REPAIR in of}
-    late = [repairs.told(found.waits[name], again, now) for name in held if name in found.waits]
+    # Of one that runs between two crashes the time it has is no news: it begins anew with each.
+    late = [
+        repairs.told(found.waits[name], again, now) for name in held if name in found.waits and name not in crashing
+    ]
     return Reason.NOT_REGISTERED, joined([*stuck, *late] or list(held))
 
 

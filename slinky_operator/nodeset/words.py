@@ -15,6 +15,14 @@ def stamp(when: datetime) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def moment(text: object) -> datetime | None:
+    """A time as Kubernetes writes it, read; None if it is none."""
+    try:
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 def cut(text: str, longest: int) -> str:
     """A text on one line, and of no more characters than may be shown."""
     text = " ".join(text.split())

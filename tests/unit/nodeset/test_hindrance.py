@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from slinky_api.conditions import PodCondition
 from slinky_operator.nodeset import facts
-from slinky_operator.nodeset.hindrance import GRACE, LONGEST, Hindrance
+from slinky_operator.nodeset.hindrance import BACK_OFF, GRACE, LONGEST, Hindrance
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PULL = "failed to resolve reference: not found"
@@ -92,6 +93,93 @@ def test_a_crash_is_told_without_its_count() -> None:
             ),
         )
     }
+
+
+CRASHED = {
+    "exitCode": 1,
+    "reason": "Error",
+    "startedAt": "2026-01-01T11:58:00Z",
+    "finishedAt": "2026-01-01T11:58:05Z",
+}
+RUNS = {"running": {"startedAt": "2026-01-01T12:00:00Z"}}
+
+
+def crashing(state: dict[str, Any], *, before: dict[str, Any] | None = CRASHED, **rest: Any) -> dict[str, Any]:
+    shown = {"name": "tail", "state": state, "restartCount": 2, "ready": "running" in state, **rest}
+    return shown | ({"lastState": {"terminated": before}} if before is not None else {})
+
+
+def test_a_crash_reads_the_same_while_the_container_waits_runs_and_has_just_ended() -> None:
+    waits = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 20s"}}
+    for name in ("slurmd", "tail"):
+        shown = [crashing(state, name=name) for state in (waits, RUNS, {"terminated": CRASHED})]
+        texts = {told(a_pod(containerStatuses=[one])) for one in shown}
+        assert len(texts) == 1
+        assert texts.pop()[0] == "CrashLoopBackOff"
+
+
+def test_a_container_that_has_run_longer_than_the_back_off_crashes_no_more() -> None:
+    found = a_pod(containerStatuses=[crashing(RUNS)])
+    assert found is not None
+
+    assert (found.is_told(NOW), found.left(NOW)) == (True, BACK_OFF.total_seconds())
+    soon = NOW + timedelta(minutes=9)
+    assert (found.is_told(soon), found.left(soon), found.is_over(soon)) == (True, 60, False)
+    later = NOW + BACK_OFF
+    assert (found.is_told(later), found.left(later), found.is_over(later)) == (False, None, True)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        crashing(RUNS, restartCount=1),
+        crashing(RUNS, before=None),
+        crashing(RUNS, before=CRASHED | {"startedAt": "2026-01-01T11:00:00Z"}),
+        crashing({"terminated": CRASHED | {"startedAt": "2026-01-01T11:00:00Z"}}),
+        crashing({"terminated": CRASHED}, restartCount=1),
+        crashing({"terminated": {"exitCode": 0, "reason": "Completed"}}, ready=True),
+        crashing({"running": {}}),
+    ],
+    ids=[
+        "started anew once",
+        "never ended",
+        "ran for an hour before",
+        "ran for an hour",
+        "ended twice",
+        "is an init container that is done",
+        "nobody knows since when it runs",
+    ],
+)
+def test_these_do_not_crash_again_and_again(shown: dict[str, Any]) -> None:
+    assert a_pod(containerStatuses=[shown]) is None
+
+
+def test_a_container_that_never_began_ended_at_once() -> None:
+    begin = CRASHED | {"reason": "StartError", "exitCode": 128, "startedAt": "1970-01-01T00:00:00Z"}
+
+    assert told(a_pod(containerStatuses=[crashing({"terminated": begin})]))[0] == "CrashLoopBackOff"
+
+
+@pytest.mark.parametrize(("ready", "crashes"), [(True, False), (False, True)])
+def test_a_probe_tells_that_a_container_works_again(ready: bool, crashes: bool) -> None:
+    containers = [{"name": "tail", "image": "site/tail:2", "readinessProbe": {"exec": {"command": ["true"]}}}]
+    obj = {
+        "metadata": {"name": "a-0", "uid": "u", "namespace": "ns"},
+        "spec": {"containers": containers},
+        "status": {"containerStatuses": [crashing(RUNS, ready=ready)]},
+    }
+
+    assert (facts.read(obj, "a").hindrance is not None) == crashes
+
+
+@pytest.mark.parametrize(
+    ("since", "crashes"), [("2026-01-01T12:00:03Z", False), ("2026-01-01T11:00:00Z", True), (None, True)]
+)
+def test_a_slurmd_works_that_has_registered_for_the_first_time(since: str | None, crashes: bool) -> None:
+    registered = {"type": PodCondition.REGISTERED.value, "status": "True", "lastTransitionTime": since}
+    found = a_pod(conditions=[registered], containerStatuses=[crashing(RUNS, name="slurmd")])
+
+    assert (found is not None) == crashes
 
 
 @pytest.mark.parametrize("word", ["ContainerCreating", "PodInitializing", ""])

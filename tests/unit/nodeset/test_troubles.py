@@ -12,7 +12,7 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
-from slinky_operator.nodeset import announcing, status
+from slinky_operator.nodeset import announcing, facts, looking, status
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.drain import Cause
@@ -180,6 +180,39 @@ def test_a_pod_that_has_just_been_made_is_not_in_trouble_for_having_no_node_yet(
 
     assert condition(told, "Degraded").status == "False"
     assert SCHEDULER in condition(told, "Progressing").message
+
+
+def crashing(number: int, state: dict[str, Any], **of: Any) -> Pod:
+    """A pod whose slurmd has crashed twice, and what the kubelet shows of it now."""
+    ended = {"exitCode": 1, "startedAt": "2026-01-01T11:58:00Z", "finishedAt": "2026-01-01T11:58:05Z"}
+    shown = {"name": "slurmd", "state": state, "restartCount": 2, "lastState": {"terminated": ended}}
+    obj = {"metadata": {"name": f"a-{number}", "uid": f"u{number}"}, "status": {"containerStatuses": [shown]}}
+    return replace(facts.read(obj, "a"), revision="new", host="host", **of)
+
+
+def test_pods_that_crash_at_different_times_are_reported_once_and_in_the_same_words() -> None:
+    waits = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 20s"}}
+    runs = {"running": {"startedAt": "2026-01-01T11:59:55Z"}}
+    memory, stored = Memory(), NodeSetStatus()
+    told = [report(seen(crashing(0, one), crashing(1, other))) for one in (waits, runs) for other in (waits, runs)]
+
+    events = [trouble.reason for one in told for trouble in announcing.due(memory, stored, one.troubles)]
+    assert events == [Reason.CRASH_LOOP_BACK_OFF]
+    assert len({one.status.summary for one in told}) == 1
+    for kind in ("Degraded", "Progressing"):
+        assert len({condition(one, kind).message for one in told}) == 1
+
+
+def test_a_pod_that_has_stopped_crashing_is_no_trouble_any_more() -> None:
+    long_since = crashing(0, {"running": {"startedAt": "2026-01-01T11:50:00Z"}})
+    lately = crashing(0, {"running": {"startedAt": "2026-01-01T11:50:01Z"}})
+
+    assert condition(report(seen(long_since)), "Degraded").status == "False"
+    assert "again and again" not in condition(report(seen(long_since)), "Progressing").message
+    assert condition(report(seen(lately)), "Degraded").reason == "CrashLoopBackOff"
+    usual: dict[str, State] = {"a-0": Ready()}
+    assert looking.wake_up(seen(lately), Assessment(1, usual), (), NOW) == 1
+    assert looking.wake_up(seen(long_since), Assessment(1, usual), (), NOW) is None
 
 
 def test_several_troubles_are_told_side_by_side() -> None:

@@ -24,13 +24,15 @@ NOWHERE = "localhost/slinky/nowhere:1"
 KIND = "clusters.slinky.slurm.net"
 CLAIM = "state-slurm-controller-0"
 SERVER = "http://nowhere.example:6820"
+STAYS_DOWN = "ReturnToService=1"
+"""With the operator's default of 2 a node that is set DOWN comes back at slurmctld's next ping."""
 
 
 @pytest.fixture(scope="module")
 def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
     """A Cluster with two nodes; beside it one with a bad image, one that fits no Node, and one nowhere."""
     instance = SlurmInKubernetes(kubectl, fresh_namespace("shown"), "26.05")
-    instance.create()
+    instance.create(extraConf=STAYS_DOWN)
     instance.nodeset("compute", 2)
     unplaced = {"spec": {"nodeSelector": {"nosuch": "label"}}}
     secret: dict[str, Any] = {
@@ -89,9 +91,9 @@ def test_one_that_is_fine_runs(slurm: SlurmInKubernetes) -> None:
 
 def test_a_refused_configuration_leaves_it_ready(slurm: SlurmInKubernetes) -> None:
     since = slurm.condition("cluster", slurm.name, "Ready")["lastTransitionTime"]
-    wait_reason(slurm, edit(slurm, extraConf="Bogus=1"), "ConfigRefused", "unrecognized key: Bogus")
+    wait_reason(slurm, edit(slurm, extraConf=f"{STAYS_DOWN}\nBogus=1"), "ConfigRefused", "unrecognized key: Bogus")
     wait_shown(slurm, "Running, configuration refused", ready=True)
-    wait_live(slurm, edit(slurm, extraConf=None))
+    wait_live(slurm, edit(slurm, extraConf=STAYS_DOWN))
     wait_shown(slurm, "Running", ready=True)
     assert slurm.condition("cluster", slurm.name, "Ready")["lastTransitionTime"] == since
 

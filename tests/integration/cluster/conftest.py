@@ -238,6 +238,15 @@ class Bench:
                 return found
             await asyncio.sleep(0.02)
 
+    async def serving(self, name: str = "slurm") -> Object:
+        """Wait until Slurm serves with the wanted configuration; of Slurm elsewhere nobody knows the configuration."""
+
+        def serves(status: Object) -> bool:
+            applied = [one["status"] for one in status.get("conditions", ()) if one["type"] == "ConfigApplied"]
+            return status.get("isReady") is True and applied in ([], ["True"])
+
+        return await self.until(serves, name)
+
     async def gone(self, resource: Any, name: str) -> None:
         """Wait until an object does not exist."""
         while True:

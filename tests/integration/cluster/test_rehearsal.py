@@ -32,7 +32,7 @@ TEMPLATE = {
 async def test_a_template_with_everything_in_it_is_tried_and_then_applied(bench: Bench) -> None:
     await bench.create({"controller": {"resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}}})
     async with bench.operator() as running:
-        await bench.until(lambda status: status.get("isReady"))
+        await bench.serving()
         made = sum(verb == "create" and resource == "pods" for verb, resource, _ in running.requests)
         resources = {"requests": {"cpu": "1500m", "memory": "2Mi"}, "limits": {"memory": "16Mi", "cpu": "2"}}
         await bench.edit({"controller": {"template": TEMPLATE, "resources": resources}})

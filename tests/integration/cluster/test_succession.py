@@ -215,7 +215,7 @@ async def test_what_belongs_to_somebody_else_is_refused_whatever_of_our_labels_i
 async def test_an_object_that_has_lost_its_labels_is_handed_over_by_the_command_in_the_message(bench: Bench) -> None:
     uid = (await bench.create())["metadata"]["uid"]
     async with bench.operator():
-        await bench.until(lambda status: status.get("isReady") is True)
+        await bench.serving()
         before = (await bench.kube.get(SERVICES, "slurm-restapi", bench.namespace))["metadata"]
         stripped = {"metadata": {"labels": {labels.LABEL_CLUSTER_UID: None, labels.LABEL_APP_MANAGED_BY: None}}}
         await bench.kube.merge_patch(SERVICES, "slurm-restapi", stripped, bench.namespace)
@@ -239,7 +239,7 @@ async def test_a_cluster_elsewhere_leaves_its_budget_to_its_pods_and_nothing_els
     spec = {"server": bench.slurm.url, "token": {"secretRef": "mine"}}
     first = (await bench.create(spec))["metadata"]["uid"]
     async with bench.operator() as operator:
-        await bench.until(lambda status: status.get("isReady") is True)
+        await bench.serving()
         await bench.create_node_set("compute")
         await slurmd_pod(bench, first)
 
@@ -251,7 +251,7 @@ async def test_a_cluster_elsewhere_leaves_its_budget_to_its_pods_and_nothing_els
         await delete()
         assert not evicted(bench, control_plane)
         second = (await bench.create(spec))["metadata"]["uid"]
-        await bench.until(lambda status: status.get("isReady") is True)
+        await bench.serving()
         for resource, name in FOR_PODS:
             found = await bench.kube.get(resource, name, bench.namespace)
             assert found["metadata"]["labels"][labels.LABEL_CLUSTER_UID] == second

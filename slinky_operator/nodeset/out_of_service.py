@@ -65,13 +65,21 @@ def names(listed: Sequence[OutOfService]) -> tuple[str, ...]:
 
 
 def _reason(node: Node) -> Reason | None:
-    if node.is_down:
+    if node.is_down and (node.is_not_responding or not _may_be_our_down(node)):
         return Reason.NODE_DOWN
     if registration.is_rejected(node) and not drain.is_foreign(node):
         return Reason.INVALID_REGISTRATION
     if node.is_not_responding:
         return Reason.NODE_NOT_RESPONDING
     return Reason.FOREIGN_DRAIN if drain.is_foreign(node) else None
+
+
+def _may_be_our_down(node: Node) -> bool:
+    """Whether the operator may have marked a node down, to put its jobs back into the queue: its drain has a deadline.
+
+    Who else marks a node down gives a reason, which takes the place of that of our drain.
+    """
+    return not drain.TIMED.isdisjoint(drain.causes_in(node))
 
 
 def _state(node: Node) -> str:

@@ -12,7 +12,7 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
-from slinky_operator.nodeset import announcing, facts, looking, status
+from slinky_operator.nodeset import announcing, drain, facts, looking, status
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.drain import Cause
@@ -108,6 +108,31 @@ def test_nodes_that_are_down_are_named_with_slurms_reason_and_since_when() -> No
     assert one in condition(told, "Ready").message
     assert told.status.summary == "1 of 3 ready; 2 nodes are down: a-0, a-1 (Not responding)"
     assert (told.status.nodes.down, told.status.nodes.idle) == (2, 1)
+
+
+def drained_by_us(words: str, *causes: Cause) -> Node:
+    return a_node(0, words, reason=drain.reason(causes, "ns/a"), reason_set_by="slurm", reason_changed_at=SINCE)
+
+
+def test_a_node_that_the_operator_has_marked_down_is_no_trouble() -> None:
+    told = report(seen(a_pod(0), nodes=(drained_by_us("DOWN+DRAIN", Cause.SCALE_IN),)))
+
+    assert condition(told, "Degraded").status == "False"
+    assert condition(told, "NodesOutOfService").status == "False"
+    assert "down" not in told.status.summary
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        drained_by_us("DOWN+DRAIN+NOT_RESPONDING", Cause.SCALE_IN),
+        drained_by_us("DOWN+DRAIN", Cause.CORDON),
+        foreign(0, "DOWN+DRAIN"),
+    ],
+    ids=["is silent", "is to stay", "was marked by somebody else"],
+)
+def test_any_other_node_that_is_down_and_drained_is_a_trouble(node: Node) -> None:
+    assert condition(report(seen(a_pod(0), nodes=(node,))), "Degraded").reason == "NodeDown"
 
 
 def test_many_nodes_are_told_as_five_and_a_count() -> None:

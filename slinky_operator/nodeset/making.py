@@ -10,7 +10,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import bookkeeping
+from slinky_operator.nodeset import bookkeeping, stripped
 from slinky_operator.nodeset.actions import CreatePods
 from slinky_operator.nodeset.batches import growing
 from slinky_operator.nodeset.means import Means, listed
@@ -65,6 +65,8 @@ async def _create(means: Means, nodeset: NodeSet, stencil: Stencil, place: Place
     means.expectations.creation_failed(namespace, place.pod)
     if result is not None:
         means.outcome.refusals.append(result)
+    else:
+        means.outcome.kept.append(f"pod {place.pod} is there already, and the operator's cache has yet to show it")
     return True
 
 
@@ -93,6 +95,9 @@ async def _create_one(means: Means, nodeset: NodeSet, stencil: Stencil, place: P
         return await means.kube.create(PODS, stencil.pod(place))
     except kube_errors.AlreadyExists:
         there = await means.kube.get(PODS, place.pod, means.nodeset.namespace)
+        lost = stripped.words(means.nodeset, there, means.revision.hash)
+        if lost is not None:
+            return lost
         if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == means.nodeset.uid:
             return None
         return f"there is a pod {place.pod} that is not ours"

@@ -20,6 +20,7 @@ from slinky_operator.nodeset.batches import side_by_side
 from slinky_operator.nodeset.facts import Slurmd
 from slinky_operator.nodeset.ports import Kube
 from slinky_operator.nodeset.snapshot import Snapshot
+from slinky_operator.slurm import naming
 
 MOST: Final = 8
 """Pods looked up in one pass."""
@@ -39,13 +40,18 @@ def words(nodeset: NodeSet, obj: Mapping[str, Any], revision: str) -> str | None
     if "deletionTimestamp" in metadata or not guard.has_its_life_from(nodeset, obj):
         return None
     own = metadata.get("labels") or {}
-    if own.get(labels.LABEL_NODESET_UID) == nodeset.uid and own.get(labels.LABEL_NODESET_NAME) == nodeset.name:
+    found_by = {
+        labels.LABEL_NODESET_NAME: nodeset.name,
+        labels.LABEL_NODESET_UID: nodeset.uid,
+        labels.LABEL_CLUSTER_NAME: nodeset.spec.cluster_name,
+    }
+    if found_by.items() <= own.items():
         return None
     if facts.has_ended(obj.get("status") or {}, deleting=False):
         return None
     wanted = {
-        labels.LABEL_NODESET_NAME: nodeset.name,
-        labels.LABEL_NODESET_UID: nodeset.uid,
+        **found_by,
+        **naming.slurmd_labels(nodeset.spec.cluster_name),
         labels.LABEL_SCALING_MODE: nodeset.mode.value,
         labels.LABEL_REVISION: own.get(labels.LABEL_REVISION) or revision,
     }

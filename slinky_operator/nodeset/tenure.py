@@ -100,11 +100,12 @@ async def let_go(means: Means) -> None:
         return
     for obj in (await means.kube.list(PODS, nodeset.namespace)).items:
         metadata = obj["metadata"]
-        if (metadata.get("labels") or {}).get(labels.LABEL_NODESET_UID) == nodeset.uid:
+        lost = stripped.words(nodeset, obj, means.revision.hash)
+        if lost is None and (metadata.get("labels") or {}).get(labels.LABEL_NODESET_UID) == nodeset.uid:
             means.outcome.kept.append(f"pod {metadata['name']} is still there")
             return
         if guard.has_its_life_from(nodeset, obj):
-            lost = stripped.words(nodeset, obj, means.revision.hash) or f"pod {metadata['name']} has lost its labels"
+            lost = lost or f"pod {metadata['name']} has lost its labels"
             means.outcome.kept.append(f"{lost}. It would go with the NodeSet, which therefore waits")
             return
     if not await retaining.let_go(means):

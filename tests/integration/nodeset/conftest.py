@@ -16,6 +16,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
+from slinky_operator.app import OF_A_CLUSTER
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
@@ -87,7 +88,7 @@ class Site:
             self.kube,
             PODS,
             namespaces=own,
-            label_selector=indexes.SELECTOR,
+            label_selector=OF_A_CLUSTER,
             indexers=indexes.INDEXES_OF_PODS,
         )
         hosts = Informer(self.kube, NODES, prune=prune_host)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, PODS
 from slurm_client.models.node import NodeState
@@ -117,26 +118,41 @@ async def test_a_bad_image_is_told_with_the_kubelets_words_in_one_event(site: Si
     await site.until(events, "an Event has the same words")
 
 
-@pytest.mark.parametrize("label", ["nodeset.slinky.slurm.net/uid", "nodeset.slinky.slurm.net/name"])
-async def test_a_pod_that_has_lost_its_label_is_told_with_the_command_that_gives_it_back(
-    site: Site, machines: Machines, label: str
+@pytest.mark.parametrize(
+    "lost",
+    [
+        (labels.LABEL_NODESET_UID,),
+        (labels.LABEL_CLUSTER_NAME,),
+        (labels.LABEL_NODESET_UID, labels.LABEL_NODESET_NAME, labels.LABEL_CLUSTER_NAME, labels.LABEL_DAEMON),
+    ],
+)
+async def test_a_pod_that_has_lost_its_labels_is_told_with_the_command_that_gives_them_back(
+    site: Site, machines: Machines, lost: tuple[str, ...]
 ) -> None:
     await up(site, 2)
     before = await site.kube.get(PODS, "a-1", site.namespace)
-    await site.kube.merge_patch(PODS, "a-1", {"metadata": {"labels": {label: None}}}, site.namespace)
+    await site.kube.merge_patch(PODS, "a-1", {"metadata": {"labels": dict.fromkeys(lost)}}, site.namespace)
 
     async def told() -> bool:
         return (await site.condition("Degraded")).get("reason") == "LabelsLost"
 
     await site.until(told, "the condition says so")
     message = (await site.condition("Degraded"))["message"]
-    assert message.startswith(f"pod a-1 has lost its label {label}, by which the operator finds it")
-    assert message.endswith(f"{label}={before['metadata']['labels'][label]}")
+    assert message.startswith("pod a-1 has lost its label")
+    given = dict(word.split("=") for word in message.partition(" --overwrite ")[2].split())
+    assert given == {label: before["metadata"]["labels"][label] for label in lost}
     assert (await site.condition("NameConflict"))["status"] == "False"
     assert "a-1" in site.slurm.nodes
 
-    key, _, value = message.rpartition(" ")[2].partition("=")
-    await site.kube.merge_patch(PODS, "a-1", {"metadata": {"labels": {key: value}}}, site.namespace)
+    await site.kube.merge_patch(PODS, "a-1", {"metadata": {"labels": given}}, site.namespace)
     await site.until(lambda: site.ready(2), "the command puts it right")
     after = await site.kube.get(PODS, "a-1", site.namespace)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+    async def over() -> bool:
+        return bool((await site.condition("Degraded"))["status"] == "False")
+
+    await site.until(over, "and nothing is amiss")
+    # The caches show it again: the operator can take it away.
+    await site.apply(1)
+    await site.until(lambda: site.ready(1), "it can be scaled in")

@@ -15,7 +15,7 @@ from slinky_operator.kube.objects import Listing
 from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import tenure
 from tests.unit.nodeset.model import harness
-from tests.unit.nodeset.model.objects import NAMESPACE, NODESET, Object
+from tests.unit.nodeset.model.objects import CLUSTER, NAMESPACE, NODESET, Object
 from tests.unit.nodeset.model.world import World
 
 KEY = NAMESPACE, NODESET
@@ -135,3 +135,94 @@ async def test_the_record_of_a_pod_without_our_labels_is_neither_deleted_nor_ask
     conditions = {one["type"]: one for one in found(world)["status"]["conditions"]}
     assert f"pod {name} has lost its labels" in conditions["Degraded"]["message"]
     assert conditions["Degraded"]["reason"] == "LabelsLost"
+
+
+def strip(world: World, run: harness.Run, *lost: str) -> str:
+    """Take labels off the only pod, which the operator's cache then shows no more; gives its name."""
+    (pod,) = world.pods.values()
+    for label in lost:
+        del pod["metadata"]["labels"][label]
+    world.tell("pods", "DELETED", pod)
+    run.see(len(world.log))
+    return str(pod["metadata"]["name"])
+
+
+def degraded(world: World) -> Object:
+    conditions: list[Object] = found(world)["status"]["conditions"]
+    return next(one for one in conditions if one["type"] == "Degraded")
+
+
+@pytest.mark.parametrize("drained", [False, True])
+async def test_a_pod_without_the_name_of_its_cluster_is_told_with_that_label_alone(drained: bool) -> None:
+    world, run = await empty(1)
+    name = strip(world, run, labels.LABEL_CLUSTER_NAME)
+    if drained:
+        world.do_admin_drains(0)
+        world.do_poll(0)
+
+    result = await run.controller.reconcile(KEY)
+
+    assert name in world.records
+    assert result.requeue_after is not None
+    assert result.requeue_after >= 1
+    told = degraded(world)
+    assert told["reason"] == "LabelsLost"
+    assert told["message"].startswith(f"pod {name} has lost its label {labels.LABEL_CLUSTER_NAME}, by which")
+    assert told["message"].endswith(f" --overwrite {labels.LABEL_CLUSTER_NAME}={CLUSTER}")
+
+
+async def test_the_command_gives_back_all_labels_by_which_the_caches_find_a_pod() -> None:
+    world, run = await empty(1)
+    (pod,) = world.pods.values()
+    before = dict(pod["metadata"]["labels"])
+    strip(world, run, *before)
+
+    await run.controller.reconcile(KEY)
+
+    given = dict(word.split("=") for word in degraded(world)["message"].partition(" --overwrite ")[2].split())
+    assert given.items() <= before.items()
+    assert {
+        labels.LABEL_CLUSTER_NAME,
+        labels.LABEL_DAEMON,
+        labels.LABEL_NODESET_NAME,
+        labels.LABEL_NODESET_UID,
+        labels.LABEL_REVISION,
+    } <= given.keys()
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        ((labels.LABEL_CLUSTER_NAME,), f"has lost its label {labels.LABEL_CLUSTER_NAME}"),
+        ((labels.LABEL_NODESET_UID,), f"has lost its label {labels.LABEL_NODESET_UID}"),
+        ((), "is there already, and the operator's cache has yet to show it"),
+    ],
+)
+async def test_a_pod_that_is_there_and_not_in_the_cache_is_not_created_again_and_again(
+    lost: tuple[str, ...], told: str
+) -> None:
+    world, run = await empty(1)
+    name = strip(world, run, *lost)
+    # Without a record nothing tells that the node answers, so its pod is not looked up.
+    world.do_slurm_forgets(0)
+    world.do_poll(0)
+
+    result = await run.controller.reconcile(KEY)
+
+    assert result.requeue_after is not None
+    assert result.requeue_after >= 1
+    assert f"pod {name} {told}" in degraded(world)["message"]
+
+
+async def test_a_nodeset_says_why_the_pod_that_it_waits_for_is_not_drained() -> None:
+    world, run = await empty(1)
+    name = strip(world, run, labels.LABEL_CLUSTER_NAME)
+    world.do_slurm_forgets(0)
+    world.do_poll(0)
+    world.do_delete(0)
+    run.see(len(world.log))
+
+    await run.controller.reconcile(KEY)
+
+    assert labels.FINALIZER_NODESET_DRAIN in found(world)["metadata"]["finalizers"]
+    assert f"pod {name} has lost its label {labels.LABEL_CLUSTER_NAME}" in degraded(world)["message"]

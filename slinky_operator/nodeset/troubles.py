@@ -254,8 +254,7 @@ def _overdue(snapshot: Snapshot, found: Assessment) -> Iterable[Trouble]:
 def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> Iterable[Trouble]:
     """Pods that have not registered in their time; and those made in their place, until they have."""
     waits = sorted(found.waits.values(), key=lambda one: (one.until, one.pod.name))
-    stored = find(snapshot.nodeset.status.conditions, NodeSetCondition.DEGRADED)
-    told_before = stored is not None and stored.status == "True" and stored.reason == Reason.NOT_REGISTERED
+    told_before = _was_told(snapshot)
     on_the_way = any(isinstance(state, podstate.Starting | podstate.Deleting) for state in found.states.values())
     if any(one.until <= now for one in waits) or (told_before and (waits or on_the_way or found.blocked)):
         again = {name for name, causes in found.causes.items() if drain.Cause.REPAIR in causes}
@@ -264,3 +263,11 @@ def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> Itera
         brief = f"{named(late)} not registered with Slurm" if late else "recreated pods have yet to register"
         text = f"{joined(told)}. Probably {repairs.LIKELY}"
         yield Trouble(Reason.NOT_REGISTERED, text, brief, frozenset(late))
+
+
+def _was_told(snapshot: Snapshot) -> bool:
+    """Whether the stored condition has that pods do not register; its reason is that of the first of its troubles."""
+    stored = find(snapshot.nodeset.status.conditions, NodeSetCondition.DEGRADED)
+    if stored is None or stored.status != "True":
+        return False
+    return stored.reason == Reason.NOT_REGISTERED or repairs.LIKELY in stored.message

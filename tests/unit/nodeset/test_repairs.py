@@ -32,7 +32,9 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def nodeset(*, reachable_since: datetime | None = LONG_AGO, degraded: str = "", **spec: Any) -> NodeSet:
+def nodeset(
+    *, reachable_since: datetime | None = LONG_AGO, degraded: str = "", message: str = "", **spec: Any
+) -> NodeSet:
     metadata = {
         "name": "a",
         "namespace": "ns",
@@ -52,6 +54,7 @@ def nodeset(*, reachable_since: datetime | None = LONG_AGO, degraded: str = "", 
             "type": "Degraded",
             "status": "True" if degraded else "False",
             "reason": degraded or "AsExpected",
+            "message": message,
             "lastTransitionTime": when,
         },
     ]
@@ -438,3 +441,16 @@ def test_it_stays_told_until_those_in_their_place_have_registered() -> None:
     assert "have yet to register" in condition(seen(starting, good(1), good(2), of=before), "Degraded").message
     assert condition(seen(good(0), good(1), good(2), of=before), "Degraded").status == "False"
     assert condition(seen(silent(age=5), good(1), good(2)), "Degraded").status == "False"
+
+
+def test_it_stays_told_beside_another_trouble_that_is_told_first() -> None:
+    down = record(1, "DOWN")
+    both = condition(seen(silent(), good(1), good(2), nodes=(down,)), "Degraded")
+    assert both.reason == "NodeDown"
+    assert repairs.LIKELY in both.message
+
+    before = nodeset(degraded=both.reason, message=both.message)
+    anew = seen(silent(age=5), good(1), good(2), of=before, nodes=(down,))
+    assert repairs.LIKELY in condition(anew, "Degraded").message
+    alone = nodeset(degraded="NodeDown", message="1 node is down in Slurm: a-1 (DOWN)")
+    assert repairs.LIKELY not in condition(replace(anew, nodeset=alone), "Degraded").message

@@ -13,6 +13,7 @@ from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
 from slinky_operator.nodeset import deadline
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.ports import SlurmCalls
+from slinky_operator.nodeset.words import named
 from slurm_client import errors
 from slurm_client.models import Job
 
@@ -32,7 +33,7 @@ def said(spec: Drain) -> str:
 
 def note(one: Overdue, held: Iterable[Job]) -> str:
     """A node with its jobs and since when it is drained, for an Event."""
-    numbers = ", ".join(str(job.id) for job in held) or "none known"
+    numbers = named([str(job.id) for job in held]) or "none known"
     return f"{one.pod.node_name} (jobs {numbers}, since {one.since.strftime('%Y-%m-%dT%H:%M:%SZ')})"
 
 
@@ -61,7 +62,7 @@ async def _down(slurm: SlurmCalls, acting: Sequence[Overdue]) -> list[str]:
         await slurm.update_nodes(names, state="DOWN")
     return [
         f"node {one.pod.node_name}: this Slurm puts jobs back into the queue by marking their node DOWN, "
-        f"which would end others there: {', '.join(str(job.id) for job in one.stuck) or 'some that are ending'}"
+        f"which would end others there: {named([str(job.id) for job in one.stuck]) or 'some that are ending'}"
         for one in acting
         if not deadline.may_be_downed(one)
     ]

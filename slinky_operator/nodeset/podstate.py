@@ -16,6 +16,7 @@ from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.identity import Bond
 from slinky_operator.nodeset.snapshot import SlurmFacts
+from slinky_operator.nodeset.words import named
 from slurm_client.models import Job, Node
 
 REGISTRATION_GRACE: Final = timedelta(seconds=30)
@@ -217,5 +218,5 @@ def why_kept(  # noqa: PLR0911 - one for each
     if drain.is_drained(node, jobs):
         return None
     if jobs:
-        return f"node {pod.node_name} holds jobs {', '.join(str(job.id) for job in jobs)}"
+        return f"node {pod.node_name} holds jobs {named([str(job.id) for job in jobs])}"
     return f"node {pod.node_name} is {node.state}"

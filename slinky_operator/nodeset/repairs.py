@@ -26,6 +26,7 @@ from slinky_operator.nodeset.facts import Pod, Slurmd
 from slinky_operator.nodeset.identity import Bond
 from slinky_operator.nodeset.layout import Layout
 from slinky_operator.nodeset.snapshot import Snapshot
+from slinky_operator.nodeset.words import named
 from slurm_client.models import Job, Node
 
 LIKELY: Final = "it cannot reach slurmctld, has another key, or is refused; its log and that of slurmctld tell"
@@ -202,7 +203,7 @@ def told(one: Wait, chosen: Collection[str], now: datetime) -> str:
     """What is to be said of such a pod, in a condition."""
     text = f"{one.pod.name} has run since {_stamp(one.since)} and has not registered"
     if one.jobs:
-        return f"{text}; it stays, since its node is named by jobs {', '.join(map(str, one.jobs))}"
+        return f"{text}; it stays, since its node is named by jobs {named([str(job) for job in one.jobs])}"
     if one.pod.name in chosen:
         return f"{text}; it is recreated"
     if one.is_over(now):

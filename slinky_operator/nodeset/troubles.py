@@ -113,7 +113,7 @@ def overdue(late: Overdue, spec: Drain) -> str:
     ended = spec.timeout is not None and stamp(late.since + spec.timeout)
     told = f"longer than spec.drain.timeout, which ended {ended} (onTimeout {spec.on_timeout})"
     if late.stuck:
-        numbers = ", ".join(str(job.id) for job in late.stuck)
+        numbers = named([str(job.id) for job in late.stuck])
         told += f": interactive or submitted with --no-requeue, so they are waited for: {numbers}"
     return told
 

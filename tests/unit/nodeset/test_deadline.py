@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
-from slinky_operator.nodeset import deadline, drain, ending
+from slinky_operator.nodeset import deadline, drain, ending, podstate, troubles
 from slinky_operator.nodeset.deadline import Overdue
 from slinky_operator.nodeset.drain import Cause
 from slinky_operator.nodeset.facts import Pod, Slurmd
@@ -155,6 +155,22 @@ async def test_without_a_call_for_it_nothing_is_done_where_another_job_would_die
 
     assert "2" in why
     assert old.told == []
+
+
+async def test_of_many_jobs_five_are_named_and_the_others_counted() -> None:
+    old: Any = OldSlurm()
+    many = [job(number) for number in range(1, 301)]
+    stuck = [job(number, requeue=False) for number in range(301, 601)]
+    (found,) = late(node(), *many, *stuck, given=spec(OnTimeout.REQUEUE))
+
+    assert "jobs 1, 2, 3, 4, 5 and 295 more, since" in ending.note(found, many)
+    assert "jobs none known, since" in ending.note(found, ())
+    (why,) = await ending.end_jobs(old, OnTimeout.REQUEUE, [found])
+    assert why.endswith("others there: 301, 302, 303, 304, 305 and 295 more")
+    told = troubles.overdue(found, spec(OnTimeout.REQUEUE))
+    assert told.endswith("they are waited for: 301, 302, 303, 304, 305 and 295 more")
+    kept = podstate.why_kept(POD, node(), many, OWNER, NOW)
+    assert kept == "node a-0 holds jobs 1, 2, 3, 4, 5 and 295 more"
 
 
 @pytest.mark.parametrize("error", [errors.InvalidRequest("batch jobs only"), errors.NotSupported("disabled")])

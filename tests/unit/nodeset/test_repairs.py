@@ -454,3 +454,9 @@ def test_it_stays_told_beside_another_trouble_that_is_told_first() -> None:
     assert repairs.LIKELY in condition(anew, "Degraded").message
     alone = nodeset(degraded="NodeDown", message="1 node is down in Slurm: a-1 (DOWN)")
     assert repairs.LIKELY not in condition(replace(anew, nodeset=alone), "Degraded").message
+
+
+def test_of_many_jobs_that_name_its_node_five_are_told() -> None:
+    of = seen(silent(), good(1), good(2), jobs=tuple(job(number) for number in range(1, 301)))
+
+    assert "its node is named by jobs 1, 2, 3, 4, 5 and 295 more" in condition(of, "Degraded").message

@@ -5,8 +5,9 @@ image that it was given, so that an upgrade of the operator, or another default,
 brings no slurmrestd that is newer than its slurmctld. To move a Cluster to another image, name it in its spec.
 
 A newer patch release of the same series in the same place (`…:26.05.5` to `…:26.05.6`) is taken over: for slurmctld
-after a trial, as for any other change of its pod. A daemon never goes back to an older Slurm because a name was removed
-from the spec or the default was lowered. Versions are read from tags; of a tag that is none, nothing is known.
+after a trial, as for any other change of its pod, and not where its state is an `emptyDir`, which ends with the pod. A
+daemon never goes back to an older Slurm because a name was removed from the spec or the default was lowered. Versions
+are read from tags; of a tag that is none, nothing is known.
 
 slurmd must not be newer than slurmctld either: the image for NodeSets that name none is kept in the Cluster's status,
 where the NodeSet controller finds it.
@@ -73,11 +74,12 @@ def kept(snapshot: Snapshot, defaults: Images) -> Images:
         From the settings.
     """
     name, slurmd = snapshot.cluster.name, snapshot.cluster.status.slurmd_image
+    persistent = snapshot.cluster.spec.controller.persistence.enabled
     controller = snapshot.children.get(("StatefulSet", naming.controller(name)))
     restapi = snapshot.children.get(("Deployment", naming.restapi(name)))
     return replace(
         defaults,
-        slurmctld=_of_daemon(controller, naming.CONTROLLER_CONTAINER, defaults.slurmctld),
+        slurmctld=_of_daemon(controller, naming.CONTROLLER_CONTAINER, defaults.slurmctld, patches=persistent),
         slurmrestd=_of_daemon(restapi, naming.RESTAPI_CONTAINER, defaults.slurmrestd),
         slurmd=slurmd if slurmd and not is_newer_patch(defaults.slurmd, slurmd) else defaults.slurmd,
     )
@@ -110,14 +112,14 @@ def is_older(new: str, old: str) -> bool:
     return int(one["patch"]) < int(other["patch"])
 
 
-def _of_daemon(live: Object | None, container: str, default: str) -> str:
+def _of_daemon(live: Object | None, container: str, default: str, *, patches: bool = True) -> str:
     runs = _image(live, container)
     if live is None or not runs:
         return default
     named_by = (live["metadata"].get("annotations") or {}).get(ANNOTATION)
     if named_by == Origin.DEFAULT or (named_by is None and _is_up(live)):
         # What an older version of the operator has made does not say who has named its image.
-        return default if is_newer_patch(default, runs) else runs
+        return default if patches and is_newer_patch(default, runs) else runs
     return runs if is_older(default, runs) and _is_up(live) else default
 
 

@@ -291,6 +291,7 @@ def _daemons(snapshot: Snapshot, images: Images, keys: Keys, slurm_conf: str) ->
     refused: list[str] = []
     try:
         notes = {**key_rules.notes(snapshot, keys), **default_images.note(cluster, naming.CONTROLLER_CONTAINER)}
+        notes |= slurmctld.note(cluster)
         found.append(_slurmctld(snapshot, images, restart_keys(slurm_conf), notes))
     except RefusedFragment as error:
         refused.append(f"spec.controller.template.{error}")
@@ -303,15 +304,18 @@ def _daemons(snapshot: Snapshot, images: Images, keys: Keys, slurm_conf: str) ->
 
 
 def _slurmctld(snapshot: Snapshot, images: Images, restart: Mapping[str, str], notes: Mapping[str, str]) -> Child:
-    """slurmctld's StatefulSet; an operator of another version is no reason to replace the pod for its agent."""
+    """slurmctld's StatefulSet; an operator of another version is no reason to replace the pod for agent or probe."""
     cluster = snapshot.cluster
     made = Child(STATEFULSETS, slurmctld.stateful_set(cluster, images, restart, notes))
     live, pod = snapshot.children.get(made.key), snapshot.controller_pod
     if live is None or (pod is not None and stuck(pod)):
         return made
     as_before = default_images.with_running_agent(snapshot, images)
-    other = Child(STATEFULSETS, slurmctld.stateful_set(cluster, as_before, restart, notes))
-    return other if same_pod(other.body, live) else made
+    for start in (slurmctld.START, slurmctld.START_BEFORE):
+        other = Child(STATEFULSETS, slurmctld.stateful_set(cluster, as_before, restart, notes, start))
+        if same_pod(other.body, live):
+            return other
+    return made
 
 
 def _kept(snapshot: Snapshot, child: Child) -> Child:

@@ -5,6 +5,10 @@ version of the operator says of it: an image, a claim, a Secret, a place. So a t
 first (`daemons.rehearsal`), and the StatefulSet is changed once that has come up. Until then slurmctld stays as it is,
 and the condition says what the scheduler, the kubelet or slurmctld said of the other pod.
 
+Where the state is an `emptyDir`, it ends with the pod, and jobs with it. Such a pod is replaced while there are jobs
+only because somebody has changed what the spec says of it, never because another version of the operator says something
+else: the StatefulSet's annotation `pod-spec` tells the two apart.
+
 There is nothing to protect where slurmctld has never run, or where its pod does not come up as it is: what is applied
 then may be what mends it.
 """
@@ -31,10 +35,18 @@ from slinky_operator.kube.managed_fields import applied_part, has_leftovers, ins
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf.render import hash_of
 
 ALONE: Final = timedelta(seconds=60)
 """How long changes of the configuration wait for a rehearsal that has no trouble; a slow pull may take longer."""
+
+
+COUNTED: Final = 30.0
+"""Seconds for which a count of jobs tells that there are none."""
+
+LOOK_FOR_JOBS: Final = 5.0
+"""Seconds until the next look where jobs keep slurmctld's pod."""
 
 
 class Stage(Enum):
@@ -74,13 +86,21 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     if trouble:
         return Replacement(Stage.HELD, f"slurmctld's pod stays as it is: {trouble}", _leftovers(snapshot))
     template, running = wanted.body["spec"]["template"]["spec"], live["spec"]["template"]["spec"]
+    where = " and ".join(_fields(snapshot, template, running)) or "the operator's own part of its template"
+    jobs = _jobs_at_risk(snapshot, wanted.body, live, now)
+    if jobs:
+        words = (
+            f"slurmctld's pod stays as it is: one that follows {where} would lose slurmctld's state, which is in an "
+            f"emptyDir, and {jobs}. It is replaced once there are no jobs, or at the next change of spec.controller "
+            f"that concerns the pod (an annotation in template.metadata is enough)"
+        )
+        return Replacement(Stage.HELD, words, _leftovers(snapshot), LOOK_FOR_JOBS)
     node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName", "")
     files = config["data"]
     tried = rehearsal(snapshot.cluster, images, template, running, files, hash_of(files), node)
     found = _look(snapshot, tried, template, now, wall)
     if found.stage is Stage.FREE:
         return found
-    where = " and ".join(_fields(snapshot, template, running)) or "the operator's own part of its template"
     kind = "does not come up" if found.stage is Stage.HELD else "is tried first"
     words = f"slurmctld's pod stays as it is: one that follows {where} {kind}"
     return Replacement(found.stage, f"{words}: {found.message}", found.actions, found.wake_up)
@@ -111,9 +131,10 @@ def as_it_runs(wanted: Child, live: Object) -> Child:
     notes = {**(about.get("annotations") or {}), slurmctld.ANNOTATION_RESTART: note}
     kept = {**template, "metadata": {**about, "annotations": notes}}
     metadata = dict(body["metadata"])
-    # It goes with the image.
-    named_by = (live["metadata"].get("annotations") or {}).get(default_images.ANNOTATION)
-    own = {**(metadata.get("annotations") or {}), default_images.ANNOTATION: named_by}
+    before, after = live["metadata"].get("annotations") or {}, metadata.get("annotations") or {}
+    # One goes with the image. The other stays until the pod follows it; older versions of the operator had none.
+    own = {**after, default_images.ANNOTATION: before.get(default_images.ANNOTATION)}
+    own |= {key: before[key] for key in (slurmctld.ANNOTATION_POD_SPEC,) if key in before}
     metadata["annotations"] = {key: value for key, value in own.items() if value is not None}
     return Child(wanted.resource, {**body, "metadata": metadata, "spec": {**body["spec"], "template": kept}})
 
@@ -126,6 +147,22 @@ def _key_trouble(snapshot: Snapshot) -> str:
             if found is not None:
                 return found.message
     return ""
+
+
+def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) -> str:
+    """Which jobs a replacement would end that nobody has asked for; empty if none."""
+    if slurmctld.keeps_state(live["spec"]["template"]):
+        return ""
+    note = slurmctld.ANNOTATION_POD_SPEC
+    before = (live["metadata"].get("annotations") or {}).get(note)
+    if before is not None and before != wanted["metadata"]["annotations"][note]:
+        return ""
+    slurm, jobs = snapshot.slurm, snapshot.memory.jobs
+    answers = slurm is not None and slurm.contact.state is ContactState.READY
+    if not answers or jobs is None or jobs.counts is None or now - jobs.at > COUNTED:
+        return "Slurm has not told yet whether there are jobs"
+    total = jobs.counts.total
+    return f"{total} job{'' if total == 1 else 's'} with it" if total else ""
 
 
 def _protected(snapshot: Snapshot) -> bool:

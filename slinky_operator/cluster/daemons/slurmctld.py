@@ -8,6 +8,8 @@ Its readiness is what `scontrol ping` says: both Slurm 24.11 and 26.05 understan
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -21,6 +23,10 @@ from slinky_operator.slurm import naming
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
 """On the pod template: values of keys that slurmctld reads only when it starts."""
+
+ANNOTATION_POD_SPEC: Final = labels.CLUSTER_PREFIX + "pod-spec"
+"""On the StatefulSet: digest of what the Cluster's spec says of the pod. It tells a change that somebody asked for from
+one that another version of the operator brings."""
 
 STATE: Final = "state"
 CONFIG: Final = "config"
@@ -56,6 +62,9 @@ anew. One that has ended is noticed by the first process. The number does not de
 replace the pod.
 """
 
+START_BEFORE: Final = 300
+"""What earlier versions of the operator wrote instead: no reason to replace a pod that runs."""
+
 
 def service(cluster: Cluster) -> Object:
     """The headless Service. It answers before the pod is ready: slurmd must find slurmctld while that starts."""
@@ -77,7 +86,11 @@ def service(cluster: Cluster) -> Object:
 
 
 def stateful_set(
-    cluster: Cluster, images: Images, restart: Mapping[str, str], annotations: Mapping[str, str] | None = None
+    cluster: Cluster,
+    images: Images,
+    restart: Mapping[str, str],
+    annotations: Mapping[str, str] | None = None,
+    start: int = START,
 ) -> Object:
     """The StatefulSet.
 
@@ -87,6 +100,8 @@ def stateful_set(
         Values of keys that slurmctld reads only when it starts, as in the configuration that is to run.
     annotations
         Of the StatefulSet itself: its pods stay when they change.
+    start
+        Tries of the startup probe.
     """
     persistence = cluster.spec.controller.persistence
     spec: dict[str, Any] = {
@@ -95,7 +110,7 @@ def stateful_set(
         # With one pod there is no order to keep, and a pod that never becomes ready must not hold up its mending.
         "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER)},
-        "template": _template(cluster, images, restart),
+        "template": _template(cluster, images, restart, start),
     }
     if persistence.enabled and persistence.existing_claim is None:
         claim: dict[str, Any] = {
@@ -120,7 +135,28 @@ def stateful_set(
     }
 
 
-def _template(cluster: Cluster, images: Images, restart: Mapping[str, str]) -> dict[str, Any]:
+def note(cluster: Cluster) -> dict[str, str]:
+    """The annotation that tells what the spec says of the pod."""
+    controller, keys = cluster.spec.controller, (naming.slurm_key(cluster), naming.jwt_key(cluster))
+    says = {
+        "image": controller.image,
+        "resources": None if controller.resources is None else controller.resources.to_dict(),
+        "template": controller.template,
+        "persistence": [controller.persistence.enabled, controller.persistence.existing_claim],
+        "keys": [[one.secret, one.key, one.file] for one in keys if one is not None],
+    }
+    text = json.dumps(says, sort_keys=True, default=str)
+    return {ANNOTATION_POD_SPEC: hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def keeps_state(template: Mapping[str, Any]) -> bool:
+    """Whether slurmctld's state outlives a pod of this template."""
+    return not any(
+        one.get("name") == STATE and "emptyDir" in one for one in (template.get("spec") or {}).get("volumes") or ()
+    )
+
+
+def _template(cluster: Cluster, images: Images, restart: Mapping[str, str], start: int) -> dict[str, Any]:
     spec = cluster.spec
     generated: dict[str, Any] = {
         "metadata": {
@@ -135,14 +171,14 @@ def _template(cluster: Cluster, images: Images, restart: Mapping[str, str]) -> d
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 30,
             "securityContext": pod_security(naming.SLURM_UID, volumes=True),
-            "containers": [_slurmctld(cluster, images), _agent(images)],
+            "containers": [_slurmctld(cluster, images, start), _agent(images)],
             "volumes": _volumes(cluster),
         },
     }
     return fitted(generated, spec.controller.template or {}, naming.CONTROLLER_CONTAINER)
 
 
-def _slurmctld(cluster: Cluster, images: Images) -> dict[str, Any]:
+def _slurmctld(cluster: Cluster, images: Images, start: int) -> dict[str, Any]:
     controller = cluster.spec.controller
     key = naming.slurm_key(cluster)
     assert key is not None  # noqa: S101 - a managed Cluster has one
@@ -153,7 +189,7 @@ def _slurmctld(cluster: Cluster, images: Images) -> dict[str, Any]:
         "command": ["/bin/sh", "-c", _FIRST_PROCESS],
         "env": [{"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"}],
         "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
-        "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": START},
+        "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": start},
         "readinessProbe": {**_PING, "periodSeconds": 10, "failureThreshold": 3},
         # What slurmctld says before it gives up is shown in the Cluster's condition.
         "terminationMessagePolicy": "FallbackToLogsOnError",

@@ -95,6 +95,13 @@ def test_a_newer_patch_of_the_same_series_is_taken_over_after_a_trial(monkeypatc
     assert operators.running == ("slurmctld:26.05.6", "agent:2", "slurmrestd:26.05.6")
 
 
+def test_no_patch_is_taken_over_by_a_slurmctld_whose_state_ends_with_its_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    operators = Operators(monkeypatch, "26.05.5", {"controller": {"persistence": {"enabled": False}}})
+    done = operators.upgrade("26.05.6", agent="agent:2")
+    assert not any(isinstance(one, StartPreflight) for one in done)
+    assert operators.running == ("slurmctld:26.05.5", "agent:1", "slurmrestd:26.05.6")
+
+
 def test_an_image_in_the_spec_is_used_and_its_removal_brings_back_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     operators = Operators(monkeypatch, "24.11")
     operators.edit({"controller": {"image": "mine:x"}, "restapi": {"image": "mine:y"}})

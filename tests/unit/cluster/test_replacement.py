@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from slinky_api.crd.definition import definition
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import CLUSTER, Cluster
+from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_operator.cluster.actions import EndPreflight, StartPreflight, Tell, Write
+from slinky_operator.cluster.daemons import slurmctld
+from slinky_operator.cluster.memory import Jobs
 from tests.support.from_schema import values
 from tests.unit.cluster.rollout import settled, until
 from tests.unit.cluster.world import WALL, World, cluster_object
@@ -19,6 +22,7 @@ from tests.unit.cluster.world import WALL, World, cluster_object
 CLAIM = {"name": "more", "persistentVolumeClaim": {"claimName": "unbound"}}
 CLUSTERS = definition(CLUSTER, Cluster)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
 AT_REST = settled()
+PASSING = {"controller": {"persistence": {"enabled": False}}}
 LONG_AGO = "2025-01-01T00:00:00Z"
 UNSCHEDULED = {
     "phase": "Pending",
@@ -243,6 +247,80 @@ def test_a_restart_for_a_key_is_not_tried_again() -> None:
     names = [one.preflight.name for one in world.settle() if isinstance(one, StartPreflight)]
     assert len(names) == 1
     assert "-preflight-r" not in names[0]
+
+
+def in_an_empty_dir(jobs: int | None, *, noted: bool) -> World:
+    """A Cluster with its state in an emptyDir whose operator has just been replaced by one with another template."""
+    world = settled(PASSING)
+    stateful_set(world)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 31
+    if not noted:
+        del stateful_set(world)["metadata"]["annotations"][slurmctld.ANNOTATION_POD_SPEC]
+    several(world, jobs)
+    return world
+
+
+def several(world: World, jobs: int | None) -> list[Any]:
+    """Passes while Slurm has a number of jobs, or does not tell it; returns what was done."""
+    world.log = []
+    for _ in range(12):
+        counts = None if jobs is None else JobCounts(total=jobs, running=jobs)
+        world.memory.jobs = Jobs(world.now, 0.0, counts)
+        world.step()
+    return world.log
+
+
+def grace(world: World) -> int:
+    return int(stateful_set(world)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"])
+
+
+@pytest.mark.parametrize("noted", [True, False])
+@pytest.mark.parametrize(("jobs", "words"), [(1, "1 job with it"), (2, "2 jobs with it"), (None, "has not told yet")])
+def test_an_upgrade_replaces_no_slurmctld_that_would_lose_jobs(jobs: int | None, words: str, *, noted: bool) -> None:
+    world = in_an_empty_dir(jobs, noted=noted)
+    assert grace(world) == 31
+    degraded = world.condition("Degraded")
+    assert degraded["reason"] == "ReplacementHeldBack"
+    assert "emptyDir" in degraded["message"]
+    assert words in degraded["message"]
+    assert not world.preflights
+    # When the last of them has ended.
+    several(world, 0)
+    assert grace(world) == 30
+    assert world.condition("Degraded")["status"] == "False"
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_whoever_changes_the_pod_in_the_spec_has_asked_for_it(*, noted: bool) -> None:
+    world = in_an_empty_dir(2, noted=noted)
+    world.raw["spec"] = {**PASSING, "extraConf": "KillWait=5"}
+    several(world, 2)
+    assert "KillWait=5" in world.slurm_conf
+    assert grace(world) == 31
+    metadata = {"annotations": {"example.com/now": "yes"}}
+    world.raw["spec"] = {"controller": {**PASSING["controller"], "template": {"metadata": metadata}}}
+    done = several(world, 2)
+    assert any(isinstance(one, StartPreflight) and "-preflight-r" in one.preflight.name for one in done)
+    assert grace(world) == 30
+
+
+def test_state_on_a_claim_is_replaced_while_there_are_jobs() -> None:
+    world = settled()
+    stateful_set(world)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 31
+    several(world, 2)
+    assert grace(world) == 30
+
+
+@pytest.mark.parametrize("agent", ["agent:1", "agent:0"])
+def test_the_patience_of_an_older_operator_is_no_reason_to_replace_slurmctld(agent: str) -> None:
+    world = settled()
+    own, beside = stateful_set(world)["spec"]["template"]["spec"]["containers"]
+    own["startupProbe"]["failureThreshold"], beside["image"] = 300, agent
+    assert not any(isinstance(one, (StartPreflight, Write)) for one in world.settle())
+    # What replaces it for another reason brings it along.
+    world.raw["spec"] = {"controller": {"image": "mine:2"}}
+    world.settle()
+    own, beside = stateful_set(world)["spec"]["template"]["spec"]["containers"]
+    assert (own["image"], own["startupProbe"]["failureThreshold"], beside["image"]) == ("mine:2", 1_000_000, "agent:1")
 
 
 @settings(max_examples=60, derandomize=True, suppress_health_check=list(HealthCheck), deadline=None)

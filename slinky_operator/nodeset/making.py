@@ -95,7 +95,7 @@ async def _create_one(means: Means, nodeset: NodeSet, stencil: Stencil, place: P
         return await means.kube.create(PODS, stencil.pod(place))
     except kube_errors.AlreadyExists:
         there = await means.kube.get(PODS, place.pod, means.nodeset.namespace)
-        lost = stripped.words(means.nodeset, there, means.revision.hash)
+        lost = stripped.words(means.nodeset, there, means.revision.current or means.revision.hash)
         if lost is not None:
             return lost
         if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == means.nodeset.uid:

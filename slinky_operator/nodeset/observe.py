@@ -124,6 +124,7 @@ class Observer:
         slurm = self._slurm_facts(nodeset, cluster, own)
         strangers, neighbours = self._others(nodeset, cluster, own, slurm)
         known = _cluster_facts(nodeset, cluster, gone=cluster_gone)
+        current = history.current(nodeset, wanted.hash, recorded)
         return Snapshot(
             nodeset=nodeset,
             cluster=known,
@@ -132,14 +133,14 @@ class Observer:
                 wanted.hash,
                 problems_of(nodeset.name, wanted, known),
                 content=wanted.content,
-                current=history.current(nodeset, wanted.hash, recorded),
+                current=current,
                 recorded=recorded,
             ),
             pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
             claims=tuple(map(claim_facts.read, self._claims.find(CLAIM_INDEX, f"{nodeset.namespace}/{nodeset.name}"))),
             hosts=self._hosts.picture() if self._hosts is not None else None,
             strangers=strangers,
-            stripped=self._stripped(nodeset, strangers, wanted.hash),
+            stripped=self._stripped(nodeset, strangers, current or wanted.hash),
             neighbours=neighbours,
             mode_is_fixed=mode_is_fixed,
             ended=ended,

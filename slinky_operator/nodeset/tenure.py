@@ -100,7 +100,7 @@ async def let_go(means: Means) -> None:
         return
     for obj in (await means.kube.list(PODS, nodeset.namespace)).items:
         metadata = obj["metadata"]
-        lost = stripped.words(nodeset, obj, means.revision.hash)
+        lost = stripped.words(nodeset, obj, means.revision.current or means.revision.hash)
         if lost is None and (metadata.get("labels") or {}).get(labels.LABEL_NODESET_UID) == nodeset.uid:
             means.outcome.kept.append(f"pod {metadata['name']} is still there")
             return

@@ -226,3 +226,32 @@ async def test_a_nodeset_says_why_the_pod_that_it_waits_for_is_not_drained() -> 
 
     assert labels.FINALIZER_NODESET_DRAIN in found(world)["metadata"]["finalizers"]
     assert f"pod {name} has lost its label {labels.LABEL_CLUSTER_NAME}" in degraded(world)["message"]
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_a_pod_gets_back_the_revision_that_pods_had_before_the_update(
+    cached: bool, known: bool, deleted: bool
+) -> None:
+    world, run = await empty(1)
+    (pod,) = world.pods.values()
+    before = pod["metadata"]["labels"][labels.LABEL_REVISION]
+    lost = [labels.LABEL_NODESET_UID, labels.LABEL_REVISION]
+    if cached:
+        for label in lost:
+            del pod["metadata"]["labels"][label]
+        world.tell("pods", "MODIFIED", pod)
+    else:
+        strip(world, run, *lost)
+    if not known:
+        world.do_slurm_forgets(0)
+        world.do_poll(0)
+    world.do_edit(0)
+    if deleted:
+        world.do_delete(0)
+    run.see(len(world.log))
+
+    await run.controller.reconcile(KEY)
+
+    assert f" {labels.LABEL_REVISION}={before}" in degraded(world)["message"]

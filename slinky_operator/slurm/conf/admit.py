@@ -46,16 +46,10 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Nod
     admitted: list[NodeSetConf] = []
     refused: list[Refused] = []
     taken = {one.name.lower() for one in inputs.partitions} | {ALL_PARTITION}
-    numbered = {one.name: one for one in inputs.node_sets if one.ordinals}
     default = _default_owner(inputs, running)
+    problems = _problems(inputs, outside, running, taken, default)
     for one in inputs.node_sets:
-        problem = (
-            _name_problem(one, numbered, outside, running)
-            or _feature_problem(one, inputs.node_sets, running)
-            or _problem(one, taken, default)
-        )
-        if problem is None and one.name in inputs.held:
-            problem = Problem(_HELD_FIELD, inputs.held[one.name])
+        problem = problems.get(one.name)
         if problem is None:
             admitted.append(one)
             continue
@@ -69,6 +63,29 @@ def admit(inputs: ConfInputs, outside: Names, running: Parsed) -> tuple[list[Nod
             kept = tuple(map(_not_default, kept))
         admitted.append(NodeSetConf(one.name, gres=one.gres, kept=kept))
     return admitted, refused
+
+
+def _problems(
+    inputs: ConfInputs, outside: Names, running: Parsed, taken: set[str], default: str | None
+) -> dict[str, Problem]:
+    """Why NodeSets cannot take part as they are, by name."""
+    found: dict[str, Problem] = {}
+    numbered = {one.name: one for one in inputs.node_sets if one.ordinals}
+    earlier: list[NodeSetConf] = []
+    for one in sorted(inputs.node_sets, key=lambda one: _precedence(one, running)):
+        problem = (
+            _name_problem(one, numbered, outside, running)
+            or _feature_problem(one, earlier, running)
+            or _problem(one, taken, default)
+        )
+        if problem is None and one.name in inputs.held:
+            problem = Problem(_HELD_FIELD, inputs.held[one.name])
+        if problem is not None:
+            found[one.name] = problem
+        if problem is None or one.name in running.node_sets:
+            # One that is left out has no nodes, and none to come.
+            earlier.append(one)
+    return found
 
 
 def _name_problem(
@@ -87,15 +104,21 @@ def _name_problem(
     return None
 
 
-def _feature_problem(one: NodeSetConf, others: Iterable[NodeSetConf], running: Parsed) -> Problem | None:
-    """Why a NodeSet whose name is a feature of earlier nodes stays out. One that runs stays: jobs may be in it."""
+def _feature_problem(one: NodeSetConf, earlier: Iterable[NodeSetConf], running: Parsed) -> Problem | None:
+    """Why a NodeSet whose name is a feature of earlier nodes stays out. One that runs stays: jobs may be in it.
+
+    Parameters
+    ----------
+    earlier
+        The NodeSets that come first and take part.
+    """
     if one.name in running.node_sets:
         return None
-    for other in others:
-        if other is not one and one.name in other.features and _precedence(other, running) < _precedence(one, running):
+    for other in earlier:
+        if one.name in other.features:
             reason = (
-                f"nodes of NodeSet {other.name}, which was there before, have the feature {one.name}, and Slurm would "
-                "put them into this NodeSet: give this one another name, or take that feature from the other"
+                f"the spec of NodeSet {other.name}, which was there before, names the feature {one.name}, and Slurm "
+                "would put its nodes into this NodeSet: give this one another name, or take that feature from the other"
             )
             return Problem("metadata.name", reason)
     return None

@@ -202,10 +202,31 @@ def test_a_node_set_called_like_a_feature_of_earlier_nodes_is_left_out() -> None
     rendered = render(replace(BASE, node_sets=(compute, gpu)))
     (refused,) = rendered.refused
     assert (refused.node_set, refused.problem.field) == ("gpu", "metadata.name")
-    assert "nodes of NodeSet compute, which was there before, have the feature gpu" in refused.problem.reason
+    assert "the spec of NodeSet compute, which was there before, names the feature gpu" in refused.problem.reason
     assert "NodeSet=gpu" not in rendered.files["slurm.conf"]
     # The one that names the feature gets no pods where the other was there first: `node_features.clash`.
     assert not render(replace(BASE, node_sets=(replace(compute, since=new), replace(gpu, since=old)))).refused
+
+
+def test_an_older_node_set_that_never_ran_and_is_left_out_blocks_no_name() -> None:
+    old, new = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
+    gpu = NodeSetConf("gpu", "", since=new)
+    features = frozenset({"gpu"})
+    for name in ("compute", "zebra"):
+        refused = NodeSetConf(name, "MaxTime", since=old, features=features)
+        held = NodeSetConf(name, "", since=old, features=features)
+        for other, why in ((refused, {}), (held, {name: "Slurm says no"})):
+            rendered = render(replace(BASE, node_sets=(other, gpu), held=why))
+            assert rendered.node_sets == ("gpu",)
+            assert [one.node_set for one in rendered.refused] == [name]
+        # One that takes part does, whichever stands first.
+        assert render(replace(BASE, node_sets=(gpu, held))).node_sets == (name,)
+        # So does one that is refused and runs: it keeps its lines, and may have nodes.
+        running = conf(replace(BASE, node_sets=(held,)))
+        assert [one.node_set for one in render(replace(BASE, node_sets=(refused, gpu)), running).refused] == [
+            name,
+            "gpu",
+        ]
 
 
 def test_a_node_set_that_runs_stays_whatever_features_others_have() -> None:

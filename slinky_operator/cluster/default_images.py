@@ -73,14 +73,18 @@ def kept(snapshot: Snapshot, defaults: Images) -> Images:
     defaults
         From the settings.
     """
-    name, slurmd = snapshot.cluster.name, snapshot.cluster.status.slurmd_image
+    name, status = snapshot.cluster.name, snapshot.cluster.status
+    slurmd = status.slurmd_image
+    served = bool(status.slurm_version or (status.config is not None and status.config.applied_hash))
     persistent = snapshot.cluster.spec.controller.persistence.enabled
     controller = snapshot.children.get(("StatefulSet", naming.controller(name)))
     restapi = snapshot.children.get(("Deployment", naming.restapi(name)))
     return replace(
         defaults,
-        slurmctld=_of_daemon(controller, naming.CONTROLLER_CONTAINER, defaults.slurmctld, patches=persistent),
-        slurmrestd=_of_daemon(restapi, naming.RESTAPI_CONTAINER, defaults.slurmrestd),
+        slurmctld=_of_daemon(
+            controller, naming.CONTROLLER_CONTAINER, defaults.slurmctld, served=served, patches=persistent
+        ),
+        slurmrestd=_of_daemon(restapi, naming.RESTAPI_CONTAINER, defaults.slurmrestd, served=served),
         slurmd=slurmd if slurmd and not is_newer_patch(defaults.slurmd, slurmd) else defaults.slurmd,
     )
 
@@ -112,15 +116,26 @@ def is_older(new: str, old: str) -> bool:
     return int(one["patch"]) < int(other["patch"])
 
 
-def _of_daemon(live: Object | None, container: str, default: str, *, patches: bool = True) -> str:
+def _of_daemon(live: Object | None, container: str, default: str, *, served: bool, patches: bool = True) -> str:
+    """The default image for one daemon.
+
+    Parameters
+    ----------
+    served
+        Whether the Cluster's Slurm has ever answered: what slurmctld has then run with, its state is of.
+    patches
+        Whether a newer patch release is taken over.
+    """
     runs = _image(live, container)
     if live is None or not runs:
         return default
     named_by = (live["metadata"].get("annotations") or {}).get(ANNOTATION)
-    if named_by == Origin.DEFAULT or (named_by is None and _is_up(live)):
+    if named_by == Origin.DEFAULT or (named_by is None and (served or _is_up(live))):
         # What an older version of the operator has made does not say who has named its image.
         return default if patches and is_newer_patch(default, runs) else runs
-    return runs if is_older(default, runs) and _is_up(live) else default
+    # A slurmctld that is not ready for a moment has run all the same; one by a bad image fails its trial before.
+    stays = _is_up(live) or (served and container == naming.CONTROLLER_CONTAINER)
+    return runs if stays and is_older(default, runs) else default
 
 
 def _is_up(live: Object) -> bool:

@@ -144,6 +144,34 @@ def test_daemons_of_an_older_operator_are_kept_as_they_are(monkeypatch: pytest.M
     assert operators.running == ("slurmctld:24.11", "agent:1", "slurmrestd:24.11")
 
 
+@pytest.mark.parametrize("version", ["26.05", "23.11", "24.11.9"])
+def test_daemons_of_an_older_operator_that_are_down_are_kept_too(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    operators = Operators(monkeypatch, "24.11")
+    for child in operators.world.children.values():
+        (child["metadata"].get("annotations") or {}).pop(default_images.ANNOTATION, None)
+        child["status"] = {}
+    done = operators.upgrade(version)
+    assert not any(isinstance(one, StartPreflight) for one in done)
+    assert operators.running == ("slurmctld:24.11", "agent:1", "slurmrestd:24.11")
+
+
+UNSCHEDULED = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "no room"}]}
+
+
+@pytest.mark.parametrize("status", [{"podIP": "10.0.0.1"}, UNSCHEDULED])
+def test_a_slurmctld_that_is_not_ready_for_a_moment_stays(
+    monkeypatch: pytest.MonkeyPatch, status: dict[str, Any]
+) -> None:
+    operators = Operators(monkeypatch, "26.05.5")
+    operators.edit({"controller": {"image": f"{PLACE}/slurmctld:26.05.7"}})
+    assert operators.world.controller_pod is not None
+    operators.world.controller_pod["status"] = status
+    operators.world.children["StatefulSet", "slurm-controller"]["status"] = {}
+    done = operators.edit({})
+    assert not any(isinstance(one, StartPreflight) for one in done)
+    assert operators.running[0] == "slurmctld:26.05.7"
+
+
 def test_an_agent_whose_image_is_gone_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     operators = Operators(monkeypatch, "24.11")
     waiting = {"name": "agent", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "gone"}}}

@@ -74,7 +74,6 @@ def kept(snapshot: Snapshot, defaults: Images) -> Images:
         From the settings.
     """
     name, status = snapshot.cluster.name, snapshot.cluster.status
-    slurmd = status.slurmd_image
     served = bool(status.slurm_version or (status.config is not None and status.config.applied_hash))
     persistent = snapshot.cluster.spec.controller.persistence.enabled
     controller = snapshot.children.get(("StatefulSet", naming.controller(name)))
@@ -85,7 +84,7 @@ def kept(snapshot: Snapshot, defaults: Images) -> Images:
             controller, naming.CONTROLLER_CONTAINER, defaults.slurmctld, served=served, patches=persistent
         ),
         slurmrestd=_of_daemon(restapi, naming.RESTAPI_CONTAINER, defaults.slurmrestd, served=served),
-        slurmd=slurmd if slurmd and not is_newer_patch(defaults.slurmd, slurmd) else defaults.slurmd,
+        slurmd=_of_slurmd(status.slurmd_image, _image(controller, naming.CONTROLLER_CONTAINER), defaults.slurmd),
     )
 
 
@@ -136,6 +135,15 @@ def _of_daemon(live: Object | None, container: str, default: str, *, served: boo
     # A slurmctld that is not ready for a moment has run all the same; one by a bad image fails its trial before.
     stays = _is_up(live) or (served and container == naming.CONTROLLER_CONTAINER)
     return runs if stays and is_older(default, runs) else default
+
+
+def _of_slurmd(known: str | None, slurmctld: str, default: str) -> str:
+    """The default image for slurmd: as it is written down, else none that is newer than slurmctld."""
+    place = _VERSION.fullmatch(default)
+    if not known and place is not None and is_older(slurmctld, default):
+        # What an older version of the operator has made, or a former Cluster has left, says nothing of slurmd.
+        known = f"{place['place']}:{slurmctld.rpartition(':')[2]}"
+    return known if known and not is_newer_patch(default, known) else default
 
 
 def _is_up(live: Object) -> bool:

@@ -139,9 +139,30 @@ def test_daemons_of_an_older_operator_are_kept_as_they_are(monkeypatch: pytest.M
     operators = Operators(monkeypatch, "24.11")
     for child in operators.world.children.values():
         (child["metadata"].get("annotations") or {}).pop(default_images.ANNOTATION, None)
+    del operators.world.raw["status"]["slurmdImage"]
     done = operators.upgrade("26.05", agent="agent:2")
     assert not any(isinstance(one, StartPreflight) for one in done)
     assert operators.running == ("slurmctld:24.11", "agent:1", "slurmrestd:24.11")
+    assert operators.slurmd == "slurmd:24.11"
+
+
+@pytest.mark.parametrize(
+    ("image", "default", "slurmd"),
+    [
+        (f"{PLACE}/slurmctld:25.05.3", "26.05.1", "slurmd:25.05.3"),
+        (f"{PLACE}/slurmctld:26.05.5", "26.05.6", "slurmd:26.05.6"),
+        (f"{PLACE}/slurmctld:26.11.1", "26.05.6", "slurmd:26.05.6"),
+        ("elsewhere:5000/mine:25.05-a", "26.05", "slurmd:25.05-a"),
+        ("mine:latest", "26.05", "slurmd:26.05"),
+    ],
+)
+def test_slurmd_that_nothing_is_known_of_is_not_newer_than_slurmctld(
+    monkeypatch: pytest.MonkeyPatch, image: str, default: str, slurmd: str
+) -> None:
+    operators = Operators(monkeypatch, "24.11", {"controller": {"image": image}})
+    del operators.world.raw["status"]["slurmdImage"]
+    operators.upgrade(default)
+    assert operators.slurmd == slurmd
 
 
 @pytest.mark.parametrize("version", ["26.05", "23.11", "24.11.9"])

@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, SupportsIndex, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from slurm_client import errors, models
 from slurm_client.models import INFINITE, Infinite, Job, JobId, JobState
@@ -76,8 +76,8 @@ For a word that it does not know, slurmrestd reports an error, drops the filter 
 them, where there is no other filter (24.11 and 26.05).
 """
 
-JobRef: TypeAlias = Job | JobId | int | str
-"""A job: as it was read, or by its id, which as text is ``7``, ``7_3`` or ``7+1``."""
+JobRef: TypeAlias = Job | JobId | SupportsIndex | str
+"""A job: as it was read, or by its id: a whole number of any type, or as text ``7``, ``7_3`` or ``7+1``."""
 
 _NAMES: dict[str, Any] = {
     **{name: getattr(models, name) for name in models.__all__},
@@ -178,6 +178,10 @@ _PLAIN: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
     str: ("a text", lambda value: isinstance(value, str)),
     bool: ("True or False", lambda value: isinstance(value, bool)),
     int: ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
+    SupportsIndex: (
+        "a whole number",
+        lambda value: isinstance(value, SupportsIndex) and not isinstance(value, bool),
+    ),
     float: ("a number", _is_number),
     Infinite: ("INFINITE", lambda value: value is INFINITE),
     datetime: (

@@ -6,9 +6,10 @@ What each of them stands for in a call is said by :mod:`slurm_client.operations.
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, SupportsIndex, cast
 
 from typing_extensions import override
 
@@ -16,6 +17,17 @@ _LARGEST = 0xFFFF_FFF0
 """Slurm counts in 32 bits and keeps the numbers above for itself."""
 
 _TEXT = re.compile(r"(?P<id>[1-9][0-9]{0,9})(?:_(?P<task>0|[1-9][0-9]{0,9})|\+(?P<component>0|[1-9][0-9]{0,9}))?")
+
+
+def _number(part: object, least: int) -> int:
+    """Return a number of a job as ``int``, such as that of an enumeration or of numpy."""
+    try:
+        number = None if isinstance(part, bool) else int(operator.index(cast("SupportsIndex", part)))
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= _LARGEST:
+        raise ValueError(f"{part!r:.40} is not a number of a job")
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +55,13 @@ class JobId:
     component: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what Slurm cannot count to, and a task of a component."""
+        """Refuse what Slurm cannot count to, and a task of a component; any type of whole numbers becomes ``int``."""
         if self.task is not None and self.component is not None:
             raise ValueError("a job id names a task of an array or a component of a heterogeneous job, not both")
-        for part, least in ((self.id, 1), (self.task, 0), (self.component, 0)):
-            if part is not None and (type(part) is not int or not least <= part <= _LARGEST):
-                raise ValueError(f"{part!r} is not a number of a job")
+        for field, least in (("id", 1), ("task", 0), ("component", 0)):
+            part = getattr(self, field)
+            if part is not None or field == "id":
+                object.__setattr__(self, field, _number(part, least))
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from typing_extensions import override
 
@@ -64,7 +64,7 @@ def job_id(job: JobRef) -> JobId:
     if isinstance(job, Job):
         return JobId(job.id) if job.array_task_id is None else JobId(job.array_job_id or job.id, job.array_task_id)
     try:
-        return JobId(job) if isinstance(job, int) else JobId.parse(job)
+        return JobId.parse(job) if isinstance(job, str) else JobId(cast("int", job))
     except ValueError as error:
         raise errors.InvalidArgument(f"{error}; nothing was sent", field="job_id") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -93,6 +94,34 @@ async def test_what_is_no_number_of_a_job_is_refused(slurm: SlurmClient, fake: F
     with pytest.raises(errors.InvalidArgument):
         await slurm.cancel_jobs([number])
     assert not fake.requests
+
+
+class Number(enum.IntEnum):
+    JOB = 73
+
+
+class Index:
+    """A whole number like those of numpy."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __index__(self) -> int:
+        return self._number
+
+
+@pytest.mark.parametrize("number", [Number.JOB, Index(73)], ids=["enumeration", "index"])
+async def test_a_whole_number_of_another_type_names_a_job(
+    slurm: SlurmClient, fake: FakeSlurmrestd, number: Any
+) -> None:
+    array(fake)
+    task: Any = Index(3)
+    made = JobId(number, task)
+    assert (made, str(made)) == (JobId(73, 3), "73_3")
+    assert type(made.id) is int
+    assert (await slurm.job(number)).id == 73
+    await slurm.cancel_jobs([number])
+    assert [job.id for job in fake.world.jobs.values() if job.is_finished] == [73]
 
 
 async def test_a_task_is_ended_and_not_the_job_of_a_similar_number(slurm: SlurmClient, fake: FakeSlurmrestd) -> None:

@@ -160,7 +160,8 @@ class JobOperations(Operations):
         Raises
         ------
         InvalidArgument
-            For an empty list or name, and for no id and no filter at all: that would be every job there is.
+            For an empty list or name beside or as a filter, and for no id and no filter at all: that would be every
+            job there is. An empty list of ids and nothing else ends nothing.
         """
         body: dict[str, Any] = {
             "jobs": None if job_ids is None else [str(resolve.names(job)) for job in job_ids],
@@ -172,6 +173,8 @@ class JobOperations(Operations):
             "job_state": None if states is None else [word.upper() for word in states],
         }
         body = {key: value for key, value in body.items() if value is not None}
+        if body == {"jobs": []}:
+            return ()
         for key, field in (("jobs", "job_ids"), ("nodes", "nodes"), ("job_state", "states")):
             if key in body and not body[key]:
                 raise errors.InvalidArgument(

@@ -204,9 +204,9 @@ async def test_a_task_with_a_record_of_its_own_is_not_taken_for_one_that_waits(
     "given",
     [
         {},
-        {"job_ids": []},
         {"job_ids": [], "user": "alice"},
-        {"job_ids": iter(())},
+        {"job_ids": iter(()), "states": ["PENDING"]},
+        {"job_ids": [], "nodes": []},
         {"nodes": []},
         {"nodes": [], "partition": "all"},
         {"nodes": ["ALL"]},
@@ -231,6 +231,13 @@ async def test_jobs_are_never_ended_for_want_of_a_filter(
     array(fake)
     with pytest.raises(errors.InvalidArgument):
         await slurm.cancel_jobs(**given)
+    assert not fake.requests
+
+
+async def test_no_jobs_to_end_are_none_that_were_ended(slurm: SlurmClient, fake: FakeSlurmrestd) -> None:
+    array(fake)
+    assert await slurm.cancel_jobs([]) == ()
+    assert await slurm.cancel_jobs((JobId(7) for _ in ()), signal="TERM") == ()
     assert not fake.requests
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, overload
 
 from slurm_client import encode, errors
@@ -23,6 +24,9 @@ _LONGEST_PATH = 6000
 
 _ASKED_SINGLY = 8
 """For more nodes than these, one list costs less than single questions."""
+
+_ENDS_JOBS = re.compile("DOWN|FAIL|REBOOT", re.IGNORECASE)
+"""What is in the words for states that end jobs, or may."""
 
 _NODES = ListOf("nodes", objects.node)
 _ALL_NODES = ListOf("nodes", objects.node, recurs=True)
@@ -82,11 +86,13 @@ class NodeOperations(Operations):
         """
         Change many nodes alike, in one call where the server has one (24.11 and newer).
 
-        Slurm takes the name of a NodeSet of slurm.conf for all nodes in it. ``ALL`` is refused: name the nodes.
+        Slurm takes the name of a NodeSet of slurm.conf for all nodes in it. ``ALL`` is refused: name the nodes. For a
+        state that ends jobs (``DOWN``, ``FAIL``, ``POWER_DOWN``, ``REBOOT`` and their like) the nodes are asked for
+        first: NotFound before anything is changed if there is none of a name.
 
-        The server goes through the names in order and stops at the first it does not know: then NotFound is raised,
-        and the nodes before it have been changed. Name known nodes, and read back. On older servers one call is made
-        for each node; then all known nodes are changed before NotFound is raised.
+        Otherwise the server goes through the names in order and stops at the first it does not know: then NotFound is
+        raised, and the nodes before it have been changed. Name known nodes, and read back. On older servers one call is
+        made for each node; then all known nodes are changed before NotFound is raised.
 
         Parameters
         ----------
@@ -120,6 +126,7 @@ class NodeOperations(Operations):
         )
         if not wanted or not body:
             return
+        await self._look_before(state, wanted, timeout)
         if len(wanted) == 1:
             await self._session.call("post_node", path={"node_name": wanted[0]}, body=body, timeout=timeout)
             return
@@ -162,15 +169,33 @@ class NodeOperations(Operations):
         NotFound before anything is changed if one is unknown, also for the name of a NodeSet of slurm.conf: slurmctld
         takes it for all nodes in it, and their jobs would end.
         """
-        wanted = list(dict.fromkeys(names))
-        if len(wanted) > _ASKED_SINGLY:
+        await self.update_nodes(names, state="DOWN", reason=reason, timeout=timeout)
+
+    async def _look_before(
+        self, state: str | Sequence[str] | None, names: Sequence[str], timeout: float | None
+    ) -> None:
+        """Raise NotFound for a name that no node has, where the state ends jobs."""
+        words = [state] if isinstance(state, str) else state or ()
+        if any(_ENDS_JOBS.search(word) for word in words):
+            unknown = await self._unknown(names, timeout)
+            if unknown:
+                raise errors.NotFound(f"no node {unknown[0]}; nothing was changed")
+
+    async def _unknown(self, names: Sequence[str], timeout: float | None) -> list[str]:
+        """Return the names that no node has; that of a NodeSet of slurm.conf is one of them."""
+        if len(names) > _ASKED_SINGLY:
             known = {node.name for node in await self.nodes(timeout=timeout)}
-            unknown = next((name for name in wanted if name not in known), None)
-            if unknown is not None:
-                raise errors.NotFound(f"no node {unknown}; nothing was changed")
-        else:
-            await asyncio.gather(*(self.node(name, timeout=timeout) for name in wanted))
-        await self.update_nodes(wanted, state="DOWN", reason=reason, timeout=timeout)
+            return [name for name in names if name not in known]
+
+        async def is_there(name: str) -> bool:
+            try:
+                await self.node(name, timeout=timeout)
+            except errors.NotFound:
+                return False
+            return True
+
+        found = await asyncio.gather(*map(is_there, names))
+        return [name for name, there in zip(names, found, strict=True) if not there]
 
     async def delete_node(self, name: NodeName, *, timeout: float | None = None) -> None:
         """
@@ -185,15 +210,21 @@ class NodeOperations(Operations):
         """
         Delete the records of many dynamic nodes, hundreds in one call.
 
-        The names must be those of nodes: slurmctld takes the name of a NodeSet of slurm.conf for all nodes in it, and
-        hundreds of names are not asked for first.
+        The names must be those of nodes: slurmctld takes the name of a NodeSet of slurm.conf for all nodes in it. Up to
+        8 names are asked for first, and those that no node has are left out; more are sent as they are.
 
         The server goes through all the names, deletes what it can, and tells the last thing that went wrong (measured
         with 24.11 and 26.05): Conflict if a job is on one of them, NotFound if one is unknown, only one of both where
         both is true. Either is raised after everything has been tried: read back what is left.
         """
         refused: errors.SlurmError | None = None
-        for chunk in _chunks(dict.fromkeys(names)):
+        wanted = list(dict.fromkeys(names))
+        if len(wanted) <= _ASKED_SINGLY:
+            unknown = await self._unknown(wanted, timeout)
+            if unknown:
+                refused = errors.NotFound(f"no node {unknown[0]}")
+            wanted = [name for name in wanted if name not in unknown]
+        for chunk in _chunks(wanted):
             try:
                 await self._session.call("delete_node", path={"node_name": ",".join(chunk)}, timeout=timeout)
             except (errors.Conflict, errors.NotFound) as error:

@@ -254,7 +254,12 @@ async def test_the_name_of_a_nodeset_deletes_and_downs_no_node(target: Target, v
     """Sent as it is, slurmctld would take it for all nodes with the feature: see slurm.conf of the real clusters."""
     name = await target.add_node()
     async with target.client(version) as slurm:
-        for call in (slurm.delete_node("everything"), slurm.down_nodes(["everything"], "x")):
+        for call in (
+            slurm.delete_node("everything"),
+            slurm.delete_nodes(["everything"]),
+            slurm.down_nodes(["everything"], "x"),
+            slurm.update_nodes(["everything"], state="DOWN"),
+        ):
             with pytest.raises(errors.NotFound):
                 await call
         with pytest.raises(errors.InvalidArgument):

@@ -275,6 +275,28 @@ async def test_nodes_are_deleted_and_declared_dead_only_by_names_of_nodes(
     assert all(node.is_down for node in fake.nodes.values())
 
 
+@pytest.mark.parametrize("state", ["DOWN", "down", "FAIL", "POWER_DOWN_FORCE", "REBOOT_ASAP", ["DRAIN", "DOWN"]])
+async def test_a_state_that_ends_jobs_is_given_only_to_names_of_nodes(
+    slurm: SlurmClient, fake: FakeSlurmrestd, state: str | list[str]
+) -> None:
+    for names in (["w-0", "w"], [*(f"w-{number}" for number in range(12)), "w"]):
+        with pytest.raises(errors.NotFound, match="nothing was changed"):
+            await slurm.update_nodes(names, state=state)
+    assert {request.method for request in fake.requests} == {"GET"}
+
+
+async def test_few_nodes_are_deleted_only_by_names_of_nodes(slurm: SlurmClient, fake: FakeSlurmrestd) -> None:
+    with pytest.raises(errors.NotFound, match="no node w"):
+        await slurm.delete_nodes(["w"])
+    assert {request.method for request in fake.requests} == {"GET"}
+    with pytest.raises(errors.NotFound, match="no node w"):
+        await slurm.delete_nodes(["w-0", "w", "w-1"])
+    (sent,) = [request for request in fake.requests if request.method == "DELETE"]
+    assert "w-0" in sent.path
+    assert "w-1" in sent.path
+    assert set(fake.nodes) == {"w-2"}
+
+
 @pytest.mark.parametrize("name", ["", " ", "a,b", "a/b"])
 async def test_nothing_is_deleted_by_an_empty_name(slurm: SlurmClient, fake: FakeSlurmrestd, name: str) -> None:
     for call in (slurm.delete_partition, slurm.delete_reservation, slurm.update_partition, slurm.partition):

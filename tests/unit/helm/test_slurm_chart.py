@@ -98,6 +98,14 @@ def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
     assert found["hpc-controller"]["ingress"] == [
         {"ports": [{"port": naming.AGENT_PORT, "protocol": "TCP"}], "from": [operator]},
         {"ports": [{"port": naming.SLURMCTLD_PORT, "protocol": "TCP"}], "from": [own, login]},
+        # Where an srun in slurmctld's pod listens.
+        {
+            "ports": [
+                {"port": 1, "endPort": naming.AGENT_PORT - 1, "protocol": "TCP"},
+                {"port": naming.AGENT_PORT + 1, "endPort": 65535, "protocol": "TCP"},
+            ],
+            "from": [own, login],
+        },
     ]
     assert found["hpc-slurmd"]["ingress"] == [{"from": [own, login]}]
     assert found["hpc-restapi"]["ingress"] == [

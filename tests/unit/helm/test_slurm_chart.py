@@ -92,7 +92,7 @@ def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
     values = {"networkPolicy": {"slurm": {"enabled": True, "clients": [login], "restClients": [portal]}}}
     found = policies(values)
     assert set(found) == {"hpc-controller", "hpc-slurmd", "hpc-restapi"}
-    by_label = {"matchLabels": {"app.kubernetes.io/name": "slurm-operator"}}
+    by_label = {"matchLabels": {"cluster.slinky.slurm.net/operator": "true"}}
     operator = {"namespaceSelector": {}, "podSelector": by_label}
     own = {"podSelector": {"matchLabels": {labels.LABEL_CLUSTER_NAME: "hpc"}}}
     assert found["hpc-controller"]["ingress"] == [
@@ -126,9 +126,13 @@ def test_policies_select_the_pods_of_the_daemons() -> None:
             assert (policy["podSelector"]["matchLabels"].items() <= own.items()) == (name == other)
 
 
-def test_the_operator_of_the_other_chart_is_let_in_wherever_it_runs() -> None:
-    (deployment,) = [one for one in render(namespace="elsewhere") if one["kind"] == "Deployment"]
+@pytest.mark.parametrize(
+    "values", [{}, {"nameOverride": "op", "podLabels": {"cluster.slinky.slurm.net/operator": "no"}}]
+)
+def test_the_operator_of_the_other_chart_is_let_in_wherever_it_runs(values: dict[str, Any]) -> None:
+    (deployment,) = [one for one in render(values=values, namespace="elsewhere") if one["kind"] == "Deployment"]
     own = deployment["spec"]["template"]["metadata"]["labels"]
+    assert not deployment["spec"]["selector"]["matchLabels"].keys() & {"cluster.slinky.slurm.net/operator"}
     (peer,) = policies()["hpc-controller"]["ingress"][0]["from"]
     assert peer["namespaceSelector"] == {}
     assert peer["podSelector"]["matchLabels"].items() <= own.items()

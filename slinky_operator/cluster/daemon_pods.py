@@ -25,6 +25,9 @@ SETTLED: Final = timedelta(seconds=20)
 SLOW: Final = timedelta(seconds=60)
 """How long the kubelet may take to create containers until that is told."""
 
+MOMENT: Final = timedelta(seconds=60)
+"""How long a container that ended before runs until its last end tells nothing of it any more."""
+
 TERMINATING: Final = "Terminating"
 UNSCHEDULABLE: Final = "Unschedulable"
 NO_POD: Final = "NoPod"
@@ -136,16 +139,16 @@ def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:
         reason = status.get("reason") or "Failed"
         return reason, cut(": ".join(filter(None, (reason, status.get("message")))))
     containers = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
-    found = (_of_container(one, pod) for one in containers)
+    found = (_of_container(one, pod, wall) for one in containers)
     known = next((one for one in found if one is not None), None)
     return known or _slow(pod, containers, wall)
 
 
-def _of_container(status: Mapping[str, Any], pod: Object) -> tuple[str, str] | None:
+def _of_container(status: Mapping[str, Any], pod: Object, wall: datetime) -> tuple[str, str] | None:
     name = status.get("name", "")
     waiting = (status.get("state") or {}).get("waiting") or {}
     reason = waiting.get("reason")
-    ended = _ended(status, reason)
+    ended = _ended(status, reason, wall)
     if ended is not None:
         return _CRASHING, f"{name} has ended: {_end(ended, name, pod)}"
     if reason in _CREATING:
@@ -160,7 +163,7 @@ def _of_container(status: Mapping[str, Any], pod: Object) -> tuple[str, str] | N
     return str(reason), f"{name}: {cut(f'{reason}: {text}' if text else str(reason))}"
 
 
-def _ended(status: Mapping[str, Any], waits_for: str | None) -> Mapping[str, Any] | None:
+def _ended(status: Mapping[str, Any], waits_for: str | None, wall: datetime) -> Mapping[str, Any] | None:
     """How a container has ended that ends again and again, or has just failed; `None` for any other."""
     state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated")
     now = state.get("terminated")
@@ -168,9 +171,17 @@ def _ended(status: Mapping[str, Any], waits_for: str | None) -> Mapping[str, Any
         return now if now.get("exitCode") else None
     if waits_for == _CRASHING:
         return last or {}
-    # Between two ends it runs for a moment, or is about to.
+    # Between two ends it runs for a moment, or is about to. One that has come up since has left its ends behind.
+    running = state.get("running")
+    if running is not None and (status.get("started") or not _is_young(running, wall)):
+        return None
     again = not status.get("ready") and status.get("restartCount", 0) > 1 and waits_for in _CREATING
     return last if again and last is not None and last.get("exitCode") else None
+
+
+def _is_young(running: Mapping[str, Any], wall: datetime) -> bool:
+    since = running.get("startedAt")
+    return since is not None and wall - datetime.fromisoformat(since) < MOMENT
 
 
 def _end(ended: Mapping[str, Any], name: str, pod: Object) -> str:

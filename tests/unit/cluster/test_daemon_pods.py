@@ -13,6 +13,7 @@ from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import World
 
 LONG_AGO = "2025-01-01T00:00:00Z"
+MOMENT_AGO = "2025-12-31T23:59:30Z"
 IMAGE = "localhost/slinky/nowhere:1"
 PULL = "failed to pull and unpack image: not found"
 FATAL = "slurmctld: error: Parsing error at unrecognized key: Bogus\nslurmctld: fatal: Unable to process configuration"
@@ -63,10 +64,19 @@ def test_a_daemon_that_ends_again_and_again_says_the_same_between_two_ends() -> 
     states = [
         container({"waiting": {"reason": "CrashLoopBackOff"}}, lastState={"terminated": ended}, restartCount=4),
         container({"terminated": ended}, restartCount=4),
-        container({"running": {"startedAt": LONG_AGO}}, lastState={"terminated": ended}, restartCount=5),
+        container({"running": {"startedAt": MOMENT_AGO}}, lastState={"terminated": ended}, restartCount=5),
     ]
     (said,) = {down(**one).condition("ControllerUp")["message"] for one in states}
     assert "slurmctld has ended: exit code 1: error: Parsing error at unrecognized key: Bogus / fatal: Unable" in said
+
+
+@pytest.mark.parametrize(("since", "started"), [(LONG_AGO, True), (LONG_AGO, False), (MOMENT_AGO, True), (None, False)])
+def test_a_daemon_that_has_come_up_since_is_not_said_to_end(since: str | None, *, started: bool) -> None:
+    ended = {"exitCode": 1, "reason": "Error", "message": FATAL}
+    state = {"running": {"startedAt": since} if since else {}}
+    world = down(**container(state, lastState={"terminated": ended}, restartCount=2, started=started))
+    assert "has ended" not in world.condition("ControllerUp")["message"]
+    assert "CrashLoopBackOff" not in world.raw["status"]["summary"]
 
 
 def test_a_daemon_that_says_nothing_is_left_with_where_to_look() -> None:

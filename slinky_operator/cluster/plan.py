@@ -282,11 +282,12 @@ def _for_node_sets(snapshot: Snapshot) -> list[Child]:
 
 def _daemons(snapshot: Snapshot, images: Images, keys: Keys, slurm_conf: str) -> tuple[list[Child], list[str]]:
     """The daemons, and the fields of templates that keep one from being made: it then stays as it is."""
-    cluster = snapshot.cluster
+    cluster, name = snapshot.cluster, naming.restapi(snapshot.cluster.name)
+    restapi = (snapshot.children.get((one.kind, name)) for one in (SERVICES, DEPLOYMENTS))
     found = [
         *_for_node_sets(snapshot),
         Child(SERVICES, slurmctld.service(cluster)),
-        Child(SERVICES, slurmrestd.service(cluster)),
+        Child(SERVICES, slurmrestd.service(cluster, *restapi)),
     ]
     refused: list[str] = []
     try:

@@ -23,11 +23,21 @@ RUN: Final = "run"
 _PORT: Final = {"tcpSocket": {"port": naming.SLURMRESTD_PORT}}
 
 
-def service(cluster: Cluster) -> Object:
-    """The Service; the user's fields but for selector and ports."""
+def service(cluster: Cluster, live: Object | None = None, pods: Object | None = None) -> Object:
+    """The Service; the user's fields but for selector and ports.
+
+    Parameters
+    ----------
+    live, pods
+        The Service and the Deployment as they are. Pods of an older operator lack a label by which the Service selects
+        now; it takes them until all pods have it.
+    """
     body = metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI)
     fragment = cluster.spec.restapi.service
     spec: dict[str, Any] = {}
+    selector, before = naming.restapi_selector(cluster), naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)
+    if live is not None and pods is not None and live["spec"].get("selector") == before and not _all_have_label(pods):
+        selector = before
     if fragment is not None:
         body["labels"] = {**fragment.labels, **body["labels"]}
         if fragment.annotations:
@@ -37,10 +47,21 @@ def service(cluster: Cluster) -> Object:
         "metadata": body,
         "spec": {
             **spec,
-            "selector": naming.restapi_selector(cluster),
+            "selector": selector,
             "ports": [{"name": "slurmrestd", "port": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
         },
     }
+
+
+def _all_have_label(live: Object) -> bool:
+    """Whether every pod of a Deployment is up, and made by a template with the label."""
+    status, about = live.get("status") or {}, live["spec"]["template"].get("metadata") or {}
+    if labels.LABEL_DAEMON not in (about.get("labels") or {}):
+        return False
+    if (status.get("observedGeneration") or 0) < (live["metadata"].get("generation") or 0):
+        return False
+    wanted = live["spec"].get("replicas", 1)
+    return all((status.get(one) or 0) == wanted for one in ("replicas", "updatedReplicas", "readyReplicas"))
 
 
 def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] | None = None) -> Object:

@@ -438,3 +438,36 @@ def test_no_number_of_nodes_makes_the_start_of_slurmctld_take_too_long() -> None
     assert probe["periodSeconds"] * probe["failureThreshold"] > addresses.LOOK_UP * MOST
     assert "livenessProbe" not in container
     assert many == template({}), "another number of nodes is no reason for another pod"
+
+
+def test_pods_of_slurmrestd_stay_reachable_until_all_have_the_label_of_the_service() -> None:
+    world = World()
+    world.settle()
+    service, pods = world.children["Service", "slurm-restapi"], world.children["Deployment", "slurm-restapi"]
+    # As an older operator has made them.
+    del service["spec"]["selector"][labels.LABEL_DAEMON]
+    del pods["spec"]["template"]["metadata"]["labels"][labels.LABEL_DAEMON]
+    up = {"replicas": 1, "updatedReplicas": 1, "readyReplicas": 1}
+    pods["metadata"]["generation"], pods["status"] = 1, {**up, "observedGeneration": 1}
+
+    def selects() -> bool:
+        """Whether the Service selects by the label by now."""
+        world.settle()
+        return labels.LABEL_DAEMON in world.children["Service", "slurm-restapi"]["spec"]["selector"]
+
+    assert not selects()
+    pods = world.children["Deployment", "slurm-restapi"]
+    assert labels.LABEL_DAEMON in pods["spec"]["template"]["metadata"]["labels"]
+    pods["metadata"]["generation"] = 2
+    for status in (
+        {**up, "observedGeneration": 1},
+        {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 1},
+        {"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1},
+    ):
+        pods["status"] = status
+        assert not selects()
+    pods["status"] = {**up, "observedGeneration": 2}
+    assert selects()
+    # From then on it stays so.
+    pods["status"] = {"observedGeneration": 2}
+    assert selects()

@@ -31,6 +31,12 @@ NODES, CONFIGURATION = "docs/kubernetes-nodes.md", "docs/configuration.md"
 PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION)
 
 KINDS = "nodesets.slinky.slurm.net,clusters.slinky.slurm.net"
+FINALIZER_IS_BACK = """
+until kubectl -n slurm get nodesets.slinky.slurm.net compute -o jsonpath='{.metadata.finalizers}' | grep slurm.net/drain; do
+  sleep 0.2
+done
+"""
+
 NAMESPACES = ("slurm", "lab", "site", "examples", "my-operator", "team-a", "team-b")
 """Those that the pages create, but for the operator's own."""
 
@@ -156,6 +162,8 @@ def test_everything_is_removed(reader: Reader) -> None:
     reader.shell.run("kubectl delete namespace site", "what configuration.md has made", PATIENCE)
     reader.shell.run("helm uninstall slurm-operator --namespace my-operator", "the second operator", PATIENCE)
     reader.follow(INSTALL, "When you cannot wait", "When the operator will never come back")
+    # There is an operator, which wants its finalizer back; until then a NodeSet goes at once and its pods stay.
+    reader.shell.run(FINALIZER_IS_BACK, "what was done with an operator at work", PATIENCE)
     reader.follow(INSTALL, "Uninstall")
 
 

@@ -32,7 +32,8 @@ PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION)
 
 KINDS = "nodesets.slinky.slurm.net,clusters.slinky.slurm.net"
 FINALIZER_IS_BACK = """
-until kubectl -n slurm get nodesets.slinky.slurm.net compute -o jsonpath='{.metadata.finalizers}' | grep slurm.net/drain; do
+until kubectl -n slurm get nodesets.slinky.slurm.net compute -o jsonpath='{.metadata.finalizers}' |
+  grep slurm.net/drain; do
   sleep 0.2
 done
 """

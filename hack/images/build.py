@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hack.images import busybox, debian, operator, slurm
-from hack.images.buildah import Buildah, opened
 from hack.images.cache import Cache, cache_root, fingerprint
 from hack.images.names import SETS, ImageSet, image_set, slurm_set
-from hack.images.recipe import Built, Recipe
-from hack.images.run import Runner
+from hack.images.recipes import busybox, operator, slurm
+from hack.images.recipes.recipe import Built, Recipe
+from hack.images.tools import debian
+from hack.images.tools.buildah import Buildah, opened
+from hack.images.tools.run import Runner
 from hack.progress import step
 
 Progress = Callable[[str], None]

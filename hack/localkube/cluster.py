@@ -16,15 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from hack.images import build as images
-from hack.localkube import addons, cgroups, control_plane, machine, network, pki, sysctls
-from hack.localkube.control_plane import CLUSTER_DOMAIN, Endpoints
 from hack.localkube.control_plane_only import wait_until_ready
 from hack.localkube.errors import LocalKubeError, NoSpace, NotRoot, NotRunning, last_lines
+from hack.localkube.host import cgroups, machine, network, sysctls
+from hack.localkube.host.machine import Look, Machine
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.localkube.machine import Look, Machine
-from hack.localkube.node import CONTAINERD_SOCKET, Node
 from hack.localkube.paths import ClusterPaths, state_root
 from hack.localkube.programs import build, debian
+from hack.localkube.servers import addons, control_plane, pki
+from hack.localkube.servers.control_plane import CLUSTER_DOMAIN, Endpoints
+from hack.localkube.servers.node import CONTAINERD_SOCKET, Node
 from hack.progress import say, step
 
 CONTROL_PLANE = "control-plane"

@@ -11,12 +11,13 @@ import urllib.request
 from pathlib import Path
 
 from hack import ports
-from hack.localkube import control_plane, machine, pki
-from hack.localkube.control_plane import Endpoints
 from hack.localkube.errors import ServiceFailed
-from hack.localkube.machine import Look, Machine
+from hack.localkube.host import machine
+from hack.localkube.host.machine import Look, Machine
 from hack.localkube.paths import ClusterPaths
 from hack.localkube.programs import build
+from hack.localkube.servers import control_plane, pki
+from hack.localkube.servers.control_plane import Endpoints
 
 
 def up(name: str) -> ClusterPaths:

@@ -1,9 +1,9 @@
 """The first process of a machine: keeps its servers running and ends them with itself.
 
-Run as ``python -m hack.localkube.supervisor FOLDER`` by `hack.localkube.machine`. FOLDER holds ``machine.json`` (what
-the machine looks like) and receives ``control.sock`` and a log per service. In a full cluster it is pid 1 of its own
-namespaces: the kernel kills everything in them when it ends, however it ends. In a control plane without root it is an
-ordinary process, and its children die with it by their parent-death signal.
+Run as ``python -m hack.localkube.supervisor FOLDER`` by `hack.localkube.host.machine`. FOLDER holds ``machine.json``
+(what the machine looks like) and receives ``control.sock`` and a log per service. In a full cluster it is pid 1 of its
+own namespaces: the kernel kills everything in them when it ends, however it ends. In a control plane without root it is
+an ordinary process, and its children die with it by their parent-death signal.
 
 What it leaves to others: the wiring of the network (done from outside, between the start of the machine and the start
 of its services) and what the services are.

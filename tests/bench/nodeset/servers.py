@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hack.localkube import machine
+from hack.localkube.host import machine
 
 _TICK = os.sysconf("SC_CLK_TCK")
 

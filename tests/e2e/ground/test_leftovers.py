@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hack.localkube import cgroups, sysctls
 from hack.localkube.cluster import Cluster
 from hack.localkube.errors import LocalKubeError
+from hack.localkube.host import cgroups, sysctls
 from hack.localkube.kubectl import wait_for
 from hack.localkube.paths import PROJECT, state_root
 

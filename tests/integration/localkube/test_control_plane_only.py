@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from hack.localkube import cli, control_plane_only, machine
+from hack.localkube import cli, control_plane_only
+from hack.localkube.host import machine
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.localkube.paths import ClusterPaths, state_root
 from tests.support import control_plane as support

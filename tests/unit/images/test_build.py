@@ -11,7 +11,7 @@ from hack.images import build
 from hack.images.cache import Cache
 from hack.images.errors import NotRoot, UnknownImageSet
 from hack.images.names import SETS
-from hack.images.operator import ca_bundle, pip_settings
+from hack.images.recipes.operator import ca_bundle, pip_settings
 
 MAY = datetime.date(2026, 5, 1)
 JUNE = datetime.date(2026, 6, 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hack.images.errors import KeyringTooOld, NetworkFailed, StepFailed, classify
-from hack.images.run import Runner
+from hack.images.tools.run import Runner
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hack.localkube import cgroups, machine, sysctls
 from hack.localkube.cluster import Cluster
+from hack.localkube.host import cgroups, machine, sysctls
 from hack.localkube.paths import ClusterPaths, state_root
 
 

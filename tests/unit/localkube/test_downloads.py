@@ -8,7 +8,7 @@ import pytest
 
 from hack.downloads import PAUSES, complaint, persist
 from hack.images.errors import NetworkFailed, StepFailed
-from hack.images.run import Runner
+from hack.images.tools.run import Runner
 
 
 class Program:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hack.localkube import cgroups
 from hack.localkube.errors import Unsupported
+from hack.localkube.host import cgroups
 
 GROUP = "localkube/test/node-1"
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.images.archive import drop_unused, write_archive
-from hack.images.buildah import Buildah
 from hack.images.cache import fingerprint_files
 from hack.images.names import REGISTRY, ImageSet
-from hack.images.recipe import Built
+from hack.images.recipes.recipe import Built
+from hack.images.tools.archive import drop_unused, write_archive
+from hack.images.tools.buildah import Buildah
 from hack.progress import step
 
 IMAGE = f"{REGISTRY}/slurm-operator:dev"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hack.localkube import sysctls
-from hack.localkube.sysctls import NAMES, originals, put_back
+from hack.localkube.host import sysctls
+from hack.localkube.host.sysctls import NAMES, originals, put_back
 
 
 @pytest.fixture

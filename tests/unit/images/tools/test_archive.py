@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hack.images.archive import drop_unused, write_archive
+from hack.images.tools.archive import drop_unused, write_archive
 
 
 def _put(layout: Path, content: bytes) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from hack.localkube import pki
+from hack.localkube.servers import pki
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.localkube import pki
-from hack.localkube.control_plane import Endpoints
-from hack.localkube.machine import Look, ServiceSpec
-from hack.localkube.network import POD_NETWORK, Fabric
+from hack.localkube.host.machine import Look, ServiceSpec
+from hack.localkube.host.network import POD_NETWORK, Fabric
 from hack.localkube.programs import build, debian
+from hack.localkube.servers import pki
+from hack.localkube.servers.control_plane import Endpoints
 
 PAUSE_IMAGE = "localhost/slinky/busybox:1"
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from hack.images.buildah import Buildah
+from hack.images.tools.buildah import Buildah
 
 
 @dataclass(frozen=True)

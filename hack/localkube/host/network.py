@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hack.localkube.errors import LocalKubeError, Unsupported
-from hack.localkube.machine import Machine
+from hack.localkube.host.machine import Machine
 
 SERVICE_NETWORK = "10.96.0.0/12"
 POD_NETWORK = "10.244.0.0/16"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hack.images.cache import remove_tree
 from hack.images.errors import StepFailed
-from hack.images.run import Runner
+from hack.images.tools.run import Runner
 
 
 def _overlay_works(folder: Path) -> bool:

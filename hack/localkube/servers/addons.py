@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hack.localkube.machine import ServiceSpec
-from hack.localkube.node import PAUSE_IMAGE
+from hack.localkube.host.machine import ServiceSpec
 from hack.localkube.programs import build
+from hack.localkube.servers.node import PAUSE_IMAGE
 
 STORAGE_CLASS = "standard"
 PROVISIONER = "rancher.io/local-path"

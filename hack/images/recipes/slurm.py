@@ -6,12 +6,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.images.archive import drop_unused, write_archive
-from hack.images.buildah import Buildah
 from hack.images.cache import fingerprint, fingerprint_files
 from hack.images.errors import ImagesError
 from hack.images.names import REGISTRY, SLURM_IMAGES, TEST_IMAGES, ImageSet, moved_notice, parse_version, slurm_tags
-from hack.images.recipe import Built
+from hack.images.recipes.recipe import Built
+from hack.images.tools.archive import drop_unused, write_archive
+from hack.images.tools.buildah import Buildah
 from hack.progress import step
 
 #: debootstrap does not look at the date either, and a local mirror of unstable is soon past its own.

@@ -17,7 +17,7 @@ from hack.localkube.errors import BuildFailed, NoSpace
 from hack.localkube.programs import build
 from hack.localkube.programs.build import HELM, binary, ensure, tool
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 class Compiler:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hack import apt, go
-from hack.images.archive import drop_unused, write_archive
-from hack.images.buildah import Buildah
 from hack.images.cache import fingerprint, fingerprint_files, remove_tree
 from hack.images.errors import HostToolMissing
 from hack.images.names import REGISTRY, ImageSet
-from hack.images.recipe import Built
-from hack.images.run import Runner
+from hack.images.recipes.recipe import Built
+from hack.images.tools.archive import drop_unused, write_archive
+from hack.images.tools.buildah import Buildah
+from hack.images.tools.run import Runner
 from hack.progress import step
 
 IMAGE = f"{REGISTRY}/busybox:1"

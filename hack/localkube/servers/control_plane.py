@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.localkube import pki
-from hack.localkube.machine import ServiceSpec
-from hack.localkube.network import API_SERVICE_ADDRESS, POD_NETWORK, SERVICE_NETWORK
+from hack.localkube.host.machine import ServiceSpec
+from hack.localkube.host.network import API_SERVICE_ADDRESS, POD_NETWORK, SERVICE_NETWORK
 from hack.localkube.programs import build
+from hack.localkube.servers import pki
 
 CLUSTER_DOMAIN = "cluster.local"
 

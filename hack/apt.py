@@ -42,10 +42,12 @@ def install(packages: Sequence[str], progress: Callable[[str], None]) -> None:
     command = [apt, *OPTIONS, "install", "--yes", "--no-install-recommends", *packages]
 
     def attempt() -> tuple[int, str]:
+        # Where an installation was killed, apt installs nothing until what it had begun is finished.
+        begun = _run(["dpkg", "--configure", "--pending"])
         # A source that has nothing to do with these packages may fail: what counts is whether they are there.
         lists = _run([apt, *OPTIONS, "update"])
         archives = _run(command)
-        return archives.returncode, lists.stdout + archives.stdout
+        return archives.returncode, begun.stdout + lists.stdout + archives.stdout
 
     with no_services(POLICY, DPKG):
         status, output = persist("Debian packages", attempt, progress)

@@ -58,14 +58,36 @@ def test_who_ends_first_does_not_take_it_from_the_other(policy: Path, tmp_path: 
 
 
 def test_the_words_of_apt_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = tmp_path / "apt-get"
-    fake.write_text('#!/bin/sh\necho "asked for $*"\necho "E: no room"\nexit 100\n')
-    fake.chmod(0o755)
+    for name in ("apt-get", "dpkg"):
+        fake = tmp_path / name
+        fake.write_text('#!/bin/sh\necho "asked ${0##*/} for $*"\necho "E: no room"\nexit 100\n')
+        fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(apt, "POLICY", tmp_path / "policy-rc.d")
     monkeypatch.setattr(apt, "DPKG", tmp_path)
-    with pytest.raises(apt.AptFailed, match=r"(?s)asked for .* update.*asked for .* install .* runc.*E: no room"):
+    with pytest.raises(
+        apt.AptFailed, match=r"(?s)asked apt-get for .* update.*asked apt-get for .* install .* runc.*E: no room"
+    ):
         apt.install(["runc"], lambda _: None)
+
+
+def test_what_a_killed_installation_had_begun_is_finished_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+    begun.touch()
+    scripts = {
+        "dpkg": f'[ "$*" = "--configure --pending" ] && rm {begun}',
+        "apt-get": f'[ ! -e {begun} ] || {{ echo "E: dpkg was interrupted"; exit 100; }}',
+    }
+    for name, script in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(apt, "POLICY", tmp_path / "policy-rc.d")
+    monkeypatch.setattr(apt, "DPKG", tmp_path)
+    apt.install(["runc"], lambda _: None)
+    assert not begun.exists()
 
 
 def test_a_machine_without_apt_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,13 +24,12 @@ from slinky_api import labels
 from slinky_operator import front
 from slinky_operator.cluster import controller as cluster
 from slinky_operator.cluster import observe as cluster_observe
-from slinky_operator.cluster import wiring as cluster_wiring
-from slinky_operator.cluster.act import Tools
-from slinky_operator.cluster.connection import Pace
-from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster import triggers as cluster_wiring
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.execute.config_sources import Texts
+from slinky_operator.cluster.execute.executor import Tools
 from slinky_operator.cluster.plan import Environment
-from slinky_operator.cluster.sources import Sources
-from slinky_operator.cluster.texts import Texts
+from slinky_operator.cluster.slurm_connection import Pace
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
@@ -46,9 +45,11 @@ from slinky_operator.kube.resources import Resource
 from slinky_operator.kube.rival import until_alone
 from slinky_operator.kube.store import Key
 from slinky_operator.nodeset import controller as nodeset
-from slinky_operator.nodeset import indexes, takeover
-from slinky_operator.nodeset.generated import Defaults
-from slinky_operator.nodeset.hosts import prune as prune_host
+from slinky_operator.nodeset import indexes
+from slinky_operator.nodeset.execute import takeover
+from slinky_operator.nodeset.model.kubernetes_nodes import prune as prune_host
+from slinky_operator.nodeset.pod_spec.generated import Defaults
+from slinky_operator.reconcile.secrets import Sources
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.health import HealthServer
 from slinky_operator.runtime.loop_lag import LoopLag

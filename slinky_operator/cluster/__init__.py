@@ -1,20 +1,17 @@
 """The Cluster controller: runs slurmctld and slurmrestd, or connects to them elsewhere, and keeps slurm.conf.
 
-=============  =============================================================================================
-module         concern
-=============  =============================================================================================
-`controller`   one pass: observe, plan, act, status
-`wiring`       what wakes it
-`actions`      what a pass can do
-`observe`      a frozen snapshot from the caches
-`sources`      Secrets, read by name: no cache may list them
-`memory`       what a Cluster's Slurm and agent have told, which stands in no cache
-`plan`         snapshot and time in; actions, status and wake-up time out; no I/O
-`rollout`      the part of it about slurm.conf and the NodeSets
-`connection`   the part of it about the connection with Slurm
-`children`     when an object of ours has to be written again
-`daemons`      what these objects are
-`act`          carries out actions; no rules
-`status`       conditions and counts
-=============  =============================================================================================
+A pass goes `observe` -> `plan` -> `execute` -> `report`; `controller` strings them together.
+
+============  ===========================================================================================
+room          concern
+============  ===========================================================================================
+(here)        one pass, what triggers it, what is kept between two, and the connection with Slurm
+`components`  the daemons: their manifests, and what they say when they end
+`keys`        the signing keys: where they are, how they are made, rotated, guarded and loaded
+`in_use`      what a change of the configuration would end
+`preflight`   disposable daemons that try a configuration, or another slurmctld, first
+`config`      how far the wanted configuration has come
+`execute`     carries out a plan; no rules
+`report`      status, conditions, status text and Events
+============  ===========================================================================================
 """

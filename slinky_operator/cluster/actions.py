@@ -1,4 +1,4 @@
-"""What a pass can do. Data only: `plan` makes them, `act` carries them out in order."""
+"""What a pass can do. Data only: `plan` makes them, `executor` carries them out in order."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeAlias
 
-from slinky_operator.cluster.children import Child
-from slinky_operator.cluster.daemons.preflight import Preflight
+from slinky_operator.cluster.components.preflight_pod import Preflight
 from slinky_operator.cluster.memory import Held, LeftOut, Loaded, Verdict
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
+from slinky_operator.reconcile.children import Child
 from slinky_operator.slurm.clients import Endpoint
 
 

@@ -15,7 +15,7 @@ import jwt
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY
-from slinky_operator.cluster.sources import Source
+from slinky_operator.reconcile.secrets import Source
 from slurm_client.tokens import clean
 
 _PORTS: Final = {"http": 80, "https": 443}

@@ -18,14 +18,13 @@ from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
-from slinky_operator.cluster import sources as secrets
 from slinky_operator.cluster import succession
-from slinky_operator.cluster.act import Tools, act
 from slinky_operator.cluster.actions import SetFinalizer
+from slinky_operator.cluster.execute.executor import Tools, act
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import CLUSTER_NAME, Caches, Snapshot, observe, wanted_sources
 from slinky_operator.cluster.plan import Environment, Plan, plan
-from slinky_operator.cluster.status import COUNTS, invalid, patch_between
+from slinky_operator.cluster.report.status import COUNTS, invalid, patch_between
 from slinky_operator.failures import Failures
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
@@ -33,6 +32,7 @@ from slinky_operator.kube.parse_cache import ParseCache
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Key
 from slinky_operator.kube.weight import LONG_TEXT, decide, rest_after, weigh
+from slinky_operator.reconcile import secrets
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState

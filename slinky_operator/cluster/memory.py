@@ -12,11 +12,11 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.cluster.children import Settled
-from slinky_operator.cluster.in_use import Use
+from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.parse_cache import ParseCache
 from slinky_operator.kube.store import version_of
+from slinky_operator.reconcile.children import Settled
 
 TRUSTED: Final = 5.0
 """Seconds for which the answer to a write of ours is taken for the object; the cache has long shown it by then."""

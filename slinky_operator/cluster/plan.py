@@ -14,17 +14,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
-from slinky_operator.cluster import (
-    connection,
-    daemon_pods,
-    default_images,
-    events,
-    key_guard,
-    key_loading,
-    rollout,
-    succession,
-)
-from slinky_operator.cluster import keys as key_rules
+from slinky_operator.cluster import slurm_connection, succession
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
@@ -38,15 +28,18 @@ from slinky_operator.cluster.actions import (
     TearDown,
     Write,
 )
-from slinky_operator.cluster.children import Child, has_settled, is_current
-from slinky_operator.cluster.conditions import Findings
-from slinky_operator.cluster.connection import Missing, Pace
-from slinky_operator.cluster.daemons import Images, shared, slurmctld, slurmrestd
-from slinky_operator.cluster.keys import Keys
+from slinky_operator.cluster.components import Images, default_images, shared_objects, slurmctld, slurmrestd
+from slinky_operator.cluster.components.exit_messages import joined, stuck
+from slinky_operator.cluster.config import rollout
+from slinky_operator.cluster.keys import key_guard, key_loading
+from slinky_operator.cluster.keys import lifecycle as key_rules
+from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.replacement import Replacement, Stage, as_it_runs, replacement, same_pod
-from slinky_operator.cluster.status import COUNTS, status_of
-from slinky_operator.cluster.words import joined, stuck
+from slinky_operator.cluster.preflight.replacement import Replacement, Stage, as_it_runs, replacement, same_pod
+from slinky_operator.cluster.report import daemon_pods, events
+from slinky_operator.cluster.report.conditions import Findings
+from slinky_operator.cluster.report.status import COUNTS, status_of
+from slinky_operator.cluster.slurm_connection import Missing, Pace
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -58,6 +51,7 @@ from slinky_operator.kube.resources import (
     STATEFULSETS,
     Resource,
 )
+from slinky_operator.reconcile.children import Child, has_settled, is_current
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState, Trouble
 from slinky_operator.slurm.conf import restart_keys
@@ -140,7 +134,7 @@ def _external(snapshot: Snapshot, environment: Environment, now: float, wall: da
     if cluster.deleting:
         return Plan((Disconnect(),), None, None)
     keys = key_rules.look_elsewhere(snapshot)
-    wanted = connection.connect(snapshot, keys.candidates, environment.pace)
+    wanted = slurm_connection.connect(snapshot, keys.candidates, environment.pace)
     step = key_loading.load(snapshot, keys, now, settled=False)
     actions = [
         *_writes(snapshot, _for_node_sets(snapshot), now),
@@ -149,7 +143,7 @@ def _external(snapshot: Snapshot, environment: Environment, now: float, wall: da
         *_count(snapshot, now),
     ]
     missing = wanted if isinstance(wanted, Missing) else None
-    key = connection.foreign_key_trouble(snapshot) or keys.trouble
+    key = slurm_connection.foreign_key_trouble(snapshot) or keys.trouble
     findings = Findings(None, missing, key, _refused(snapshot, _for_node_sets(snapshot)))
     return replace(_finish(snapshot, actions, findings, step.wake_up, now, wall), keys=keys)
 
@@ -162,7 +156,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     keys = key_rules.look(snapshot, now, wall)
     actions += _left_keys(snapshot)
     actions += keys.actions
-    wanted = connection.connect(snapshot, keys.candidates, environment.pace)
+    wanted = slurm_connection.connect(snapshot, keys.candidates, environment.pace)
     stored = (snapshot.children.get(("ConfigMap", naming.config(cluster.name))) or {}).get("data")
     images = default_images.kept(snapshot, environment.images)
     swap = _swap(snapshot, images, keys, (stored or {}).get(SLURM_CONF), now, wall)
@@ -275,8 +269,8 @@ def _finish(
 def _for_node_sets(snapshot: Snapshot) -> list[Child]:
     cluster = snapshot.cluster
     return [
-        Child(SERVICES, shared.node_service(cluster)),
-        Child(PODDISRUPTIONBUDGETS, shared.disruption_budget(cluster)),
+        Child(SERVICES, shared_objects.node_service(cluster)),
+        Child(PODDISRUPTIONBUDGETS, shared_objects.disruption_budget(cluster)),
     ]
 
 

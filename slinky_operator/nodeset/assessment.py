@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from slinky_operator.nodeset import deadline
-from slinky_operator.nodeset.drain import Cause
-from slinky_operator.nodeset.podstate import State
-from slinky_operator.nodeset.repairs import Wait
+from slinky_operator.nodeset.disruption.repairs import Wait
+from slinky_operator.nodeset.drain import deadline
+from slinky_operator.nodeset.model.pod_state import State
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,20 +23,23 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Key, Store
 from slinky_operator.kube.weight import decide
-from slinky_operator.nodeset import announcing, asking, identity, status, stripped
-from slinky_operator.nodeset.act import Actor
-from slinky_operator.nodeset.actions import LetGo
-from slinky_operator.nodeset.generated import Defaults
-from slinky_operator.nodeset.hosts import Hosts
-from slinky_operator.nodeset.looking import LATER, SOON
-from slinky_operator.nodeset.means import Means, Outcome
+from slinky_operator.nodeset import lost_labels
+from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute.context import Means, Outcome
+from slinky_operator.nodeset.execute.executor import Actor
 from slinky_operator.nodeset.memory import Memory
+from slinky_operator.nodeset.model.actions import LetGo
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observe import Observer, blinded, with_jobs
 from slinky_operator.nodeset.plan import Plan, plan
+from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm, SlurmByCluster
-from slinky_operator.nodeset.reserved import ReservedNames
-from slinky_operator.nodeset.snapshot import Snapshot
-from slinky_operator.nodeset.waking import Waking
+from slinky_operator.nodeset.report import status, trouble_events
+from slinky_operator.nodeset.requeue import LATER, SOON
+from slinky_operator.nodeset.reserved_names import ReservedNames
+from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.nodeset.triggers import Waking
 from slinky_operator.runtime.controller import Result
 from slurm_client import errors as slurm_errors
 
@@ -78,7 +81,7 @@ class NodeSetController:
     nodesets, clusters, pods, revisions, claims
         Caches, with `INDEXES_OF_NODESETS`, `INDEXES_OF_PODS` and so on where there are such.
     watch_hosts
-        Whether `waking.host` will be told of the Kubernetes Nodes. Without them cordons are not noticed.
+        Whether `triggers.host` will be told of the Kubernetes Nodes. Without them cordons are not noticed.
     slurm
         The Slurm of each Cluster.
     recorder
@@ -162,13 +165,13 @@ class NodeSetController:
             ended=frozenset(memory.ended),
             guard=self._guards.get(uid, ""),
         )
-        snapshot = await stripped.look_up(self._kube, snapshot)
+        snapshot = await lost_labels.look_up(self._kube, snapshot)
         snapshot, planned = await self._plan(snapshot, slurm, memory)
         outcome = await Actor(self._means(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         if outcome.told_slurm_at is not None:
             memory.told_slurm_at = outcome.told_slurm_at
         if outcome.slurm_error is not None:
-            snapshot = blinded(snapshot, asking.reason_of(outcome.slurm_error), str(outcome.slurm_error))
+            snapshot = blinded(snapshot, slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         told = (*outcome.refusals, *outcome.kept)
         failed = ExceptionGroup(f"NodeSet {key[0]}/{key[1]}", outcome.errors) if outcome.errors else None
         failure = None if failed is None else self._failures.note(obj, failed, told)
@@ -196,9 +199,9 @@ class NodeSetController:
         if made.needs_jobs and slurm is not None:
             try:
                 since = memory.orphaned_since(made.orphans, self._clock())
-                snapshot = with_jobs(snapshot, await asking.jobs(slurm, since=since))
+                snapshot = with_jobs(snapshot, await slurm_queries.jobs(slurm, since=since))
             except slurm_errors.SlurmError as error:
-                snapshot = blinded(snapshot, asking.reason_of(error), str(error))
+                snapshot = blinded(snapshot, slurm_queries.reason_of(error), str(error))
             made = await self._pure(snapshot, plan, snapshot, self._now())
         return snapshot, made
 
@@ -240,7 +243,7 @@ class NodeSetController:
     async def _report(self, obj: Object, nodeset: NodeSet, wanted: status.Report, memory: Memory) -> None:
         """Write the status, then tell in Events what has begun."""
         await self._write_status(nodeset, wanted.status)
-        for trouble in announcing.due(memory, nodeset.status, wanted.troubles):
+        for trouble in trouble_events.due(memory, nodeset.status, wanted.troubles):
             self._recorder.warning(obj, str(trouble.reason), trouble.text)
 
     async def _write_status(self, nodeset: NodeSet, wanted: NodeSetStatus) -> None:

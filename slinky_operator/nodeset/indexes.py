@@ -7,7 +7,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.kube.store import Indexer, by_label
-from slinky_operator.nodeset import facts
+from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.slurm import whose
 
 POD_INDEX: Final = "nodeset"
@@ -35,7 +35,7 @@ INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
         else []
     ),
     NODE_INDEX: lambda obj: (
-        [f"{obj['metadata'].get('namespace') or ''}/{cluster}/{facts.node_name(obj)}"]
+        [f"{obj['metadata'].get('namespace') or ''}/{cluster}/{pod_facts.node_name(obj)}"]
         if (cluster := (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_NAME))
         and labels.LABEL_NODESET_UID in obj["metadata"]["labels"]
         else []

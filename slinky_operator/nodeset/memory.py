@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, is_true
+from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observe import OLDEST_PICTURE
 from slinky_operator.nodeset.ports import Slurm
-from slinky_operator.nodeset.snapshot import Snapshot
 from slinky_operator.slurm.clients import ContactState
 
 SETTLING: Final = 30.0

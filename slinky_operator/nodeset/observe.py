@@ -13,13 +13,15 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Store
-from slinky_operator.nodeset import claims as claim_facts
-from slinky_operator.nodeset import facts, history, identity, ordinals, places, stripped
-from slinky_operator.nodeset.hosts import Hosts
+from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
+from slinky_operator.nodeset.model import claims as claim_facts
+from slinky_operator.nodeset.model import ordinals, pod_facts, pod_names, revision_records
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.parse_cache import Readings, Wanted
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
-from slinky_operator.nodeset.readings import Readings, Wanted
-from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.slurm import node_features
 from slinky_operator.slurm.clients import ContactState, Trouble
 from slurm_client.models import Job, Node
@@ -76,7 +78,7 @@ class Observer:
         self._max_startup = max_startup
         self._patience = patience
         self.readings = Readings()
-        self._read: dict[str, dict[str, facts.Pod]] = {}
+        self._read: dict[str, dict[str, pod_facts.Pod]] = {}
         """Pods as they were read last, by uids of NodeSet and pod: few of them change between two passes."""
 
     async def prepare(self, obj: Object) -> None:
@@ -117,14 +119,14 @@ class Observer:
         """
         cluster = self.cluster(nodeset)
         wanted = self.readings.wanted(nodeset, cluster)
-        recorded = tuple(map(history.read, self._revisions.find(REVISION_INDEX, nodeset.uid)))
+        recorded = tuple(map(revision_records.read, self._revisions.find(REVISION_INDEX, nodeset.uid)))
         own = self._own_pods(nodeset)
         mode_is_fixed = nodeset.status.scaling_mode is not None
         nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, own)
         strangers, neighbours = self._others(nodeset, cluster, own, slurm)
         known = _cluster_facts(nodeset, cluster, gone=cluster_gone)
-        current = history.current(nodeset, wanted.hash, recorded)
+        current = revision_records.current(nodeset, wanted.hash, recorded)
         return Snapshot(
             nodeset=nodeset,
             cluster=known,
@@ -154,19 +156,19 @@ class Observer:
         self._read.pop(uid, None)
         self.readings.forget(uid)
 
-    def _own_pods(self, nodeset: NodeSet) -> tuple[facts.Pod, ...]:
+    def _own_pods(self, nodeset: NodeSet) -> tuple[pod_facts.Pod, ...]:
         before, now = self._read.get(nodeset.uid, {}), {}
         name = nodeset.name
         for obj in self._pods.find(POD_INDEX, nodeset.uid):
             metadata = obj["metadata"]
             known = before.get(metadata["uid"])
             if known is None or known.resource_version != metadata.get("resourceVersion"):
-                known = facts.read(obj, name)
+                known = pod_facts.read(obj, name)
             now[known.uid] = known
         self._read[nodeset.uid] = now
         return tuple(now.values())
 
-    def _slurm_facts(self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[facts.Pod, ...]) -> SlurmFacts:
+    def _slurm_facts(self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...]) -> SlurmFacts:
         slurm = self.slurm(cluster)
         if cluster is None:
             return _blind(Reason.CLUSTER_NOT_FOUND, f"there is no Cluster {nodeset.spec.cluster_name}")
@@ -201,7 +203,7 @@ class Observer:
         return names.__contains__
 
     def _others(
-        self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[facts.Pod, ...], slurm: SlurmFacts
+        self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts
     ) -> tuple[frozenset[str], dict[str, str]]:
         """Pods that stand where ours could, and nodes of other NodeSets that are called as ours could be."""
         possible = set(slurm.nodes)
@@ -212,7 +214,7 @@ class Observer:
         else:
             if self._hosts is not None:
                 possible.update(host.node_name for host in self._hosts.picture().values())
-            wanted = {places.pod_name(nodeset, node) for node in possible}
+            wanted = {pod_names.pod_name(nodeset, node) for node in possible}
         wanted.difference_update(item.name for item in own)
         namespace = nodeset.namespace
         strangers = frozenset(name for name in wanted if (namespace, name) in self._pods)
@@ -231,9 +233,9 @@ class Observer:
         found = {}
         for name in strangers:
             obj = self._pods.get(nodeset.namespace, name)
-            text = stripped.words(nodeset, obj, revision) if obj is not None else None
+            text = lost_labels.words(nodeset, obj, revision) if obj is not None else None
             if obj is not None and text is not None:
-                found[facts.node_name(obj)] = text
+                found[pod_facts.node_name(obj)] = text
         return found
 
 
@@ -243,7 +245,7 @@ def problems_of(name: str, wanted: Wanted, cluster: ClusterFacts) -> tuple[str, 
     return (*wanted.problems, *clashes)
 
 
-def _with_mode(nodeset: NodeSet, own: tuple[facts.Pod, ...]) -> NodeSet:
+def _with_mode(nodeset: NodeSet, own: tuple[pod_facts.Pod, ...]) -> NodeSet:
     """The NodeSet with the mode that its pods were made in, where its status has been lost."""
     if nodeset.status.scaling_mode is not None or not own:
         return nodeset

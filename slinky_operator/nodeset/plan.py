@@ -3,8 +3,8 @@
 A plan is made from a frozen snapshot and the time, and says what to do, what to tell, and when to look again. Nothing
 in it is remembered: what was begun is read back from Slurm's reasons and the pods' conditions.
 
-What of the picture is old can at worst make a plan begin something that `act` then finds done or no longer wanted. For
-what cannot be undone, deletes above all, `act` asks again and puts the answer to `podstate.why_kept` and
+What of the picture is old can at worst make a plan begin something that `executor` then finds done or no longer wanted.
+For what cannot be undone, deletes above all, `executor` asks again and puts the answer to `pod_state.why_kept` and
 `records.to_delete`.
 """
 
@@ -15,27 +15,26 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api import labels
-from slinky_operator.nodeset import (
-    causing,
-    creation,
-    drain,
-    guard,
-    identity,
-    looking,
-    places,
-    pod_steps,
-    podstate,
-    records,
-    repairs,
-    rollout,
-    slurm_steps,
-)
-from slinky_operator.nodeset.actions import Action, AddFinalizer, DeleteRecords, EnsureGuard, LetGo, MarkDown, TakeOver
+from slinky_operator.nodeset import requeue
 from slinky_operator.nodeset.assessment import Assessment
-from slinky_operator.nodeset.drain import Cause
-from slinky_operator.nodeset.facts import Pod, Slurmd
-from slinky_operator.nodeset.layout import Layout, lay_out
-from slinky_operator.nodeset.snapshot import Snapshot
+from slinky_operator.nodeset.disruption import repairs, rolling_update
+from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
+from slinky_operator.nodeset.model import guard, pod_names, pod_state
+from slinky_operator.nodeset.model.actions import (
+    Action,
+    AddFinalizer,
+    DeleteRecords,
+    EnsureGuard,
+    LetGo,
+    MarkDown,
+    TakeOver,
+)
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement import creation
+from slinky_operator.nodeset.placement.layout import Layout, lay_out
+from slinky_operator.nodeset.slurm_nodes import drains, identity, records
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Node
 
 
@@ -77,20 +76,20 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
     orphans = _orphans(snapshot)
     if not layout.missing and records.more_to_come(snapshot.pods, now) is not None:
         # The others will follow within seconds, and are settled with them in the same few calls.
-        orphans = [node for node in orphans if drain.is_busy(node)]
+        orphans = [node for node in orphans if drains.is_busy(node)]
     waits = repairs.waiting(snapshot, live, layout)
     if _needs_jobs(snapshot, live, layout, orphans) or repairs.needs_jobs(snapshot, waits.values(), now):
         return Plan(
             Assessment(desired), needs_jobs=True, orphans=frozenset(node.name for node in orphans if layout.missing)
         )
 
-    chosen = causing.choose(snapshot, layout, now)
+    chosen = drain_causes.choose(snapshot, layout, now)
     created = creation.Creation()
     if layout.missing and creation.is_possible(snapshot):
         created = creation.choose(snapshot, layout, live)
-    causes = causing.assign(snapshot, live, layout, chosen, waits, created.awaited, now)
+    causes = drain_causes.assign(snapshot, live, layout, chosen, waits, created.awaited, now)
     states = {
-        pod.name: podstate.classify(pod, snapshot.slurm, causes.get(pod.name, frozenset()), snapshot.owner)
+        pod.name: pod_state.classify(pod, snapshot.slurm, causes.get(pod.name, frozenset()), snapshot.owner)
         for pod in snapshot.pods
     }
     actions: list[Action] = []
@@ -149,9 +148,9 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         tuple(pod.name for pod in layout.misplaced),
         created.held,
         {name: one for name, one in waits.items() if causes.get(name, frozenset()) <= {Cause.REPAIR}},
-        podstate.known(snapshot.pods, snapshot.slurm, snapshot.owner),
+        pod_state.known(snapshot.pods, snapshot.slurm, snapshot.owner),
     )
-    return Plan(assessment, tuple(actions), looking.wake_up(snapshot, assessment, live, now))
+    return Plan(assessment, tuple(actions), requeue.wake_up(snapshot, assessment, live, now))
 
 
 def _orphans(snapshot: Snapshot) -> list[Node]:
@@ -164,7 +163,7 @@ def _orphans(snapshot: Snapshot) -> list[Node]:
         and node.name not in snapshot.stripped
         # A NodeSet that was deleted by force and created anew has the tag of its predecessor, whose pods may still run.
         and node.name not in snapshot.neighbours
-        and places.pod_name(snapshot.nodeset, node.name) not in snapshot.strangers
+        and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.strangers
         and identity.is_tagged(node, snapshot.owner)
     ]
 
@@ -178,14 +177,14 @@ def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans
         return False
     if layout.excess or layout.misplaced:
         return True
-    if any(not drain.is_foreign(node) or drain.is_busy(node) for node in orphans):
+    if any(not drains.is_foreign(node) or drains.is_busy(node) for node in orphans):
         return True
     if orphans and layout.missing:
         # One of their names may be used again; a suspended job on it does not show in the node's state.
         return True
     for pod in live:
         node = snapshot.slurm.nodes.get(pod.node_name)
-        if (node is not None and drain.is_ours(node)) or causing.cordons(snapshot, pod):
+        if (node is not None and drains.is_ours(node)) or drain_causes.cordons(snapshot, pod):
             return True
-    known = podstate.known(live, snapshot.slurm, snapshot.owner)
-    return bool(rollout.outdated(live, snapshot.nodeset, snapshot.revision, known))
+    known = pod_state.known(live, snapshot.slurm, snapshot.owner)
+    return bool(rolling_update.outdated(live, snapshot.nodeset, snapshot.revision, known))

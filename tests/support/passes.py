@@ -12,12 +12,11 @@ import httpx
 from typing_extensions import override
 
 from slinky_operator.cluster import observe as cluster_observe
-from slinky_operator.cluster.act import Tools
+from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.controller import ClusterReconciler
-from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.execute.config_sources import Texts
+from slinky_operator.cluster.execute.executor import Tools
 from slinky_operator.cluster.plan import Environment
-from slinky_operator.cluster.sources import Sources
-from slinky_operator.cluster.texts import Texts
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import EventType, Recorder
@@ -25,8 +24,9 @@ from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.controller import NodeSetController
-from slinky_operator.nodeset.generated import Defaults
+from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.reconcile.secrets import Sources
 from slinky_operator.runtime.controller import Result
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.clients import ClientMap, Contact, ContactState, Endpoint, _network

@@ -16,15 +16,15 @@ from slinky_api.v1alpha1.common import ApiModel, ApiObject
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
 from slinky_operator.cluster.actions import Tell
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.cluster.not_supported import NOT_SUPPORTED, not_supported
+from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, not_supported
 from slinky_operator.kube.events import EventType
-from slinky_operator.nodeset import generated, pod
-from slinky_operator.nodeset.places import Place
-from slinky_operator.nodeset.status import selector
+from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.pod_spec import builder, generated
+from slinky_operator.nodeset.report.status import selector
 from slinky_operator.slurm.conf.gather import names_of_sources
 from tests.unit.cluster.world import World, cluster_object, node_set_object
-from tests.unit.nodeset.model import harness
-from tests.unit.nodeset.model.histories import history
+from tests.unit.nodeset.simulation import harness
+from tests.unit.nodeset.simulation.histories import history
 
 HISTORIES = 40
 """Lives of NodeSets that are watched."""
@@ -162,7 +162,7 @@ def build_pod(cluster: dict[str, Any], nodeset: dict[str, Any]) -> None:
     """Make a pod, which is what reads the rest."""
     of, cluster_of = NodeSet.parse(nodeset), Cluster.parse(cluster)
     defaults = generated.Defaults("slurmd:1", "")
-    pod.build(of, cluster_of, place=Place("a-0", "a-0", 0), revision="r", guard_uid="g", defaults=defaults)
+    builder.build(of, cluster_of, place=Place("a-0", "a-0", 0), revision="r", guard_uid="g", defaults=defaults)
 
 
 def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Reads) -> None:

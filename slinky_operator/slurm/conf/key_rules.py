@@ -1,7 +1,7 @@
 """What a change of each key of slurm.conf does to jobs, and therefore what the operator does with it. Data.
 
 Every key of slurm.conf(5) of 24.11 and 26.05 is here once. `merge` refuses what is not the user's to decide, `keys`
-knows what needs a restart, and `slinky_operator.cluster.key_guards` keeps what waits for jobs. The table in
+knows what needs a restart, and `slinky_operator.cluster.in_use.parameters` keeps what waits for jobs. The table in
 docs/configuration.md is made from this one (``python -m hack.key_rules``).
 
 "Tried" means: with real daemons of both releases, a batch job with steps on one node and one over two nodes, an

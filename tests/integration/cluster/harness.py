@@ -12,16 +12,15 @@ import httpx
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster.act import Tools
-from slinky_operator.cluster.asking import agent_url
-from slinky_operator.cluster.connection import Pace
+from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.controller import ClusterReconciler, server_of
-from slinky_operator.cluster.daemons import Images
+from slinky_operator.cluster.execute.config_sources import Texts
+from slinky_operator.cluster.execute.executor import Tools
+from slinky_operator.cluster.execute.slurm_queries import agent_url
 from slinky_operator.cluster.observe import INDEXERS, NODESET_INDEXERS, Caches
 from slinky_operator.cluster.plan import Environment
-from slinky_operator.cluster.sources import Sources
-from slinky_operator.cluster.texts import Texts
-from slinky_operator.cluster.wiring import describe, wire
+from slinky_operator.cluster.slurm_connection import Pace
+from slinky_operator.cluster.triggers import describe, wire
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
@@ -31,6 +30,7 @@ from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.managed_fields import keep_fields_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Key
+from slinky_operator.reconcile.secrets import Sources
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.clients import ClientMap

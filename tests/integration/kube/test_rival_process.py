@@ -15,7 +15,7 @@ from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, LEASES, NAMESPACES
-from slinky_operator.nodeset.takeover import LEASE
+from slinky_operator.nodeset.execute.takeover import LEASE
 from tests.integration.kube.test_api_away import operator
 from tests.support.control_plane import ControlPlane
 

@@ -40,8 +40,8 @@ from slinky_operator.kube.store import Key
 from slinky_operator.kube.writing import Propagation
 from slinky_operator.nodeset import controller as nodeset
 from slinky_operator.nodeset import indexes
-from slinky_operator.nodeset.generated import Defaults
-from slinky_operator.nodeset.hosts import prune as prune_host
+from slinky_operator.nodeset.model.kubernetes_nodes import prune as prune_host
+from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.slurm.clients import ClientMap, Endpoint
 from slurm_client.testing import FakeSlurmrestd

@@ -15,8 +15,8 @@ from hack import ports
 from hack.images.rootfs import ensure
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import arguments, launch
-from slinky_operator.nodeset.places import Place
+from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.pod_spec import launch, slurmd_arguments
 from tests.support.slurm_host import SlurmHost
 
 pytestmark = pytest.mark.timeout(300)
@@ -52,7 +52,7 @@ def command(
     own = {**container, "args": [*container.get("args", []), "-Z", "--conf-server", server, "--conf", conf]}
     started = launch.read(own)
     assert started.problems == ()
-    made = arguments.build(nodeset, CLUSTER, started, {"resources": resources})
+    made = slurmd_arguments.build(nodeset, CLUSTER, started, {"resources": resources})
     return [word.replace("$(POD_UID)", "uid") for word in (*started.command, *made.of(Place(node, node, 0)))]
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hack.images.rootfs import ensure
-from slinky_operator.nodeset import drain, registration
+from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slurm_client import MintedToken, SlurmClient, errors
 from slurm_client.models import Node
 from tests.support.slurm_host import SlurmHost
@@ -41,7 +41,7 @@ async def test_slurm_drains_and_nothing_but_a_good_registration_mends(slurm: tup
     assert big.reason.startswith("Low RealMemory (reported:")
     assert registration.is_invalid(big)
     assert registration.is_slurms_drain(big)
-    assert not drain.is_foreign(big)
+    assert not drains.is_foreign(big)
     with pytest.raises(errors.SlurmError):
         await client.undrain_nodes(["big"])
 
@@ -69,11 +69,11 @@ async def test_words_of_a_person_and_of_slurm_write_over_each_other_while_a_job_
     node = await shown(client, "gpu")
     assert node.reason == "gres/gpu count reported lower than configured (0 < 1)"
     assert registration.is_slurms_drain(node)
-    assert not drain.is_drained(node, ())
+    assert not drains.is_drained(node, ())
     assert host.job_state(job) == "RUNNING"
 
     host.run("scontrol", "update", "nodename=gpu", "reason=bad board")
-    assert drain.is_foreign(await shown(client, "gpu"))
+    assert drains.is_foreign(await shown(client, "gpu"))
     host.run("scontrol", "reconfigure")
     host.wait_for(lambda: "bad board" not in host.run("scontrol", "show", "node", "gpu").stdout, "Slurm says it again")
     assert registration.is_slurms_drain(await shown(client, "gpu"))

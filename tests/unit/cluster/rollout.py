@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slinky_operator.cluster.actions import Write
-from slinky_operator.cluster.in_use import JobUse
+from slinky_operator.cluster.in_use.removals import JobUse
 from slinky_operator.cluster.plan import Plan
 from tests.unit.cluster.world import World, cluster_object
 

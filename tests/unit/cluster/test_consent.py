@@ -9,7 +9,7 @@ import pytest
 
 from slinky_operator.cluster import consent
 from slinky_operator.cluster.actions import Connect, Disconnect
-from slinky_operator.cluster.sources import Source
+from slinky_operator.reconcile.secrets import Source
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
 SERVER = "http://there:6820"

@@ -6,9 +6,9 @@ from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.cluster.daemons import Images
-from slinky_operator.cluster.daemons.preflight import Preflight, SlurmdKind, preflight
-from slinky_operator.cluster.slurmd_kinds import kinds
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.preflight_pod import Preflight, SlurmdKind, preflight
+from slinky_operator.cluster.preflight.slurmd_kinds import kinds
 from tests.unit.cluster.world import cluster_object, node_set_object
 
 IMAGES = Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1")

@@ -22,9 +22,9 @@ from slinky_operator.cluster.actions import (
     TearDown,
     Write,
 )
-from slinky_operator.cluster.children import is_current
-from slinky_operator.cluster.daemons import shared
+from slinky_operator.cluster.components import shared_objects
 from slinky_operator.cluster.memory import Memory
+from slinky_operator.reconcile.children import is_current
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
 SPEC = {"extraConf": "SchedulerType=sched/builtin"}
@@ -80,7 +80,7 @@ def test_everything_is_taken_over_and_nothing_is_made_or_ended() -> None:
 
 def test_nothing_selects_by_the_uid_of_a_cluster() -> None:
     first, second = (Cluster.parse(cluster_object(uid=uid)) for uid in ("one", "two"))
-    for make in (shared.node_service, shared.disruption_budget):
+    for make in (shared_objects.node_service, shared_objects.disruption_budget):
         assert make(first)["spec"] == make(second)["spec"]
 
 
@@ -88,7 +88,7 @@ def test_a_selector_that_somebody_has_narrowed_is_put_right() -> None:
     world = left()
     budget = world.children["PodDisruptionBudget", "slurm-jobs"]
     budget["spec"]["selector"]["matchLabels"]["more"] = "label"
-    assert not is_current(shared.disruption_budget(Cluster.parse(world.raw)), budget)
+    assert not is_current(shared_objects.disruption_budget(Cluster.parse(world.raw)), budget)
     world.settle()
     assert "more" not in world.children["PodDisruptionBudget", "slurm-jobs"]["spec"]["selector"]["matchLabels"]
 

@@ -44,12 +44,12 @@ from slinky_operator.cluster.actions import (
     TryKey,
     Write,
 )
-from slinky_operator.cluster.daemons import Images
-from slinky_operator.cluster.in_use import Use
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import Jobs, KeyTrial, Loaded, Memory, Mounted, Names, PartitionStates
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
-from slinky_operator.cluster.sources import Source
+from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm.clients import Contact, ContactState, Trouble
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)

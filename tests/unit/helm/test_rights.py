@@ -11,7 +11,7 @@ import pytest
 from hack.packaging.render import ROOT, render
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import resources
-from slinky_operator.nodeset import guard
+from slinky_operator.nodeset.model import guard
 
 NODESET = NodeSet.parse({"metadata": {"name": "a", "uid": "u"}, "spec": {"clusterName": "c"}})
 READ_MANY = {"list", "watch", "deletecollection"}

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset import controller, plan, status
-from tests.unit.nodeset.model import harness
-from tests.unit.nodeset.model.histories import history
-from tests.unit.nodeset.model.objects import NAMESPACE, NODESET
+from slinky_operator.nodeset import controller, plan
+from slinky_operator.nodeset.report import status
+from tests.unit.nodeset.simulation import harness
+from tests.unit.nodeset.simulation.histories import history
+from tests.unit.nodeset.simulation.objects import NAMESPACE, NODESET
 
 
 async def test_changes_are_gathered_for_longer_the_more_pods_there_are() -> None:

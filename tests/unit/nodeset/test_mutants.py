@@ -7,9 +7,9 @@ import logging
 
 import pytest
 
-from tests.unit.nodeset.model import harness
-from tests.unit.nodeset.model.histories import history
 from tests.unit.nodeset.mutants.table import BEGINNINGS, MUTANTS, ON_HOSTS
+from tests.unit.nodeset.simulation import harness
+from tests.unit.nodeset.simulation.histories import history
 
 HISTORIES = 400
 """Most are found within twenty."""

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import revision
-from slinky_operator.nodeset.actions import DeleteRecords
+from slinky_operator.nodeset.model import revision
+from slinky_operator.nodeset.model.actions import DeleteRecords
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slinky_operator.nodeset.plan import plan
-from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
 

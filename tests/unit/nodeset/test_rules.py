@@ -8,18 +8,20 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset import drain, facts, identity, ordinals, podstate, records, victims
-from slinky_operator.nodeset.drain import Cause
-from slinky_operator.nodeset.facts import Pod, Slurmd
-from slinky_operator.nodeset.identity import Bond
-from slinky_operator.nodeset.snapshot import SlurmFacts
+from slinky_operator.nodeset.disruption import victims
+from slinky_operator.nodeset.model import ordinals, pod_facts, pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import SlurmFacts
+from slinky_operator.nodeset.slurm_nodes import drains, identity, records
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.identity import Bond
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OWNER = "ns/a"
-OURS = drain.reason([Cause.SCALE_IN], OWNER)
+OURS = drains.reason([Cause.SCALE_IN], OWNER)
 
 
 def node(words: str = "IDLE+DYNAMIC_NORM", **values: Any) -> Node:
@@ -45,13 +47,13 @@ def a_pod(**values: Any) -> Pod:
 
 @pytest.mark.parametrize("words", ["ALLOCATED", "MIXED", "IDLE+COMPLETING", "DOWN+COMPLETING", "MIXED+COMPLETING"])
 def test_a_busy_node_is_not_drained(words: str) -> None:
-    assert not drain.is_drained(node(f"{words}+DRAIN+DYNAMIC_NORM"), [])
+    assert not drains.is_drained(node(f"{words}+DRAIN+DYNAMIC_NORM"), [])
 
 
 @pytest.mark.parametrize("words", ["IDLE", "DOWN", "DOWN+NOT_RESPONDING", "IDLE+INVALID_REG"])
 def test_an_empty_drained_node_is_drained(words: str) -> None:
-    assert drain.is_drained(node(f"{words}+DRAIN+DYNAMIC_NORM"), [])
-    assert not drain.is_drained(node(f"{words}+DYNAMIC_NORM"), [])
+    assert drains.is_drained(node(f"{words}+DRAIN+DYNAMIC_NORM"), [])
+    assert not drains.is_drained(node(f"{words}+DYNAMIC_NORM"), [])
 
 
 @pytest.mark.parametrize(
@@ -59,33 +61,33 @@ def test_an_empty_drained_node_is_drained(words: str) -> None:
     ["RUNNING", "SUSPENDED", "CANCELLED+COMPLETING", "COMPLETED+STAGE_OUT", "RUNNING+CONFIGURING", "TELEPORTING"],
 )
 def test_these_jobs_hold_their_nodes(words: str) -> None:
-    held = drain.jobs_by_node([job(words)])
+    held = drains.jobs_by_node([job(words)])
 
     assert held["a-0"]
-    assert not drain.is_drained(node("IDLE+DRAIN+DYNAMIC_NORM"), held["a-0"])
+    assert not drains.is_drained(node("IDLE+DRAIN+DYNAMIC_NORM"), held["a-0"])
 
 
 @pytest.mark.parametrize("words", ["PENDING", "COMPLETED", "FAILED", "NODE_FAIL", "TIMEOUT", "CANCELLED"])
 def test_these_jobs_hold_nothing(words: str) -> None:
-    assert drain.jobs_by_node([job(words)]) == {}
+    assert drains.jobs_by_node([job(words)]) == {}
 
 
 def test_causes_are_read_back_from_the_reason() -> None:
-    reason = drain.reason({Cause.UPDATE, Cause.SCALE_IN}, OWNER)
+    reason = drains.reason({Cause.UPDATE, Cause.SCALE_IN}, OWNER)
 
     assert reason == "slurm-operator: scale-in, update (ns/a)"
     drained = node("IDLE+DRAIN+DYNAMIC_NORM", reason=reason)
-    assert drain.causes_in(drained) == {Cause.UPDATE, Cause.SCALE_IN}
+    assert drains.causes_in(drained) == {Cause.UPDATE, Cause.SCALE_IN}
     # 24.11 leaves the reason standing after an undrain.
-    assert drain.causes_in(node(reason=reason)) == frozenset()
+    assert drains.causes_in(node(reason=reason)) == frozenset()
 
 
 def test_the_words_of_a_cordoned_node_do_not_hide_the_causes() -> None:
-    reason = drain.reason({Cause.NODE_CORDON, Cause.SCALE_IN}, OWNER, "disk (sda) is full: replace")
+    reason = drains.reason({Cause.NODE_CORDON, Cause.SCALE_IN}, OWNER, "disk (sda) is full: replace")
 
     assert reason == "slurm-operator: node-cordon, scale-in (ns/a): disk (sda) is full: replace"
     drained = node("IDLE+DRAIN+DYNAMIC_NORM", reason=reason)
-    assert drain.causes_in(drained) == {Cause.NODE_CORDON, Cause.SCALE_IN}
+    assert drains.causes_in(drained) == {Cause.NODE_CORDON, Cause.SCALE_IN}
 
 
 def test_drains_are_written_only_where_nobody_drains() -> None:
@@ -98,9 +100,9 @@ def test_drains_are_written_only_where_nobody_drains() -> None:
         "unknown": None,
     }
 
-    assert drain.to_drain(fresh, fresh, OWNER, {Cause.SCALE_IN}) == ["free"]
-    assert drain.to_drain(fresh, fresh, OWNER, {Cause.CORDON}) == ["free", "ours"]
-    assert drain.to_undrain(fresh, fresh, OWNER) == ["ours"]
+    assert drains.to_drain(fresh, fresh, OWNER, {Cause.SCALE_IN}) == ["free"]
+    assert drains.to_drain(fresh, fresh, OWNER, {Cause.CORDON}) == ["free", "ours"]
+    assert drains.to_undrain(fresh, fresh, OWNER) == ["ours"]
 
 
 def test_a_record_is_known_by_uid_or_by_when_its_slurmd_started() -> None:
@@ -131,14 +133,14 @@ def test_a_record_is_known_by_uid_or_by_when_its_slurmd_started() -> None:
     ],
 )
 def test_who_may_go_with_slurm_blind(pod: Pod, free: bool) -> None:
-    assert podstate.is_free_blindly(pod) is free
+    assert pod_state.is_free_blindly(pod) is free
 
 
 def test_why_a_pod_is_kept() -> None:
     drained = node("IDLE+DRAIN+DYNAMIC_NORM", reason="anybody's")
 
     def kept(pod: Pod, record: Node | None, *jobs: Job) -> str | None:
-        return podstate.why_kept(pod, record, jobs, OWNER, NOW)
+        return pod_state.why_kept(pod, record, jobs, OWNER, NOW)
 
     assert kept(a_pod(), drained) is None
     assert "holds jobs 1" in (kept(a_pod(), drained, job("SUSPENDED")) or "")
@@ -160,21 +162,21 @@ def test_why_a_pod_is_kept() -> None:
 def test_each_pod_is_in_one_state() -> None:
     jobs: dict[str, tuple[Job, ...]] = {}
 
-    def state(pod: Pod, record: Node | None, *causes: Cause, readable: bool = True) -> podstate.State:
+    def state(pod: Pod, record: Node | None, *causes: Cause, readable: bool = True) -> pod_state.State:
         nodes = {"a-0": record} if record is not None else {}
-        return podstate.classify(
+        return pod_state.classify(
             pod, SlurmFacts(readable=readable, why="silence", nodes=nodes, jobs=jobs), causes, OWNER
         )
 
-    assert state(a_pod(), node()) == podstate.Ready()
-    assert state(a_pod(), node("IDLE+DRAIN+DYNAMIC_NORM", reason="mine")) == podstate.Ready("mine")
-    assert isinstance(state(a_pod(), node(), Cause.CORDON), podstate.Draining)
-    assert isinstance(state(a_pod(), node("IDLE+DRAIN+DYNAMIC_NORM", reason=OURS)), podstate.Drained)
-    assert state(a_pod(), None, readable=False) == podstate.Unknown("silence")
-    assert isinstance(state(a_pod(), None), podstate.Unknown)
-    assert isinstance(state(a_pod(registered=False), node()), podstate.Starting)
-    assert state(a_pod(deleting=True), node()) == podstate.Deleting()
-    assert state(a_pod(deleting=True, slurmd=Slurmd.ENDED), node()) == podstate.Ended()
+    assert state(a_pod(), node()) == pod_state.Ready()
+    assert state(a_pod(), node("IDLE+DRAIN+DYNAMIC_NORM", reason="mine")) == pod_state.Ready("mine")
+    assert isinstance(state(a_pod(), node(), Cause.CORDON), pod_state.Draining)
+    assert isinstance(state(a_pod(), node("IDLE+DRAIN+DYNAMIC_NORM", reason=OURS)), pod_state.Drained)
+    assert state(a_pod(), None, readable=False) == pod_state.Unknown("silence")
+    assert isinstance(state(a_pod(), None), pod_state.Unknown)
+    assert isinstance(state(a_pod(registered=False), node()), pod_state.Starting)
+    assert state(a_pod(deleting=True), node()) == pod_state.Deleting()
+    assert state(a_pod(deleting=True, slurmd=Slurmd.ENDED), node()) == pod_state.Ended()
 
 
 def test_those_go_first_that_cost_least() -> None:
@@ -226,8 +228,8 @@ def test_a_drain_whose_reason_a_hook_of_slinky_has_written_over_is_nobodys() -> 
     """Measured: `scontrol update state=down reason=preStop` keeps the drain and replaces its reason."""
     gone = node("DOWN+DRAIN+DYNAMIC_NORM", reason="preStop")
 
-    assert not drain.is_ours(gone)
-    assert not drain.is_foreign(gone)
+    assert not drains.is_ours(gone)
+    assert not drains.is_foreign(gone)
     assert records.settle([gone], {}, set()) == records.Settling(("a-0",))
     assert records.to_delete(["a-0"], {"a-0": gone}, {}, set(), OWNER) == ["a-0"]
     assert records.why_blocked(gone, {}, OWNER) is not None
@@ -269,7 +271,7 @@ def status(phase: str, state: dict[str, Any], **more: Any) -> dict[str, Any]:
 def test_what_a_kubelet_has_said_of_slurmd(told: dict[str, Any], deleting: bool, slurmd: Slurmd) -> None:
     metadata = {"name": "a-0", "uid": "u"} | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})
 
-    assert facts.read({"metadata": metadata, "status": told}, "a").slurmd is slurmd
+    assert pod_facts.read({"metadata": metadata, "status": told}, "a").slurmd is slurmd
 
 
 ENDED = NOW - timedelta(seconds=3)
@@ -285,4 +287,4 @@ def test_the_last_end_of_a_container_is_read(state: str) -> None:
         ]
     }
 
-    assert facts.read({"metadata": {"name": "a-0", "uid": "u"}, "status": status}, "a").last_ended_at == ENDED
+    assert pod_facts.read({"metadata": {"name": "a-0", "uid": "u"}, "status": status}, "a").last_ended_at == ENDED

@@ -8,11 +8,11 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import facts, revision
-from slinky_operator.nodeset.actions import Adopt, CreatePods, DeletePods, Drain
-from slinky_operator.nodeset.facts import Pod, Slurmd
+from slinky_operator.nodeset.model import pod_facts, revision
+from slinky_operator.nodeset.model.actions import Adopt, CreatePods, DeletePods, Drain
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slinky_operator.nodeset.plan import plan
-from slinky_operator.nodeset.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
 
@@ -83,6 +83,6 @@ def test_a_pod_whose_label_was_taken_off_is_outside_of_its_cluster(lost: str) ->
         labels.LABEL_DAEMON: "slurmd",
     }
     whole = {"metadata": {"name": "a-0", "uid": "u", "labels": own}}
-    assert facts.read(whole, "a").cluster_labels == ("next", "c")
+    assert pod_facts.read(whole, "a").cluster_labels == ("next", "c")
     bare = {"metadata": {"name": "a-0", "uid": "u", "labels": {key: own[key] for key in own if key != lost}}}
-    assert facts.read(bare, "a").cluster_labels == ("next", "")
+    assert pod_facts.read(bare, "a").cluster_labels == ("next", "")

@@ -9,10 +9,11 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import history, revision, rollout
-from slinky_operator.nodeset.facts import Pod, Slurmd
-from slinky_operator.nodeset.history import Recorded, Upkeep
-from slinky_operator.nodeset.snapshot import Revision
+from slinky_operator.nodeset.disruption import rolling_update
+from slinky_operator.nodeset.model import revision, revision_records
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.revision_records import Recorded, Upkeep
+from slinky_operator.nodeset.model.snapshot import Revision
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEW = Revision("new", current="old")
@@ -60,7 +61,7 @@ def chosen(
     known: tuple[str, ...] = (),
 ) -> list[str]:
     return sorted(
-        rollout.choose(
+        rolling_update.choose(
             pods,
             allowed=allowed,
             unavailable=unavailable,
@@ -75,36 +76,36 @@ def chosen(
 
 @pytest.mark.parametrize(("value", "number"), [(1, 1), (3, 3), (0, 1), ("25%", 1), ("26%", 2), ("0%", 1), ("100%", 4)])
 def test_the_budget_is_at_least_one_and_rounded_up(value: int | str, number: int) -> None:
-    assert rollout.budget(updating(maxUnavailable=value), 4) == number
+    assert rolling_update.budget(updating(maxUnavailable=value), 4) == number
 
 
 def test_an_update_reaches_what_is_at_or_above_the_partition() -> None:
     pods = [a_pod(number) for number in range(4)]
 
-    assert names(rollout.outdated(pods, updating(partition=2), NEW, ())) == ["a-2", "a-3"]
-    assert names(rollout.outdated(pods, updating(), NEW, ())) == ["a-0", "a-1", "a-2", "a-3"]
-    assert rollout.outdated(pods, updating(paused=True), NEW, ()) == []
-    assert rollout.outdated(pods, nodeset(updateStrategy={"type": "OnDelete"}), NEW, ()) == []
+    assert names(rolling_update.outdated(pods, updating(partition=2), NEW, ())) == ["a-2", "a-3"]
+    assert names(rolling_update.outdated(pods, updating(), NEW, ())) == ["a-0", "a-1", "a-2", "a-3"]
+    assert rolling_update.outdated(pods, updating(paused=True), NEW, ()) == []
+    assert rolling_update.outdated(pods, nodeset(updateStrategy={"type": "OnDelete"}), NEW, ()) == []
 
 
 def test_without_ordinals_the_first_names_keep_the_old_revision() -> None:
     pods = [a_pod(number, name=name, ordinal=None) for number, name in enumerate(["c", "a", "b"])]
 
-    assert names(rollout.outdated(pods, updating(partition=2), NEW, ())) == ["c"]
+    assert names(rolling_update.outdated(pods, updating(partition=2), NEW, ())) == ["c"]
 
 
 def test_what_is_held_back_is_made_anew_as_it_was() -> None:
-    assert rollout.target(1, updating(partition=2), NEW) == "old"
-    assert rollout.target(2, updating(partition=2), NEW) == "new"
-    assert rollout.target(7, updating(paused=True), NEW) == "old"
-    assert rollout.target(0, nodeset(updateStrategy={"type": "OnDelete"}), NEW) == "new"
-    assert rollout.target(0, updating(partition=2), Revision("new")) == "new"
+    assert rolling_update.target(1, updating(partition=2), NEW) == "old"
+    assert rolling_update.target(2, updating(partition=2), NEW) == "new"
+    assert rolling_update.target(7, updating(paused=True), NEW) == "old"
+    assert rolling_update.target(0, nodeset(updateStrategy={"type": "OnDelete"}), NEW) == "new"
+    assert rolling_update.target(0, updating(partition=2), Revision("new")) == "new"
 
 
 def test_a_pod_that_never_came_up_is_replaced_even_where_an_update_is_held_back() -> None:
     pods = [stuck(0, "broken"), a_pod(1, revision="older"), stuck(2, "old")]
 
-    assert names(rollout.outdated(pods, updating(partition=3), NEW, ())) == ["a-0"]
+    assert names(rolling_update.outdated(pods, updating(partition=3), NEW, ())) == ["a-0"]
 
 
 def test_a_bad_revision_stops_at_the_budget_and_mending_goes_on() -> None:
@@ -190,10 +191,10 @@ def recorded(hash_: str, number: int) -> Recorded:
 
 def test_what_is_written_is_read_back() -> None:
     owner = nodeset(image="x")
-    obj = history.build(owner, "h", revision.content(owner), 3)
+    obj = revision_records.build(owner, "h", revision.content(owner), 3)
     obj["metadata"]["uid"] = "u"
 
-    assert history.read(obj) == Recorded("a-h", "u", "h", 3, {"image": "x"})
+    assert revision_records.read(obj) == Recorded("a-h", "u", "h", 3, {"image": "x"})
     assert [one["uid"] for one in obj["metadata"]["ownerReferences"]] == ["set-uid"]
     assert obj["metadata"]["labels"][labels.LABEL_NODESET_UID] == "set-uid"
 
@@ -201,21 +202,23 @@ def test_what_is_written_is_read_back() -> None:
 def test_a_new_spec_becomes_the_newest_revision() -> None:
     kept = [recorded("old", 4)]
 
-    assert history.upkeep("new", kept, current="old", carried={"old"}, limit=0) == Upkeep(record=5)
-    assert history.upkeep("new", [], current="new", carried=(), limit=0) == Upkeep(record=1)
+    assert revision_records.upkeep("new", kept, current="old", carried={"old"}, limit=0) == Upkeep(record=5)
+    assert revision_records.upkeep("new", [], current="new", carried=(), limit=0) == Upkeep(record=1)
 
 
 def test_an_older_spec_finds_its_revision_again() -> None:
     old, new = recorded("old", 1), recorded("new", 2)
 
-    assert history.upkeep("old", [old, new], current="new", carried={"new"}, limit=0) == Upkeep(renumber=(old, 3))
-    assert history.upkeep("new", [old, new], current="old", carried=(), limit=0) == Upkeep()
+    assert revision_records.upkeep("old", [old, new], current="new", carried={"new"}, limit=0) == Upkeep(
+        renumber=(old, 3)
+    )
+    assert revision_records.upkeep("new", [old, new], current="old", carried=(), limit=0) == Upkeep()
 
 
 def test_the_oldest_go_beyond_the_limit_and_none_that_a_pod_carries() -> None:
     kept = [recorded(name, number) for number, name in enumerate(["carried", "first", "second", "third", "old", "new"])]
 
-    found = history.upkeep("new", kept, current="old", carried={"carried"}, limit=1)
+    found = revision_records.upkeep("new", kept, current="old", carried={"carried"}, limit=1)
 
     assert [one.hash for one in found.drop] == ["first", "second"]
 
@@ -229,6 +232,6 @@ def test_the_revision_before_an_update_is_the_last_one_that_all_had() -> None:
         }
     )
 
-    assert history.current(owner, "new", [recorded("old", 1)]) == "old"
-    assert history.current(owner, "new", []) == "new"
-    assert history.current(nodeset(), "new", [recorded("old", 1)]) == "new"
+    assert revision_records.current(owner, "new", [recorded("old", 1)]) == "old"
+    assert revision_records.current(owner, "new", []) == "new"
+    assert revision_records.current(nodeset(), "new", [recorded("old", 1)]) == "new"

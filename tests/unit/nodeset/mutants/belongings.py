@@ -10,25 +10,18 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import (
-    claims,
-    controller,
-    creation,
-    guard,
-    layout,
-    matching,
-    plan,
-    retention,
-    traits,
-)
-from slinky_operator.nodeset.actions import AddFinalizer
-from slinky_operator.nodeset.claims import Retention
-from slinky_operator.nodeset.drain import Cause
-from slinky_operator.nodeset.matching import Fit
-from slinky_operator.nodeset.snapshot import Snapshot
+from slinky_operator.nodeset import controller, plan
+from slinky_operator.nodeset.model import claims, guard
+from slinky_operator.nodeset.model.actions import AddFinalizer
+from slinky_operator.nodeset.model.claims import Retention
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement import claim_retention, creation, layout, scheduling
+from slinky_operator.nodeset.placement.scheduling import Fit
+from slinky_operator.nodeset.slurm_nodes import kubernetes_features
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Node
 
-_SETTLE = retention.settle
+_SETTLE = claim_retention.settle
 
 
 def neighbours_overlooked(patch: pytest.MonkeyPatch) -> None:
@@ -60,8 +53,8 @@ def mismatch_overlooked(patch: pytest.MonkeyPatch) -> None:
 
 def cordoned_hosts_filled(patch: pytest.MonkeyPatch) -> None:
     """A cordon keeps no pod away."""
-    real = matching.fit
-    patch.setattr(matching, "fit", lambda spec, host: Fit.RUN if real(spec, host) is not Fit.NO else Fit.NO)
+    real = scheduling.fit
+    patch.setattr(scheduling, "fit", lambda spec, host: Fit.RUN if real(spec, host) is not Fit.NO else Fit.NO)
 
 
 def limit_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -78,12 +71,12 @@ def limit_ignored(patch: pytest.MonkeyPatch) -> None:
 def claims_of_replaced_pods_deleted(patch: pytest.MonkeyPatch) -> None:
     """A claim goes with its pod, whatever the pod went for."""
 
-    def settle(snapshot: Snapshot, found: layout.Layout, live: Any, causes: Any) -> retention.Keeping:
+    def settle(snapshot: Snapshot, found: layout.Layout, live: Any, causes: Any) -> claim_retention.Keeping:
         # As if every pod that goes went for good, and none would come back.
         causes = {name: frozenset({Cause.SCALE_IN}) for name in causes}
         return _SETTLE(snapshot, dataclasses.replace(found, missing=0, waiting=frozenset()), live, causes)
 
-    patch.setattr(retention, "settle", settle)
+    patch.setattr(claim_retention, "settle", settle)
 
 
 def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:
@@ -93,15 +86,15 @@ def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:
 
 def claims_always_deleted(patch: pytest.MonkeyPatch) -> None:
     """Claims go with a scale-in whatever the spec says."""
-    patch.setattr(retention, "policy", lambda nodeset: Retention.DELETE)
+    patch.setattr(claim_retention, "policy", lambda nodeset: Retention.DELETE)
 
 
 def kept_claims_deleted(patch: pytest.MonkeyPatch) -> None:
     """A claim that an earlier scale-in has kept goes when the spec says so now."""
 
-    def settle(snapshot: Snapshot, *rest: Any) -> retention.Keeping:
+    def settle(snapshot: Snapshot, *rest: Any) -> claim_retention.Keeping:
         found = _SETTLE(snapshot, *rest)
-        if retention.policy(snapshot.nodeset) is not Retention.DELETE:
+        if claim_retention.policy(snapshot.nodeset) is not Retention.DELETE:
             return found
         marks = tuple((one, Retention.DELETE if wanted is not None else None) for one, wanted in found.marks)
         known = {one.uid for one, _ in found.marks}
@@ -110,7 +103,7 @@ def kept_claims_deleted(patch: pytest.MonkeyPatch) -> None:
             found, marks=(*marks, *((one, Retention.DELETE) for one in kept if one.uid not in known))
         )
 
-    patch.setattr(retention, "settle", settle)
+    patch.setattr(claim_retention, "settle", settle)
 
 
 def marks_outlive_a_change_of_mind(patch: pytest.MonkeyPatch) -> None:
@@ -121,11 +114,11 @@ def marks_outlive_a_change_of_mind(patch: pytest.MonkeyPatch) -> None:
 def marks_outlive_a_scale_out(patch: pytest.MonkeyPatch) -> None:
     """A claim that was to go says so still when its pod stays, or has come back."""
 
-    def settle(*given: Any) -> retention.Keeping:
+    def settle(*given: Any) -> claim_retention.Keeping:
         found = _SETTLE(*given)
         return dataclasses.replace(found, marks=tuple(one for one in found.marks if one[1] is not None))
 
-    patch.setattr(retention, "settle", settle)
+    patch.setattr(claim_retention, "settle", settle)
 
 
 def kept_claims_deleted_with_the_nodeset(patch: pytest.MonkeyPatch) -> None:
@@ -134,27 +127,29 @@ def kept_claims_deleted_with_the_nodeset(patch: pytest.MonkeyPatch) -> None:
     def goes(nodeset: NodeSet, claim: claims.Claim) -> bool:
         return nodeset.spec.persistent_volume_claim_retention_policy.when_deleted == "Delete"
 
-    patch.setattr(retention, "goes_with_nodeset", goes)
+    patch.setattr(claim_retention, "goes_with_nodeset", goes)
 
 
 def other_features_dropped(patch: pytest.MonkeyPatch) -> None:
     """A node has the features of its Node and no others."""
-    real = traits.missing
+    real = kubernetes_features.missing
 
-    def missing(node: Node, host: Any) -> traits.Change | None:
+    def missing(node: Node, host: Any) -> kubernetes_features.Change | None:
         change = real(node, host)
         if change is None or change.features is None:
             return change
-        ours = tuple(word for word in change.features if word.startswith(traits.PREFIX))
-        return traits.Change(ours, ours, change.topology)
+        ours = tuple(word for word in change.features if word.startswith(kubernetes_features.PREFIX))
+        return kubernetes_features.Change(ours, ours, change.topology)
 
-    patch.setattr(traits, "missing", missing)
+    patch.setattr(kubernetes_features, "missing", missing)
 
 
 def features_written_once(patch: pytest.MonkeyPatch) -> None:
     """A node that has features of its Node keeps them, whatever the Node says later."""
-    real = traits.missing
-    patch.setattr(traits, "missing", lambda node, host: None if len(node.features) > 1 else real(node, host))
+    real = kubernetes_features.missing
+    patch.setattr(
+        kubernetes_features, "missing", lambda node, host: None if len(node.features) > 1 else real(node, host)
+    )
 
 
 def lost_guard_overlooked(patch: pytest.MonkeyPatch) -> None:

@@ -9,22 +9,13 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset import (
-    asking,
-    causing,
-    deadline,
-    drain,
-    ending,
-    pod_steps,
-    protection,
-    records,
-    registration,
-    removal,
-    telling,
-)
-from slinky_operator.nodeset.actions import MarkDown
-from slinky_operator.nodeset.means import Means
+from slinky_operator.nodeset.disruption import eviction
+from slinky_operator.nodeset.drain import deadline, drain_causes, pod_steps
+from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries, slurm_writes
+from slinky_operator.nodeset.execute.context import Means
+from slinky_operator.nodeset.model.actions import MarkDown
 from slinky_operator.nodeset.plan import plan
+from slinky_operator.nodeset.slurm_nodes import drains, records, registration
 from slurm_client.models import Job, Node
 
 
@@ -33,17 +24,17 @@ def resume_instead_of_undrain(patch: pytest.MonkeyPatch) -> None:
 
     async def undrain(means: Means, names: Sequence[str]) -> None:
         slurm: Any = means.reach()
-        wanted = drain.to_undrain(names, await asking.nodes(slurm, names), means.owner)
+        wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), means.owner)
         if wanted:
             await slurm.client.resume_nodes(wanted)
-        await telling._read_back(means, slurm, names)
+        await slurm_writes._read_back(means, slurm, names)
 
-    patch.setattr(telling, "undrain_nodes", undrain)
+    patch.setattr(slurm_writes, "undrain_nodes", undrain)
 
 
 def foreign_drains_undone(patch: pytest.MonkeyPatch) -> None:
     """Every drain counts as ours."""
-    patch.setattr(drain, "is_ours", lambda node: node.is_drain)
+    patch.setattr(drains, "is_ours", lambda node: node.is_drain)
 
 
 def slurms_drain_is_a_strangers(patch: pytest.MonkeyPatch) -> None:
@@ -58,7 +49,7 @@ def mended_nodes_stay_drained(patch: pytest.MonkeyPatch) -> None:
 
 def all_words_are_slurms(patch: pytest.MonkeyPatch) -> None:
     """Every drain that is not ours counts as Slurm's own."""
-    patch.setattr(registration, "has_slurms_words", lambda reason: not reason.startswith(drain.PREFIX))
+    patch.setattr(registration, "has_slurms_words", lambda reason: not reason.startswith(drains.PREFIX))
 
 
 def rejected_nodes_count_as_ready(patch: pytest.MonkeyPatch) -> None:
@@ -68,8 +59,8 @@ def rejected_nodes_count_as_ready(patch: pytest.MonkeyPatch) -> None:
 
 def rejected_nodes_count_as_empty(patch: pytest.MonkeyPatch) -> None:
     """A node that gets no job for its registration is taken to hold none."""
-    real = drain.is_drained
-    patch.setattr(drain, "is_drained", lambda node, jobs: registration.is_invalid(node) or real(node, jobs))
+    real = drains.is_drained
+    patch.setattr(drains, "is_drained", lambda node, jobs: registration.is_invalid(node) or real(node, jobs))
 
 
 def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
@@ -100,18 +91,20 @@ def record_left_behind(patch: pytest.MonkeyPatch) -> None:
 
 def node_cordon_overlooked(patch: pytest.MonkeyPatch) -> None:
     """A cordoned Node means nothing to Slurm."""
-    patch.setattr(causing, "cordons", lambda snapshot, pod: frozenset({drain.Cause.CORDON} if pod.cordoned else ()))
+    patch.setattr(
+        drain_causes, "cordons", lambda snapshot, pod: frozenset({drains.Cause.CORDON} if pod.cordoned else ())
+    )
 
 
 def drain_of_a_cordoned_node_stays(patch: pytest.MonkeyPatch) -> None:
     """What was drained for its Node is not given back."""
-    real = drain.to_undrain
+    real = drains.to_undrain
 
     def to_undrain(wanted: Any, fresh: Mapping[str, Node | None], owner: str) -> list[str]:
         found = real(wanted, fresh, owner)
         return [name for name in found if (node := fresh[name]) is not None and "disk" not in node.reason]
 
-    patch.setattr(drain, "to_undrain", to_undrain)
+    patch.setattr(drains, "to_undrain", to_undrain)
 
 
 def deadline_early(patch: pytest.MonkeyPatch) -> None:
@@ -127,8 +120,8 @@ def deadline_early(patch: pytest.MonkeyPatch) -> None:
 
 def cordon_counts(patch: pytest.MonkeyPatch) -> None:
     """The time of a cordon counts towards the time that jobs have when the pod is to go."""
-    patch.setattr(drain, "needs_write", lambda node, causes: not node.is_drain)
-    patch.setattr(drain, "causes_in", lambda node: drain.REMOVAL if drain.is_ours(node) else frozenset())
+    patch.setattr(drains, "needs_write", lambda node, causes: not node.is_drain)
+    patch.setattr(drains, "causes_in", lambda node: drains.REMOVAL if drains.is_ours(node) else frozenset())
 
 
 def force_instead_of_wait(patch: pytest.MonkeyPatch) -> None:
@@ -139,12 +132,12 @@ def force_instead_of_wait(patch: pytest.MonkeyPatch) -> None:
 
 def arrays_ended_whole(patch: pytest.MonkeyPatch) -> None:
     """A job is named by its id, which of an array may be that of all tasks."""
-    real = ending._each
+    real = end_jobs._each
 
     async def each(jobs: Mapping[int, Job], what: str, call: Callable[[Any], Awaitable[None]]) -> list[str]:
         return await real(jobs, what, lambda job: call(job.id))
 
-    patch.setattr(ending, "_each", each)
+    patch.setattr(end_jobs, "_each", each)
 
 
 def force_without_deadline(patch: pytest.MonkeyPatch) -> None:
@@ -152,7 +145,7 @@ def force_without_deadline(patch: pytest.MonkeyPatch) -> None:
     real = deadline.left
 
     def left(node: Node, causes: Any, spec: Any, now: Any) -> float | None:
-        return -1.0 if spec.timeout is None and drain.is_ours(node) else real(node, causes, spec, now)
+        return -1.0 if spec.timeout is None and drains.is_ours(node) else real(node, causes, spec, now)
 
     patch.setattr(deadline, "left", left)
 
@@ -164,7 +157,7 @@ def ended_by_our_clock(patch: pytest.MonkeyPatch) -> None:
         now: datetime = slurm.client.world.now
         return now
 
-    patch.setattr(asking, "clock", clock)
+    patch.setattr(slurm_queries, "clock", clock)
 
 
 def all_jobs_requeued_by_down(patch: pytest.MonkeyPatch) -> None:
@@ -174,8 +167,8 @@ def all_jobs_requeued_by_down(patch: pytest.MonkeyPatch) -> None:
 
 def protection_lifted_unasked(patch: pytest.MonkeyPatch) -> None:
     """A cordoned pod may be evicted, whatever still runs on it."""
-    patch.setattr(protection, "is_wanted", lambda nodeset, state, causes: not causes)
-    patch.setattr(protection, "may_be_lifted", lambda *given: True)
+    patch.setattr(eviction, "is_wanted", lambda nodeset, state, causes: not causes)
+    patch.setattr(eviction, "may_be_lifted", lambda *given: True)
 
 
 def given_up_in_silence(patch: pytest.MonkeyPatch) -> None:
@@ -201,4 +194,4 @@ def marked_down_alive(patch: pytest.MonkeyPatch) -> None:
         return frozenset()
 
     patch.setattr(pod_steps, "delete_all", delete_all)
-    patch.setattr(removal, "standing", standing)
+    patch.setattr(delete_pods, "standing", standing)

@@ -10,47 +10,42 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import (
-    asking,
-    drain,
-    facts,
-    identity,
-    podstate,
-    removal,
-)
-from slinky_operator.nodeset.facts import Pod, Slurmd
-from slinky_operator.nodeset.means import Means
+from slinky_operator.nodeset.execute import delete_pods, slurm_queries
+from slinky_operator.nodeset.execute.context import Means
 from slinky_operator.nodeset.memory import Memory
+from slinky_operator.nodeset.model import pod_facts, pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.slurm_nodes import drains, identity
 from slurm_client import errors
 from slurm_client.models import Job, Node
 
 
 def completing_dropped(patch: pytest.MonkeyPatch) -> None:
     """A node whose job is still cleaning up counts as empty."""
-    patch.setattr(drain, "NODE_BUSY", drain.NODE_BUSY - {"COMPLETING"})
-    patch.setattr(drain, "JOB_HOLDING", drain.JOB_HOLDING - {"COMPLETING"})
+    patch.setattr(drains, "NODE_BUSY", drains.NODE_BUSY - {"COMPLETING"})
+    patch.setattr(drains, "JOB_HOLDING", drains.JOB_HOLDING - {"COMPLETING"})
 
 
 def suspended_dropped(patch: pytest.MonkeyPatch) -> None:
     """A suspended job counts as none."""
-    patch.setattr(drain, "JOB_IDLE", drain.JOB_IDLE | {"SUSPENDED"})
+    patch.setattr(drains, "JOB_IDLE", drains.JOB_IDLE | {"SUSPENDED"})
 
 
 def stage_out_dropped(patch: pytest.MonkeyPatch) -> None:
     """A job that still writes its data out counts as ended."""
-    patch.setattr(drain, "JOB_HOLDING", drain.JOB_HOLDING - {"STAGE_OUT"})
+    patch.setattr(drains, "JOB_HOLDING", drains.JOB_HOLDING - {"STAGE_OUT"})
 
 
 def first_node_of_a_job(patch: pytest.MonkeyPatch) -> None:
     """A job over several nodes counts on the first alone; their state still shows work, unless it is suspended."""
-    real = drain.jobs_by_node
-    patch.setattr(drain, "jobs_by_node", lambda jobs: real(replace(job, nodes=job.nodes[:1]) for job in jobs))
+    real = drains.jobs_by_node
+    patch.setattr(drains, "jobs_by_node", lambda jobs: real(replace(job, nodes=job.nodes[:1]) for job in jobs))
 
 
 def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
     """Where the token is refused, the cache is taken for the answer, and no job is seen."""
-    ask_nodes, ask_jobs, ask_everything = asking.nodes, asking.jobs, asking.everything
+    ask_nodes, ask_jobs, ask_everything = slurm_queries.nodes, slurm_queries.jobs, slurm_queries.everything
 
     async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
         try:
@@ -64,15 +59,15 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
         except errors.Unauthorized:
             return {}
 
-    async def everything(slurm: Slurm, names: Collection[str]) -> asking.Answer:
+    async def everything(slurm: Slurm, names: Collection[str]) -> slurm_queries.Answer:
         try:
             return await ask_everything(slurm, names)
         except errors.Unauthorized:
-            return asking.Answer(await nodes(slurm, names), {})
+            return slurm_queries.Answer(await nodes(slurm, names), {})
 
-    patch.setattr(asking, "nodes", nodes)
-    patch.setattr(asking, "jobs", jobs)
-    patch.setattr(asking, "everything", everything)
+    patch.setattr(slurm_queries, "nodes", nodes)
+    patch.setattr(slurm_queries, "jobs", jobs)
+    patch.setattr(slurm_queries, "everything", everything)
 
 
 def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
@@ -81,7 +76,7 @@ def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
     async def delete(means: Means, pod: Pod, version: str | None, until: float) -> None:
         await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=None, resource_version=version)
 
-    patch.setattr(removal, "_delete_one", delete)
+    patch.setattr(delete_pods, "_delete_one", delete)
 
 
 def prefix_match(patch: pytest.MonkeyPatch) -> None:
@@ -95,26 +90,26 @@ def stale_cache_trusted(patch: pytest.MonkeyPatch) -> None:
     async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
         return {name: slurm.nodes.get(name) for name in names}
 
-    patch.setattr(asking, "nodes", nodes)
+    patch.setattr(slurm_queries, "nodes", nodes)
 
 
 def unknown_node_is_free(patch: pytest.MonkeyPatch) -> None:
     """A node that Slurm does not know any more may lose its pod."""
-    real = podstate.why_kept
+    real = pod_state.why_kept
 
     def why_kept(pod: Pod, node: Node | None, *rest: Any, **more: Any) -> str | None:
         return None if node is None else real(pod, node, *rest, **more)
 
-    patch.setattr(podstate, "why_kept", why_kept)
+    patch.setattr(pod_state, "why_kept", why_kept)
 
 
 def no_second_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
     """The jobs are not asked for again before a record is deleted."""
 
-    async def about_records(slurm: Slurm, names: Collection[str]) -> asking.Answer:
-        return asking.Answer(await asking.nodes(slurm, names), {})
+    async def about_records(slurm: Slurm, names: Collection[str]) -> slurm_queries.Answer:
+        return slurm_queries.Answer(await slurm_queries.nodes(slurm, names), {})
 
-    patch.setattr(asking, "about_records", about_records)
+    patch.setattr(slurm_queries, "about_records", about_records)
 
 
 def writes_to_slurm_not_awaited(patch: pytest.MonkeyPatch) -> None:
@@ -124,14 +119,16 @@ def writes_to_slurm_not_awaited(patch: pytest.MonkeyPatch) -> None:
 
 def unreachable_is_ended(patch: pytest.MonkeyPatch) -> None:
     """A pod that is called Failed runs nothing any more, whoever calls it so."""
-    real = facts.has_ended
+    real = pod_facts.has_ended
     patch.setattr(
-        facts, "has_ended", lambda status, deleting: status.get("phase") == "Failed" or real(status, deleting=deleting)
+        pod_facts,
+        "has_ended",
+        lambda status, deleting: status.get("phase") == "Failed" or real(status, deleting=deleting),
     )
 
 
 def silence_is_enough(patch: pytest.MonkeyPatch) -> None:
     """A pod of which no kubelet has told a start has none."""
     patch.setattr(
-        podstate, "is_free_blindly", lambda pod: not pod.registered and pod.slurmd in {Slurmd.NEVER, Slurmd.ENDED}
+        pod_state, "is_free_blindly", lambda pod: not pod.registered and pod.slurmd in {Slurmd.NEVER, Slurmd.ENDED}
     )

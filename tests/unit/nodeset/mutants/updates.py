@@ -10,16 +10,11 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import (
-    availability,
-    causing,
-    history,
-    podstate,
-    repairs,
-    rollout,
-)
-from slinky_operator.nodeset.facts import Pod
-from slinky_operator.nodeset.snapshot import Snapshot
+from slinky_operator.nodeset.disruption import availability, repairs, rolling_update
+from slinky_operator.nodeset.drain import drain_causes
+from slinky_operator.nodeset.model import pod_state, revision_records
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.snapshot import Snapshot
 from slurm_client.models import Node
 
 
@@ -29,29 +24,29 @@ def budget_ignored(patch: pytest.MonkeyPatch) -> None:
     def choose(outdated: Any, **rest: Any) -> frozenset[str]:
         return frozenset(pod.name for pod in outdated)
 
-    patch.setattr(rollout, "choose", choose)
+    patch.setattr(rolling_update, "choose", choose)
 
 
 def one_more_than_the_budget(patch: pytest.MonkeyPatch) -> None:
     """An update takes one more than it may."""
-    real = rollout.budget
-    patch.setattr(rollout, "budget", lambda nodeset, desired: real(nodeset, desired) + 1)
+    real = rolling_update.budget
+    patch.setattr(rolling_update, "budget", lambda nodeset, desired: real(nodeset, desired) + 1)
 
 
 def broken_pods_not_counted(patch: pytest.MonkeyPatch) -> None:
     """New pods that do not come up take nothing from the budget."""
-    real = rollout.choose
+    real = rolling_update.choose
 
     def choose(outdated: Any, *, unavailable: int, begun: Collection[str], **rest: Any) -> frozenset[str]:
         return real(outdated, unavailable=len(begun), begun=begun, **rest)
 
-    patch.setattr(rollout, "choose", choose)
+    patch.setattr(rolling_update, "choose", choose)
 
 
 def under_way_overlooked(patch: pytest.MonkeyPatch) -> None:
     """A pod that does not answer for a moment is replaced beside one that has yet to come up."""
-    real = rollout.choose
-    patch.setattr(rollout, "choose", lambda outdated, **rest: real(outdated, **{**rest, "under_way": 0}))
+    real = rolling_update.choose
+    patch.setattr(rolling_update, "choose", lambda outdated, **rest: real(outdated, **{**rest, "under_way": 0}))
 
 
 def cordoned_pods_overlooked(patch: pytest.MonkeyPatch) -> None:
@@ -59,14 +54,14 @@ def cordoned_pods_overlooked(patch: pytest.MonkeyPatch) -> None:
     real = availability.may_come_up
 
     def may_come_up(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
-        return not causing.cordons(snapshot, pod) and real(pod, snapshot, now)
+        return not drain_causes.cordons(snapshot, pod) and real(pod, snapshot, now)
 
-    patch.setattr(causing, "may_come_up", may_come_up)
+    patch.setattr(drain_causes, "may_come_up", may_come_up)
 
 
 def mended_nodes_count_as_broken(patch: pytest.MonkeyPatch) -> None:
     """A node that is to be given back by Slurm's drain is replaced as if it would not serve."""
-    patch.setattr(causing, "may_serve", availability.is_ready)
+    patch.setattr(drain_causes, "may_serve", availability.is_ready)
 
 
 def impatient(patch: pytest.MonkeyPatch) -> None:
@@ -76,39 +71,41 @@ def impatient(patch: pytest.MonkeyPatch) -> None:
 
 def partition_ignored(patch: pytest.MonkeyPatch) -> None:
     """An update reaches the pods below the partition."""
-    patch.setattr(rollout, "target", lambda place, nodeset, revision: revision.hash)
+    patch.setattr(rolling_update, "target", lambda place, nodeset, revision: revision.hash)
 
 
 def on_delete_ignored(patch: pytest.MonkeyPatch) -> None:
     """An update takes pods that somebody is to delete."""
-    real = rollout.outdated
+    real = rolling_update.outdated
 
     def outdated(pods: Any, nodeset: NodeSet, *rest: Any) -> list[Pod]:
         strategy = nodeset.spec.update_strategy.model_copy(update={"type": "RollingUpdate"})
         spec = nodeset.spec.model_copy(update={"update_strategy": strategy})
         return real(pods, nodeset.model_copy(update={"spec": spec}), *rest)
 
-    patch.setattr(rollout, "outdated", outdated)
+    patch.setattr(rolling_update, "outdated", outdated)
 
 
 def carried_revisions_dropped(patch: pytest.MonkeyPatch) -> None:
     """Revisions go although pods carry them."""
-    real = history.upkeep
+    real = revision_records.upkeep
 
-    def upkeep(revision: str, recorded: Any, *, current: str, carried: Collection[str], limit: int) -> history.Upkeep:
+    def upkeep(
+        revision: str, recorded: Any, *, current: str, carried: Collection[str], limit: int
+    ) -> revision_records.Upkeep:
         return real(revision, recorded, current=revision, carried=(), limit=limit)
 
-    patch.setattr(history, "upkeep", upkeep)
+    patch.setattr(revision_records, "upkeep", upkeep)
 
 
 def revision_not_recorded(patch: pytest.MonkeyPatch) -> None:
     """Pods are made of a revision that is written down nowhere."""
-    real = history.upkeep
+    real = revision_records.upkeep
 
-    def upkeep(revision: str, recorded: Any, **rest: Any) -> history.Upkeep:
+    def upkeep(revision: str, recorded: Any, **rest: Any) -> revision_records.Upkeep:
         return dataclasses.replace(real(revision, recorded, **rest), record=None)
 
-    patch.setattr(history, "upkeep", upkeep)
+    patch.setattr(revision_records, "upkeep", upkeep)
 
 
 def repairs_without_budget(patch: pytest.MonkeyPatch) -> None:
@@ -122,7 +119,7 @@ def repairs_without_budget(patch: pytest.MonkeyPatch) -> None:
 
 def forgotten_pods_repaired(patch: pytest.MonkeyPatch) -> None:
     """A pod that had registered is made anew when Slurm does not know it, whatever it holds."""
-    meant, why_kept = repairs.may_be_meant, podstate.why_kept
+    meant, why_kept = repairs.may_be_meant, pod_state.why_kept
 
     def unregistered(pod: Pod) -> Pod:
         return dataclasses.replace(pod, registered=False)
@@ -132,4 +129,4 @@ def forgotten_pods_repaired(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(repairs, "may_be_meant", lambda pod, node, owner: meant(unregistered(pod), node, owner))
     patch.setattr(repairs.Wait, "is_over", lambda self, now: self.until <= now)
-    patch.setattr(podstate, "why_kept", kept)
+    patch.setattr(pod_state, "why_kept", kept)

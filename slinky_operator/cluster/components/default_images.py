@@ -1,0 +1,162 @@
+"""Which image a daemon has whose Cluster names none. Pure.
+
+The operator's settings name default images. They are for daemons that are made from then on: one that runs keeps the
+image that it was given, so that an upgrade of the operator, or another default, restarts no slurmctld under jobs and
+brings no slurmrestd that is newer than its slurmctld. To move a Cluster to another image, name it in its spec.
+
+A newer patch release of the same series in the same place (`…:26.05.5` to `…:26.05.6`) is taken over: for slurmctld
+after a trial, as for any other change of its pod, and not where its state is an `emptyDir`, which ends with the pod. A
+daemon never goes back to an older Slurm because a name was removed from the spec or the default was lowered. Versions
+are read from tags; of a tag that is none, nothing is known.
+
+slurmd must not be newer than slurmctld either: the image for NodeSets that name none is kept in the Cluster's status,
+where the NodeSet controller finds it.
+
+The agent beside slurmctld is the operator's own image. It follows when slurmctld's pod is replaced for another reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.common import Component
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
+
+ANNOTATION: Final = labels.CLUSTER_PREFIX + "image-from"
+"""On the StatefulSet and the Deployment: who has named the image of the daemon."""
+
+_VERSION: Final = re.compile(
+    r"(?P<place>.+):(?P<series>[0-9]+\.[0-9]+)(?:\.(?P<patch>[0-9]+))?(?:[-_+][^:/]*)?", re.ASCII
+)
+
+
+class Origin(StrEnum):
+    """Values of `ANNOTATION`."""
+
+    DEFAULT = "default"
+    SPEC = "spec"
+
+
+def origin(component: Component, container: str) -> Origin:
+    """Who names the image of a daemon.
+
+    Parameters
+    ----------
+    container
+        Name of the daemon's container.
+    """
+    spec = (component.template or {}).get("spec") or {}
+    in_template = any(one.get("image") for one in spec.get("containers") or () if one.get("name") == container)
+    return Origin.SPEC if component.image is not None or in_template else Origin.DEFAULT
+
+
+def note(cluster: Cluster, container: str) -> dict[str, str]:
+    """The annotation for a daemon."""
+    component = cluster.spec.controller if container == naming.CONTROLLER_CONTAINER else cluster.spec.restapi
+    return {ANNOTATION: str(origin(component, container))}
+
+
+def kept(snapshot: Snapshot, defaults: Images) -> Images:
+    """Default images for a Cluster as it is.
+
+    Parameters
+    ----------
+    defaults
+        From the settings.
+    """
+    name, status = snapshot.cluster.name, snapshot.cluster.status
+    served = bool(status.slurm_version or (status.config is not None and status.config.applied_hash))
+    persistent = snapshot.cluster.spec.controller.persistence.enabled
+    controller = snapshot.children.get(("StatefulSet", naming.controller(name)))
+    restapi = snapshot.children.get(("Deployment", naming.restapi(name)))
+    return replace(
+        defaults,
+        slurmctld=_of_daemon(
+            controller, naming.CONTROLLER_CONTAINER, defaults.slurmctld, served=served, patches=persistent
+        ),
+        slurmrestd=_of_daemon(restapi, naming.RESTAPI_CONTAINER, defaults.slurmrestd, served=served),
+        slurmd=_of_slurmd(status.slurmd_image, _image(controller, naming.CONTROLLER_CONTAINER), defaults.slurmd),
+    )
+
+
+def with_running_agent(snapshot: Snapshot, images: Images) -> Images:
+    """The same with the agent as it runs; the same if there is none."""
+    live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
+    agent = _image(live, naming.AGENT_CONTAINER)
+    return replace(images, agent=agent) if agent else images
+
+
+def is_newer_patch(new: str, old: str) -> bool:
+    """Whether an image is of a later patch release of the same series in the same place."""
+    one, other = _VERSION.fullmatch(new), _VERSION.fullmatch(old)
+    if one is None or other is None or not one["patch"] or not other["patch"]:
+        return False
+    same = one.group("place", "series") == other.group("place", "series")
+    return same and int(one["patch"]) > int(other["patch"])
+
+
+def is_older(new: str, old: str) -> bool:
+    """Whether an image is of an older Slurm than another, as far as their tags tell."""
+    one, other = _VERSION.fullmatch(new), _VERSION.fullmatch(old)
+    if one is None or other is None:
+        return False
+    series, other_series = _numbers(one["series"]), _numbers(other["series"])
+    if series != other_series or not one["patch"] or not other["patch"]:
+        return series < other_series
+    return int(one["patch"]) < int(other["patch"])
+
+
+def _of_daemon(live: Object | None, container: str, default: str, *, served: bool, patches: bool = True) -> str:
+    """The default image for one daemon.
+
+    Parameters
+    ----------
+    served
+        Whether the Cluster's Slurm has ever answered: what slurmctld has then run with, its state is of.
+    patches
+        Whether a newer patch release is taken over.
+    """
+    runs = _image(live, container)
+    if live is None or not runs:
+        return default
+    named_by = (live["metadata"].get("annotations") or {}).get(ANNOTATION)
+    if named_by == Origin.DEFAULT or (named_by is None and (served or _is_up(live))):
+        # What an older version of the operator has made does not say who has named its image.
+        return default if patches and is_newer_patch(default, runs) else runs
+    # A slurmctld that is not ready for a moment has run all the same; one by a bad image fails its trial before.
+    stays = _is_up(live) or (served and container == naming.CONTROLLER_CONTAINER)
+    return runs if stays and is_older(default, runs) else default
+
+
+def _of_slurmd(known: str | None, slurmctld: str, default: str) -> str:
+    """The default image for slurmd: as it is written down, else none that is newer than slurmctld."""
+    place = _VERSION.fullmatch(default)
+    if not known and place is not None and is_older(slurmctld, default):
+        # What an older version of the operator has made, or a former Cluster has left, says nothing of slurmd.
+        known = f"{place['place']}:{slurmctld.rpartition(':')[2]}"
+    return known if known and not is_newer_patch(default, known) else default
+
+
+def _is_up(live: Object) -> bool:
+    """Whether a daemon runs with the image that its object names."""
+    status: Mapping[str, Any] = live.get("status") or {}
+    updated = status.get("updatedReplicas") in {None, (live.get("spec") or {}).get("replicas")}
+    return bool(status.get("readyReplicas")) and not status.get("unavailableReplicas") and updated
+
+
+def _image(live: Object | None, container: str) -> str:
+    containers = [] if live is None else live["spec"]["template"]["spec"].get("containers") or []
+    return next((str(one.get("image") or "") for one in containers if one.get("name") == container), "")
+
+
+def _numbers(series: str) -> tuple[int, ...]:
+    return tuple(map(int, series.split(".")))

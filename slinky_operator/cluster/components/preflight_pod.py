@@ -1,0 +1,332 @@
+"""A preflight: a throw-away pod in which a slurmctld and slurmds read a configuration before any running daemon does.
+
+The pod is slurmctld's own, by its template, less everything by which it could touch what is real: no claim, no key, an
+address of its own for slurmctld's host name. Each daemon says what it thinks of the configuration in its container's
+termination message, which the operator reads from the pod's status: neither logs nor exec are needed.
+
+Both Slurm 24.11 and 26.05 say `Running as primary controller` and `slurmd started on` once they have read everything,
+each within 0.1 s; with `SlurmdUser=slurm` a slurmd starts without being root (measured). So the pod stays within the
+restricted Pod Security level, unless a NodeSet gives its slurmd a security context of its own: then slurmd runs under
+that one here too, since whether a cgroup plugin can start depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.components import Images, locked_down, metadata, pod_security, slurmctld
+from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CONFIGMAPS, PODS
+from slinky_operator.reconcile.children import Child
+from slinky_operator.slurm import naming, security
+from slinky_operator.slurm.conf.derive import FOLDER, derive
+from slinky_operator.slurm.templates import RefusedFragment
+
+ANNOTATION_CANDIDATE: Final = labels.CLUSTER_PREFIX + "candidate"
+"""On a preflight's pod: hash of the configuration it looks at."""
+
+REFUSED: Final = 1
+"""Exit code of a daemon's container where the daemon has refused the configuration."""
+
+UNDECIDED: Final = 2
+"""The same where it neither runs nor has ended in time."""
+
+UNTRIED: Final = 3
+"""The same where there is no such daemon in its image."""
+
+LASTS: Final = 600
+"""Seconds after which the kubelet ends a preflight's pod that nobody has ended: a slow pull has that much time."""
+
+MOST_SLURMDS: Final = 8
+"""Kinds of slurmd that one preflight tries: the first, in an order of their own."""
+
+_RUN: Final = "run"
+_FOLDER: Final = "preflight"
+CONFIG: Final = "config"
+"""Volume of the configuration, as in slurmctld's pod."""
+
+_NOT_COPIED: Final = frozenset(
+    ("containers", "initContainers", "volumes", "hostNetwork", "hostPID", "hostIPC", "hostname", "subdomain")
+)
+"""Fields of slurmctld's pod that would let its namesake be taken for it, or see it."""
+
+# A daemon gets 15 seconds for what takes it a tenth of one; a machine may be busy. What a signal has ended (the kernel
+# for want of memory, say) has refused nothing.
+_WATCH: Final = """\
+tries=0
+until grep -q "$2" "$1.log" 2>/dev/null; do
+  tries=$((tries + 1))
+  if [ -e "$1.ended" ] || [ "$tries" -gt 300 ]; then
+    touch "$3"
+    tail -n 60 "$1.log" | tail -c 4000 > /dev/termination-log
+    case "$(cat "$1.ended" 2>/dev/null)" in
+      126|127) exit 3 ;;
+      ?|??|10?|11?|12?) exit 1 ;;
+      *) exit 2 ;;
+    esac
+  fi
+  sleep 0.05
+done
+"""
+
+_SLURMCTLD: Final = f"""\
+umask 027
+cd {FOLDER} && mkdir state || exit 2
+head -c 128 /dev/urandom > slurm.key && head -c 32 /dev/urandom > {naming.JWT_KEY} && chmod 600 ./*.key || exit 2
+( slurmctld -D > slurmctld.log 2>&1; echo $? > slurmctld.end; mv slurmctld.end slurmctld.ended ) &
+set -- slurmctld "Running as primary controller" refused
+{_WATCH}touch ready
+until [ "$(ls | grep -c '^told-')" -ge "$SLURMDS" ]; do sleep 0.05; done
+exit 0
+"""
+
+_SLURMD: Final = f"""\
+umask 027
+cd {FOLDER} || exit 2
+until [ -e ready ]; do
+  # What slurmctld thinks is said by slurmctld.
+  [ -e refused ] && exit 0
+  sleep 0.05
+done
+( slurmd -D -Z -N "$NAME" --conf-server "$SERVER" --conf "Feature=preflight CPUs=1 RealMemory=1 Port=$PORT" \\
+    > "$NAME.log" 2>&1; echo $? > "$NAME.end"; mv "$NAME.end" "$NAME.ended" ) &
+set -- "$NAME" "slurmd started on" "told-$NAME"
+{_WATCH}touch "told-$NAME"
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmdKind:
+    """One way in which NodeSets run slurmd."""
+
+    image: str
+    security: Mapping[str, Any] | None = field(default=None, hash=False)
+    """Security context of a NodeSet's own; `None` for the operator's."""
+
+    node_sets: tuple[str, ...] = field(default=(), compare=False)
+    """Whose it is."""
+
+    pull_secrets: tuple[str, ...] = ()
+    """Secrets that its image is pulled with."""
+
+    node: str = field(default="", compare=False)
+    """A Node where a pod of it runs; empty if there is none."""
+
+    @property
+    def key(self) -> str:
+        """Tells it from the others."""
+        return json.dumps([self.image, self.security], sort_keys=True, default=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """The two objects of one preflight."""
+
+    pod: Child
+    config_map: Child
+    kinds: tuple[SlurmdKind, ...] = ()
+    """Ways in which slurmd is run there, in the order of its containers."""
+
+    node: str = ""
+    """The only Node it may run on; empty for any."""
+
+    @property
+    def name(self) -> str:
+        """Name of both."""
+        return self.pod.name
+
+    def part(self, numbers: Collection[int]) -> Child:
+        """The pod with some of its slurmds only, by their places."""
+        spec = self.pod.body["spec"]
+        names = {f"slurmd-{number}" for number in range(len(self.kinds)) if number not in numbers}
+        containers = [one for one in spec["containers"] if one["name"] not in names]
+        return Child(PODS, {**self.pod.body, "spec": {**spec, "containers": containers}})
+
+
+def preflight(
+    cluster: Cluster,
+    images: Images,
+    kinds: Sequence[SlurmdKind],
+    files: Mapping[str, str],
+    digest: str,
+    *,
+    running: Mapping[str, Any] | None = None,
+    node: str = "",
+) -> Preflight:
+    """Make the preflight of a configuration.
+
+    Parameters
+    ----------
+    kinds
+        Ways in which slurmd is run; the first `MOST_SLURMDS` are tried.
+    files, digest
+        The configuration and its hash.
+    running
+        Spec of slurmctld's pod as it runs; that of a new one where there is none.
+    node
+        The only Node it may run on; empty for any.
+    """
+    tried = list(kinds[:MOST_SLURMDS])
+    own_context = any(kind.security is not None for kind in tried)
+    derived = derive(files, "root" if own_context else "slurm")
+    template = running or _template(cluster, images)
+    spec = pod_spec(cluster, template, images, tried, own_context=own_context)
+    body: Object = {"metadata": {}, "spec": _placed(spec, node) if node else spec}
+    named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
+    name = naming.preflight(cluster.name, named.digest[:10])
+    about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION_CANDIDATE: digest})
+    # Without the Cluster's uid, by which slurmd pods are found.
+    pod_labels = naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)
+    body["metadata"] = {**about, "labels": pod_labels}
+    volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
+    volume["configMap"]["name"] = name
+    config_map = Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(derived), "immutable": True})
+    return Preflight(Child(PODS, body), config_map, tuple(tried), node)
+
+
+def _placed(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
+    """The same pod on one Node, whatever is said of Nodes elsewhere; an image that is there is not asked for again."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    free = {key: value for key, value in spec.items() if key not in {"nodeSelector", "topologySpreadConstraints"}}
+    return {
+        **free,
+        "affinity": {"nodeAffinity": required},
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [{**one, "imagePullPolicy": "IfNotPresent"} for one in spec["containers"]],
+    }
+
+
+def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
+    """Spec of slurmctld's pod; without the user's template where that is refused, which is told elsewhere."""
+    try:
+        made = slurmctld.stateful_set(cluster, images, {})
+    except RefusedFragment:
+        controller = cluster.spec.controller.model_copy(update={"template": None})
+        spec = cluster.spec.model_copy(update={"controller": controller})
+        made = slurmctld.stateful_set(cluster.model_copy(update={"spec": spec}), images, {})
+    found: dict[str, Any] = made["spec"]["template"]["spec"]
+    return found
+
+
+def pod_spec(
+    cluster: Cluster, template: Mapping[str, Any], images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool
+) -> dict[str, Any]:
+    """Make the spec of a preflight's pod.
+
+    Parameters
+    ----------
+    template
+        Spec of slurmctld's pod.
+    own_context
+        Whether a slurmd has a security context of its own, so that the pod cannot have one for all.
+    """
+    own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
+    ours = {slurmctld.STATE, slurmctld.CONFIG, slurmctld.KEYS, slurmctld.RUN}
+    # What may be shared with the real one without disturbing it.
+    volumes = [
+        one
+        for one in template["volumes"]
+        if one["name"] not in ours and not {"persistentVolumeClaim", "ephemeral"} & one.keys()
+    ]
+    kept = {one["name"] for one in volumes}
+    mounts = [one for one in own.get("volumeMounts") or () if one["name"] in kept]
+    host, service = naming.controller_pod(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
+    spec = {key: value for key, value in template.items() if key not in _NOT_COPIED}
+    secrets = dict.fromkeys(
+        (
+            *(one["name"] for one in spec.pop("imagePullSecrets", ())),
+            *(name for kind in kinds for name in kind.pull_secrets),
+        )
+    )
+    return {
+        **spec,
+        **({"imagePullSecrets": [{"name": name} for name in secrets]} if secrets else {}),
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": LASTS,
+        "terminationGracePeriodSeconds": 1,
+        "hostname": host,
+        # Nobody but this pod is slurmctld to the daemons in it.
+        "hostAliases": [*template.get("hostAliases", ()), {"ip": "127.0.0.1", "hostnames": [host, service]}],
+        "securityContext": pod_security(naming.SLURM_UID, volumes=True)
+        if not own_context
+        else {"fsGroup": naming.SLURM_UID, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            _container(
+                naming.CONTROLLER_CONTAINER,
+                {key: own[key] for key in ("image", "imagePullPolicy") if key in own},
+                _SLURMCTLD,
+                {"SLURMDS": str(len(kinds))},
+                mounts,
+                slurmctld_security(),
+            ),
+            *(
+                _slurmd(kind, number, f"{service}:{naming.SLURMCTLD_PORT}", images, own_context=own_context)
+                for number, kind in enumerate(kinds)
+            ),
+        ],
+        "volumes": [
+            *volumes,
+            {"name": CONFIG, "configMap": {"name": "", "defaultMode": CONFIG_MODE}},
+            {"name": _FOLDER, "emptyDir": {"sizeLimit": "64Mi"}},
+            *({"name": f"{_RUN}-{number}", "emptyDir": {"sizeLimit": "16Mi"}} for number in range(len(kinds) + 1)),
+        ],
+    }
+
+
+def slurmctld_security() -> dict[str, Any]:
+    """Security context of slurmctld's container, complete: the pod's may be looser for the sake of slurmd."""
+    return {**locked_down(), "runAsNonRoot": True, "runAsUser": naming.SLURM_UID, "runAsGroup": naming.SLURM_UID}
+
+
+def _slurmd(kind: SlurmdKind, number: int, server: str, images: Images, *, own_context: bool) -> dict[str, Any]:
+    image: dict[str, Any] = {"image": kind.image}
+    if images.pull_policy and kind.image == images.slurmd:
+        image["imagePullPolicy"] = images.pull_policy
+    context = kind.security if kind.security is not None else security.slurmd()
+    variables = {"NAME": f"preflight-{number}", "SERVER": server, "PORT": str(naming.SLURMD_PORT + 10 + number)}
+    return _container(
+        f"slurmd-{number}",
+        image,
+        _SLURMD,
+        variables,
+        [],
+        dict(context) if own_context else slurmctld_security(),
+        run=f"{_RUN}-{number + 1}",
+        config=False,
+    )
+
+
+def _container(
+    name: str,
+    image: Mapping[str, Any],
+    script: str,
+    variables: Mapping[str, str],
+    mounts: Sequence[Mapping[str, Any]],
+    security: Mapping[str, Any],
+    *,
+    run: str = f"{_RUN}-0",
+    config: bool = True,
+) -> dict[str, Any]:
+    key = {"SLURM_SACK_KEY": f"{FOLDER}/{naming.SLURM_KEY}"}
+    return {
+        "name": name,
+        **image,
+        "command": ["/bin/sh", "-c", script],
+        "env": [{"name": variable, "value": value} for variable, value in {**key, **variables}.items()],
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+        "securityContext": dict(security),
+        "volumeMounts": [
+            *({"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True} for _ in range(config)),
+            {"name": _FOLDER, "mountPath": FOLDER},
+            {"name": run, "mountPath": naming.RUN_FOLDER},
+            *map(dict, mounts),
+        ],
+    }

@@ -1,0 +1,132 @@
+"""slurmrestd: a Deployment without any key, and a Service in front of it.
+
+It authenticates nobody itself: each call carries a token, and slurmctld decides. Without accounting it must be told
+which of its plugins to load, or Slurm 24.11 refuses to start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.components import Images, image_of, locked_down, metadata, pod_security
+from slinky_operator.cluster.components.template_rules import fitted
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
+
+CONFIG: Final = "config"
+RUN: Final = "run"
+
+# Its own health checks want a token in 26.05 and do not exist in 24.11.
+_PORT: Final = {"tcpSocket": {"port": naming.SLURMRESTD_PORT}}
+
+
+def service(cluster: Cluster, live: Object | None = None, pods: Object | None = None) -> Object:
+    """The Service; the user's fields but for selector and ports.
+
+    Parameters
+    ----------
+    live, pods
+        The Service and the Deployment as they are. Pods of an older operator lack a label by which the Service selects
+        now; it takes them until all pods have it.
+    """
+    body = metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI)
+    fragment = cluster.spec.restapi.service
+    spec: dict[str, Any] = {}
+    selector, before = naming.restapi_selector(cluster), naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)
+    if live is not None and pods is not None and live["spec"].get("selector") == before and not _all_have_label(pods):
+        selector = before
+    if fragment is not None:
+        body["labels"] = {**fragment.labels, **body["labels"]}
+        if fragment.annotations:
+            body["annotations"] = dict(fragment.annotations)
+        spec = dict(fragment.spec)
+    return {
+        "metadata": body,
+        "spec": {
+            **spec,
+            "selector": selector,
+            "ports": [{"name": "slurmrestd", "port": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
+        },
+    }
+
+
+def _all_have_label(live: Object) -> bool:
+    """Whether every pod of a Deployment is up, and made by a template with the label."""
+    status, about = live.get("status") or {}, live["spec"]["template"].get("metadata") or {}
+    if labels.LABEL_DAEMON not in (about.get("labels") or {}):
+        return False
+    if (status.get("observedGeneration") or 0) < (live["metadata"].get("generation") or 0):
+        return False
+    wanted = live["spec"].get("replicas", 1)
+    return all((status.get(one) or 0) == wanted for one in ("replicas", "updatedReplicas", "readyReplicas"))
+
+
+def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] | None = None) -> Object:
+    """The Deployment.
+
+    Parameters
+    ----------
+    annotations
+        Of the Deployment itself: its pods stay when they change.
+    """
+    restapi = cluster.spec.restapi
+    container: dict[str, Any] = {
+        "name": naming.RESTAPI_CONTAINER,
+        **image_of(restapi.image, images.slurmrestd, images.pull_policy),
+        "command": [
+            "slurmrestd",
+            "-a",
+            "rest_auth/jwt",
+            "-s",
+            "openapi/slurmctld",
+            f"0.0.0.0:{naming.SLURMRESTD_PORT}",
+        ],
+        "env": [
+            {"name": "SLURM_JWT", "value": "daemon"},
+            {"name": "SLURM_CONF", "value": f"{naming.CONF_FOLDER}/slurm.conf"},
+            # The runtime's seccomp profile forbids to unshare; the container is apart already.
+            {"name": "SLURMRESTD_SECURITY", "value": "disable_unshare_sysv,disable_unshare_files"},
+        ],
+        "ports": [{"name": "slurmrestd", "containerPort": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
+        "startupProbe": {**_PORT, "periodSeconds": 1, "failureThreshold": 300},
+        "readinessProbe": {**_PORT, "periodSeconds": 10},
+        "livenessProbe": {**_PORT, "periodSeconds": 20, "failureThreshold": 6},
+        "securityContext": locked_down(),
+        "volumeMounts": [
+            {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},
+            {"name": RUN, "mountPath": naming.RUN_FOLDER},
+        ],
+    }
+    if restapi.resources is not None:
+        container["resources"] = restapi.resources.to_dict()
+    generated: dict[str, Any] = {
+        "metadata": {
+            "labels": {
+                **naming.pod_labels(cluster, naming.COMPONENT_RESTAPI),
+                labels.LABEL_DAEMON: naming.RESTAPI_CONTAINER,
+            }
+        },
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "securityContext": pod_security(naming.NOBODY),
+            # As first process it does not heed SIGTERM; its calls are short, and may be made again.
+            "terminationGracePeriodSeconds": 3,
+            "containers": [container],
+            "volumes": [
+                {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": 0o444}},
+                {"name": RUN, "emptyDir": {}},
+            ],
+        },
+    }
+    return {
+        "metadata": metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI, dict(annotations or {})),
+        "spec": {
+            "replicas": restapi.replicas,
+            "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)},
+            "template": fitted(generated, restapi.template or {}, naming.RESTAPI_CONTAINER),
+        },
+    }

@@ -1,0 +1,1 @@
+"""Carries out a plan: writes to Kubernetes, questions to Slurm, reloads."""

@@ -1,0 +1,155 @@
+"""The part of `executor` that writes Secrets with keys, and tries one.
+
+Each write may be done twice, and a cache may be late.
+
+No key is ever logged, told or kept anywhere but in Secrets and in memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster import succession
+from slinky_operator.cluster.actions import KeepKeys, MakeKey, PutKeyBack, ReadKeys, SealKey, TryKey
+from slinky_operator.cluster.memory import Denied, KeyTrial, Memory
+from slinky_operator.kube import errors
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PODS, SECRETS, STATEFULSETS, Resource
+from slurm_client import MintedToken
+
+if TYPE_CHECKING:
+    from slinky_operator.cluster.execute.executor import Tools
+
+logger = logging.getLogger(__name__)
+
+_REFUSALS: Final = (errors.Invalid, errors.Forbidden, errors.BadRequest)
+
+
+KeyAction: TypeAlias = MakeKey | PutKeyBack | SealKey | KeepKeys | ReadKeys | TryKey
+
+
+async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Carry one out; returns whether another look is worth while at once."""
+    match action:
+        case MakeKey():
+            await _make(action, cluster, memory, tools)
+        case PutKeyBack():
+            await _put_back(action, cluster, memory, tools)
+        case SealKey():
+            await _seal(action, cluster, tools)
+        case KeepKeys():
+            await _keep(action, cluster, memory, tools)
+        case ReadKeys():
+            memory.keys_asked = action.purpose, tools.clock()
+            for name in action.secrets:
+                tools.sources.forget(cluster.namespace, name)
+        case TryKey():
+            return await _try_key(action, cluster, memory, tools)
+        case _:
+            assert_never(action)
+    return True
+
+
+async def _make(action: MakeKey, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+    """Make a Secret with a new key, after a look past the caches for what may have had another."""
+    name = action.body["metadata"]["name"]
+    why = await _had_another(action, cluster, tools)
+    if why:
+        memory.denied["Secret", name] = Denied("", f"no key is made: {why}", tools.clock())
+        tools.sources.forget(cluster.namespace, action.copy)
+    else:
+        await _create(action.body, action.key, tools.random_bytes(action.size), cluster, memory, tools)
+
+
+async def _put_back(action: PutKeyBack, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+    """Make a Secret with a known key, in place of another one if there is one; and tell of it."""
+    if action.replaces:
+        try:
+            await tools.kube.delete(SECRETS, action.body["metadata"]["name"], cluster.namespace, uid=action.replaces)
+        except (errors.NotFound, errors.Conflict):
+            logger.info("Secret %s/%s has gone already", cluster.namespace, action.body["metadata"]["name"])
+    if await _create(action.body, action.key, action.value, cluster, memory, tools):
+        tools.recorder.event(action.tell.obj, action.tell.type, action.tell.reason, action.tell.message)
+
+
+async def _seal(action: SealKey, cluster: Cluster, tools: Tools) -> None:
+    """Make a Secret immutable."""
+    try:
+        await tools.kube.merge_patch(SECRETS, action.secret, {"immutable": True}, cluster.namespace, uid=action.uid)
+    except (errors.NotFound, errors.Conflict):
+        logger.info("Secret %s/%s has been replaced", cluster.namespace, action.secret)
+    tools.sources.forget(cluster.namespace, action.secret)
+
+
+async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, tools: Tools) -> None:
+    """Write the copy, unless there is a Secret of that name that is somebody else's."""
+    name = action.body["metadata"]["name"]
+    found = await _live(SECRETS, name, cluster.namespace, tools)
+    try:
+        if found is None:
+            await tools.kube.create(SECRETS, action.body, cluster.namespace)
+        elif labels.LABEL_CLUSTER_UID in (found["metadata"].get("labels") or {}):
+            body = {**action.body, "metadata": {**action.body["metadata"], "uid": found["metadata"]["uid"]}}
+            await tools.kube.apply(SECRETS, body, force=True)
+        else:
+            why = succession.not_ours(SECRETS, name, cluster)
+            memory.denied["Secret", name] = Denied("", why, tools.clock())
+            return
+        memory.denied.pop(("Secret", name), None)
+    except errors.AlreadyExists:
+        logger.info("Secret %s/%s is there already", cluster.namespace, name)
+    except _REFUSALS as error:
+        memory.denied["Secret", name] = Denied("", error.message, tools.clock())
+    tools.sources.forget(cluster.namespace, name)
+
+
+async def _try_key(action: TryKey, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Look whether slurmctld takes a token made with a key; no answer counts as none."""
+    token = MintedToken(action.key, lifetime=action.lifetime)
+    accepted = await tools.clients.accepts(cluster.uid, token)
+    before = memory.key_trial
+    attempts = before.attempts if before is not None and before.key == action.key else 0
+    memory.key_trial = KeyTrial(action.key, tools.clock(), accepted, attempts + 1)
+    return accepted
+
+
+async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Create a Secret; returns whether it was."""
+    name = body["metadata"]["name"]
+    created = False
+    try:
+        data = {key: base64.b64encode(value).decode()}
+        await tools.kube.create(SECRETS, {**body, "data": data}, cluster.namespace)
+        created = True
+        memory.denied.pop(("Secret", name), None)
+    except errors.AlreadyExists:
+        # The next look tells whose it is and what is in it.
+        logger.info("Secret %s/%s is there already", cluster.namespace, name)
+    except _REFUSALS as error:
+        memory.denied["Secret", name] = Denied("", error.message, tools.clock())
+    tools.sources.forget(cluster.namespace, name)
+    return created
+
+
+async def _had_another(action: MakeKey, cluster: Cluster, tools: Tools) -> str:
+    """What is there that was given another key; empty if nothing is."""
+    for resource, name in ((STATEFULSETS, action.controller), (SECRETS, action.copy)):
+        if await _live(resource, name, cluster.namespace, tools) is not None:
+            return f"{resource.kind} {name} is there already, and daemons may run with another key"
+    selector = f"{labels.LABEL_CLUSTER_NAME}={cluster.name},{labels.LABEL_NODESET_UID}"
+    async for page in tools.kube.pages(PODS, cluster.namespace, label_selector=selector, page_size=1):
+        for pod in page.items:
+            name = pod["metadata"]["name"]
+            return f"pod {name} of a NodeSet is there already, whose slurmd runs with another key"
+    return ""
+
+
+async def _live(resource: Resource, name: str, namespace: str, tools: Tools) -> Object | None:
+    try:
+        return await tools.kube.get(resource, name, namespace)
+    except errors.NotFound:
+        return None

@@ -1,0 +1,338 @@
+"""What a change of the configuration would end, and what of the running one therefore stays for now. Pure.
+
+Slurm ends jobs without asking when a line goes from under them (measured, or from Slurm's manual):
+
+==========================  =======================================================================================
+what goes                   what Slurm does with jobs
+==========================  =======================================================================================
+a partition                 running and pending jobs of it end as NODE_FAIL
+a node outside Kubernetes   jobs on it end; the same where its CPUs, sockets, cores, threads or GRES become others
+room for nodes              with `MaxNodeCount` below the number of nodes, it forgets some, and their jobs
+room for job records        with `MaxJobCount` at or below their number, it forgets some: running jobs, too
+keys of slurm.conf          some end or hang what runs: `slinky_operator.slurm.conf.key_rules` says which
+a kind of GRES              jobs that hold it lose it
+a line of gres.conf         nodes with a job that holds such a device are drained
+==========================  =======================================================================================
+
+A partition goes in two steps, so that no job can slip in between the question and the answer: first it stays as
+`State=INACTIVE`, which takes none; once Slurm shows that, and neither job nor reservation in it, it goes. For
+the others there is no such state. They go when no job uses them; what begins in the seconds until the change is live is
+not held back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.cluster.in_use.parameters import JobsThere, keys_that_stay, quoted, users
+from slinky_operator.slurm.conf import ConfInputs, StaticNodeConf
+from slinky_operator.slurm.conf.derive import GRES_CONF
+from slinky_operator.slurm.conf.directives import TextProblem, parse_words
+from slinky_operator.slurm.conf.parsed import Line, Parsed, parse
+from slinky_operator.slurm.conf.render import INACTIVE, SLURM_CONF
+from slurm_client import hostlist
+
+HARDWARE: Final = frozenset(
+    ("cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore", "gres")
+)
+"""Words of a node's line that jobs on it hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobUse:
+    """What one job that has not ended uses."""
+
+    id: int
+    partitions: frozenset[str]
+    nodes: frozenset[str]
+    gres: frozenset[str]
+    """Kinds of generic resources it asked for or has."""
+
+    holding: bool = False
+    """Whether it has begun: what it started, or what of it is stopped or ending, is on its nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationUse:
+    """What one reservation uses."""
+
+    name: str
+    partition: str
+    nodes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Slurm's answer to what is in use."""
+
+    asked_at: float
+    """Monotonic seconds."""
+
+    hash: str
+    """Of the configuration that was live then."""
+
+    jobs: tuple[JobUse, ...] = ()
+    reservations: tuple[ReservationUse, ...] = ()
+    records: int = 0
+    """Job records, those of finished jobs and each task of an array among them."""
+
+    states: Mapping[str, str] = field(default_factory=dict)
+    """State of each partition that there is, asked before the jobs."""
+
+    shortened: int = 0
+    """Arrays of which Slurm has listed only the first tasks; each counts as one record."""
+
+    why: str = ""
+    """Why there is no answer; with it, everything counts as used."""
+
+    cost: float = 0.0
+    """Seconds the answer took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What stays though it is not wanted any more."""
+
+    partitions: tuple[str, ...] = ()
+    node_sets: tuple[str, ...] = ()
+    nodes: tuple[StaticNodeConf, ...] = ()
+    max_node_count: int = 0
+    """0 where the spec's may be used."""
+
+    gres: tuple[str, ...] = ()
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Keys, in lower case, with their values in the running file."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    reason: Reason = Reason.AS_EXPECTED
+    why: tuple[str, ...] = ()
+    """For people: what stays, and which jobs and reservations it is for."""
+
+    asks: bool = False
+    """Whether Slurm's answer decides."""
+
+    def over(self, inputs: ConfInputs) -> ConfInputs:
+        """The inputs with what stays."""
+        taken = {name for one in self.nodes for name in hostlist.expand(one.name)}
+        # What is wanted under a name that stays comes later, too.
+        nodes = [one for one in inputs.nodes if not taken or taken.isdisjoint(hostlist.expand(one.name))]
+        return replace(
+            inputs,
+            kept_partitions=self.partitions,
+            kept_node_sets=self.node_sets,
+            kept_gres=self.gres,
+            nodes=(*nodes, *self.nodes),
+            max_node_count=self.max_node_count or inputs.max_node_count,
+            kept_files=self.files,
+            kept_keys=self.keys,
+        )
+
+
+def keep(
+    running: Mapping[str, str], wanted: Mapping[str, str], use: Use | None, nodes: int | None, *, live: bool
+) -> Kept:
+    """Decide what stays.
+
+    Parameters
+    ----------
+    running
+        Files slurmctld has, or is about to get.
+    wanted
+        Files as the spec alone would have them.
+    use
+        Slurm's answer about `running`; `None` if it was not asked.
+    nodes
+        How many nodes Slurm has; `None` while it does not answer.
+    live
+        Whether `running` is what slurmctld has loaded.
+    """
+    if not running:
+        return Kept()
+    old, new = parse(running[SLURM_CONF]), parse(wanted[SLURM_CONF])
+    answer = use if use is not None and not use.why else None
+    silence = "" if use is None else use.why
+    why: list[str] = []
+    partitions, busy = _partitions(old, new, answer, why, silence, live=live)
+    named = frozenset(
+        name
+        for one in partitions
+        for item in old.partitions[one].nodes
+        if item not in old.node_sets
+        for name in hostlist.expand(item)
+    )
+    changed = _nodes(old, new, answer, why, silence, named)
+    room = _room(old, new, nodes, why)
+    gres, files = _gres(running, wanted, old, new, answer, why, silence)
+    keys = keys_that_stay(old, new, None if answer is None else _there(answer), silence)
+    why += keys.why
+    kept = [old.partitions[name] for name in partitions]
+    closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
+    return Kept(
+        partitions=tuple(str(line) for line in kept),
+        node_sets=tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
+        nodes=tuple(changed),
+        max_node_count=room,
+        gres=tuple(gres),
+        keys=keys.values,
+        files=files,
+        reason=_reason(
+            partitions=busy,
+            nodes=bool(changed) and answer is not None,
+            room=bool(room) and nodes is not None,
+            gres=bool(gres or files) and answer is not None,
+            keys=bool(keys.values) and answer is not None,
+        ),
+        why=tuple(why),
+        asks=closed or bool(_changed_nodes(old, new)) or any(_changed_gres(running, wanted, old, new)) or keys.asks,
+    )
+
+
+def _room(old: Parsed, new: Parsed, nodes: int | None, why: list[str]) -> int:
+    before, after = (int(one.value("MaxNodeCount", "0")) for one in (old, new))
+    if after >= before or (nodes is not None and nodes <= after):
+        return 0
+    for_what = "until Slurm says how many nodes there are" if nodes is None else f"while there are {nodes} nodes"
+    why.append(f"MaxNodeCount stays {before} {for_what}")
+    return before
+
+
+def _there(use: Use) -> JobsThere:
+    return JobsThere(tuple(job.id for job in use.jobs if job.holding), use.records, use.shortened)
+
+
+def _reason(*, partitions: bool, nodes: bool, room: bool, gres: bool, keys: bool) -> Reason:
+    """What is known to be in use; where nothing is, the change is merely on its way."""
+    if partitions:
+        return Reason.PARTITION_IN_USE
+    if nodes or room:
+        return Reason.NODES_IN_USE
+    if gres:
+        return Reason.GRES_IN_USE
+    return Reason.WAITING_FOR_JOBS if keys else Reason.CONFIG_PENDING
+
+
+def _is_closed(line: Line) -> bool:
+    return line.get("State").upper() == INACTIVE
+
+
+def _gone(old: Parsed, new: Parsed) -> list[str]:
+    # As Slurm does: a name in other letters is another partition.
+    return [name for name in old.partitions if name not in new.partitions]
+
+
+def _partitions(
+    old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, *, live: bool
+) -> tuple[list[str], bool]:
+    """Partitions that stay, and whether any of them is known to be in use, or open to be."""
+    kept, busy = [], False
+    for name in _gone(old, new):
+        if not live or not _is_closed(old.partitions[name]):
+            why.append(f"partition {name} is closed to new jobs before it goes")
+        elif use is None:
+            why.append(f"partition {name} stays until Slurm says what is in it{quoted(silence)}")
+        elif use.states.get(name, INACTIVE) != INACTIVE:
+            # A flag, or an administrator, has opened it: a job could come into it after any look.
+            close = f"`scontrol update PartitionName={name} State={INACTIVE}` closes it"
+            busy = True
+            why.append(f"partition {name} stays: Slurm shows it {use.states[name]}, though it is to be closed; {close}")
+        else:
+            jobs = [job.id for job in use.jobs if name in job.partitions]
+            reservations = [one.name for one in use.reservations if one.partition == name]
+            if not jobs and not reservations:
+                continue
+            busy = True
+            why.append(f"partition {name} stays, closed to new jobs, for {users(jobs, reservations)}")
+        kept.append(name)
+    return kept, busy
+
+
+def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, frozenset[str]]:
+    """Lines of nodes outside Kubernetes, each with those of its nodes that go or get other hardware."""
+    # A line may stand for tens of thousands of nodes: those that are the same in both are not taken apart.
+    before, now = ({key: _hardware(line) for key, line in one.nodes.items()} for one in (old, new))
+    others = {key: hardware for key, hardware in now.items() if before.get(key) != hardware}
+    after = {name: hardware for key, hardware in others.items() for name in hostlist.expand(key)}
+    changed = {
+        key: frozenset(name for name in hostlist.expand(key) if after.get(name) != hardware)
+        for key, hardware in before.items()
+        if now.get(key) != hardware
+    }
+    return {key: names for key, names in changed.items() if names}
+
+
+def _nodes(
+    old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, named: frozenset[str]
+) -> list[StaticNodeConf]:
+    """Lines that stay as they are, whole: addresses in them may be lists as long as that of the names.
+
+    A line stays, too, where a partition that stays names its nodes: slurmctld does not start without them.
+    """
+    kept = []
+    for key, names in _changed_nodes(old, new).items():
+        if use is None:
+            why.append(f"node {key} stays as it is until Slurm says what is on it{quoted(silence)}")
+        else:
+            jobs = [job.id for job in use.jobs if not names.isdisjoint(job.nodes)]
+            reservations = [one.name for one in use.reservations if not names.isdisjoint(one.nodes)]
+            if jobs or reservations:
+                why.append(f"node {key} stays as it is for {users(jobs, reservations)}")
+            elif names.isdisjoint(named):
+                continue
+        kept.append(StaticNodeConf(key, " ".join(map(str, old.nodes[key].words[1:]))))
+    return kept
+
+
+def _hardware(line: Line) -> frozenset[tuple[str, str]]:
+    return frozenset((word.folded, word.value) for word in line.words if word.folded in HARDWARE)
+
+
+def _changed_gres(
+    running: Mapping[str, str], wanted: Mapping[str, str], old: Parsed, new: Parsed
+) -> tuple[set[str], set[str]]:
+    """Kinds that go from GresTypes, and kinds whose lines in gres.conf go or change."""
+    types = _items(old.value("GresTypes")) - _items(new.value("GresTypes"))
+    before, after = (_gres_lines(files.get(GRES_CONF, "")) for files in (running, wanted))
+    return types, {kind for kind, line in before if (kind, line) not in after}
+
+
+def _gres(
+    running: Mapping[str, str],
+    wanted: Mapping[str, str],
+    old: Parsed,
+    new: Parsed,
+    use: Use | None,
+    why: list[str],
+    silence: str,
+) -> tuple[list[str], dict[str, str]]:
+    types, lines = _changed_gres(running, wanted, old, new)
+    # Jobs are gone through once: a text may name thousands of kinds.
+    held: dict[str, list[int]] = {kind: [] for kind in types | lines}
+    for job in use.jobs if use else ():
+        for kind in {*job.gres, *([""] if job.gres else ())} & held.keys():
+            held[kind].append(job.id)
+    kept = [kind for kind in sorted(types) if use is None or held[kind]]
+    stays = any(use is None or held[kind] for kind in lines)
+    for kind in sorted({*kept, *(kind for kind in lines if use is None or held[kind])}):
+        whom = users(held[kind], []) if use is not None else f"an answer of Slurm{quoted(silence)}"
+        why.append(f"GRES {kind or 'of every kind'} stays as it is for {whom}")
+    return kept, {GRES_CONF: running[GRES_CONF]} if stays else {}
+
+
+def _gres_lines(text: str) -> set[tuple[str, str]]:
+    """Kind and text of each line; the kind is empty for a line without one, which is about all."""
+    found = set()
+    for line in text.split("\n"):
+        bare = line.split("#", 1)[0].strip()
+        if not bare:
+            continue
+        words = parse_words(bare)
+        names = [] if isinstance(words, TextProblem) else [word.value for word in words if word.folded == "name"]
+        found.add((names[0] if names else "", " ".join(bare.split())))
+    return found
+
+
+def _items(text: str) -> set[str]:
+    return {item for item in text.split(",") if item}

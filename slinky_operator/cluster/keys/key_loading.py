@@ -1,0 +1,82 @@
+"""The part of the plan that brings a changed key of auth/jwt into slurmctld. Pure.
+
+Only slurmctld has that key. It reads it when it starts and with each reconfigure, from what its kubelet has mounted by
+then. Nobody can see that but by a token: one made with the new key is tried, and once slurmctld takes it, the earlier
+key is forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_operator.cluster.actions import Action, Reload, TouchPod, TryKey
+from slinky_operator.cluster.components import shared_objects
+from slinky_operator.cluster.keys.lifecycle import Keys
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ContactState
+from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+
+MOUNTED_AFTER: Final = 2.0
+"""Seconds that a kubelet gets for mounting a changed Secret, once its pod was touched."""
+
+PAUSE: Final = 4.0
+"""Seconds until slurmctld is told again to read a key that it has not read; doubled each time."""
+
+LONGEST_PAUSE: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done about a changed key, and when to look again."""
+
+    actions: tuple[Action, ...] = ()
+    wake_up: float | None = None
+
+
+def load(snapshot: Snapshot, keys: Keys, now: float, *, settled: bool) -> Step:
+    """Decide the next step.
+
+    Parameters
+    ----------
+    settled
+        Whether slurmctld may be told to read its files: it is ours, runs what its ConfigMap holds, and has no other
+        key of auth/slurm to read along with this one.
+    """
+    slurm, memory = snapshot.slurm, snapshot.memory
+    if not keys.changed or slurm is None or slurm.contact.state is not ContactState.READY:
+        return Step()
+    trial, loaded = memory.key_trial, memory.loaded
+    attempt = TryKey(keys.changed, snapshot.cluster.spec.token_lifetime)
+    if trial is None or trial.key != keys.changed or (loaded is not None and loaded.at > trial.at):
+        return Step((attempt,), MOUNTED_AFTER)
+    pause = min(LONGEST_PAUSE, PAUSE * 2 ** min(trial.attempts - 1, 10))
+    due = trial.at + pause - now
+    if trial.accepted:
+        return Step()
+    if not settled:
+        return Step((attempt,) if due <= 0 else (), max(due, MOUNTED_AFTER))
+    if due > 0 and trial.attempts > 1:
+        return Step((), due)
+    return _tell(snapshot, trial.at, now)
+
+
+def _tell(snapshot: Snapshot, since: float, now: float) -> Step:
+    """Have the Secret mounted, then let slurmctld read its files."""
+    pod = snapshot.controller_pod
+    config_map = snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name)))
+    if pod is None or config_map is None:
+        return Step((), MOUNTED_AFTER)
+    files = config_map.get("data") or {}
+    digest, touched = hash_of(files), snapshot.memory.touched[1]
+    if touched <= since:
+        return Step((TouchPod(pod, digest, f"{digest}.{int(now)}"),), MOUNTED_AFTER)
+    if now - touched < MOUNTED_AFTER:
+        return Step((), MOUNTED_AFTER - (now - touched))
+    shown = {name: line.get("Nodes") for name, line in parse(files[SLURM_CONF]).partitions.items()}
+    uid, change, last = pod["metadata"]["uid"], shared_objects.change_of(config_map) or digest, snapshot.memory.loaded
+    # One that was sent and not heard of is looked for first.
+    on_its_way = last is not None and (last.pod_uid, last.change) == (uid, change) and last.asked is not None
+    return Step((Reload(uid, change, shown, last if on_its_way else None),), MOUNTED_AFTER)

@@ -1,0 +1,260 @@
+"""The part of the plan about keys: which ones daemons run with, and what follows where a Secret says otherwise. Pure.
+
+A key is generated once, before slurmctld has first existed. What the daemons are given is kept in a Secret of the
+operator's own, the copy, and that is written before slurmctld's StatefulSet: so whether a key is known, and which,
+survives the operator. For a generated key of auth/slurm the StatefulSet bears a fingerprint besides, which tells the
+right one where both Secrets were lost, or put back from a backup.
+
+- A generated key that is gone is put back. So is one of auth/slurm that was replaced: slurmds that run have the
+  earlier one, and a slurmctld with another refuses the ends of their jobs.
+- A key of the user's is theirs: where it is gone or another one, that is told, and nothing goes on that would make a
+  daemon read it. Another one of auth/slurm is taken once nothing is left that runs with the earlier one.
+- A changed key of auth/jwt is told to slurmctld, the only one that has it. Until then tokens are made with the earlier
+  one, and with whichever slurmctld takes (`key_loading`).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.cluster.actions import Action, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey, Tell
+from slinky_operator.cluster.components import metadata
+from slinky_operator.cluster.keys import key_messages, key_sets, stored_keys
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.slurm_connection import Missing, check, not_allowed
+from slinky_operator.kube.events import EventType
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PODS
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.naming import KeySource
+
+KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
+"""Bytes of generated keys."""
+
+KEY_RESTORED: Final = "KeyRestored"
+KEY_REPLACED: Final = "KeyReplaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What is known of a Cluster's keys, and what is to be done."""
+
+    known: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """What the daemons have, by its name in the copy."""
+
+    actions: tuple[Action, ...] = ()
+    slurm: Missing | None = None
+    """What is wrong with the key of auth/slurm: nothing may go on then that lets a daemon read it."""
+
+    jwt: Missing | None = None
+    """What is wrong with the key of auth/jwt."""
+
+    changed: bytes = field(default=b"", repr=False)
+    """Another key of auth/jwt than the one that slurmctld is known to have; empty if there is none."""
+
+    mountable: bool = True
+    """Whether both Secrets hold what a new pod of slurmctld is to mount, and the copy has been written."""
+
+    @property
+    def trouble(self) -> Missing | None:
+        """What is to be told."""
+        return self.slurm or self.jwt
+
+    @property
+    def candidates(self) -> tuple[bytes, ...]:
+        """Keys to make tokens with, that which slurmctld is known to have first."""
+        return tuple(one for one in (self.known.get(naming.JWT_KEY), self.changed) if one)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What has come out for one key."""
+
+    known: bytes = field(default=b"", repr=False)
+    actions: tuple[Action, ...] = ()
+    trouble: Missing | None = None
+    mountable: bool = True
+
+
+def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
+    """Look at the keys of a managed Cluster, at `now` (monotonic seconds)."""
+    slurm, jwt = naming.slurm_key(snapshot.cluster), naming.jwt_key(snapshot.cluster)
+    assert slurm is not None and jwt is not None  # noqa: PT018, S101 - a managed Cluster has both
+    of_slurm = _of_slurm(snapshot, slurm, now, wall)
+    of_jwt, changed = _of_jwt(snapshot, jwt, now)
+    found = {naming.SLURM_KEY: of_slurm, naming.JWT_KEY: of_jwt}
+    known = {name: one.known for name, one in found.items() if one.known}
+    keep = tuple(_keep(snapshot, known, now))
+    return Keys(
+        known,
+        (*of_slurm.actions, *of_jwt.actions, *keep),
+        of_slurm.trouble,
+        of_jwt.trouble,
+        changed,
+        not keep and all(one.known and one.mountable for one in found.values()),
+    )
+
+
+def look_elsewhere(snapshot: Snapshot) -> Keys:
+    """Look at the key of a Cluster elsewhere: what slurmctld there was seen to take is remembered, and no more."""
+    source = naming.jwt_key(snapshot.cluster)
+    if source is None or snapshot.cluster.spec.token is not None:
+        return Keys()
+    value, known = stored_keys.value_in(snapshot, source), snapshot.memory.keys.get(naming.JWT_KEY, b"")
+    if not value or not_allowed(snapshot, source.secret, "") is not None:
+        # Whoever takes the Secret away may want the operator to have no access.
+        return Keys()
+    if not known or value == known or _is_accepted(snapshot, value):
+        return Keys({naming.JWT_KEY: value})
+    trouble = Missing(Reason.KEY_PENDING, key_messages.pending_elsewhere(source))
+    return Keys({naming.JWT_KEY: known}, jwt=trouble, changed=value)
+
+
+def notes(snapshot: Snapshot, keys: Keys) -> dict[str, str]:
+    """What slurmctld's StatefulSet is to say of its key; what it says already where nothing better is known."""
+    source = naming.slurm_key(snapshot.cluster)
+    if source is None or not source.generated:
+        return {}
+    known = keys.known.get(naming.SLURM_KEY)
+    mark = f"{source.secret}:{stored_keys.fingerprint(known)}" if known else stored_keys.marks(snapshot)
+    return {stored_keys.ANNOTATION_KEY: mark} if mark else {}
+
+
+# One key
+
+
+def _of_slurm(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> _Found:
+    known, value = stored_keys.known(snapshot, naming.SLURM_KEY, source), stored_keys.value_in(snapshot, source)
+    if not known:
+        return _first(snapshot, naming.SLURM_KEY, source, value, now)
+    if value == known:
+        return _Found(known, tuple(_seal(snapshot, source)))
+    if not value:
+        return _gone(snapshot, naming.SLURM_KEY, source, known, now)
+    if source.generated and snapshot.sources[source.secret].cluster_uid:
+        return _put_back(snapshot, source, known, key_messages.undone(source), now)
+    if not source.generated and _may_change(snapshot, source, known, value, wall):
+        return _replaced(snapshot, source, value, extended=_is_extended(source, known, value, wall))
+    trouble = Missing(Reason.KEY_CHANGED, key_messages.changed(snapshot.cluster, source))
+    return _Found(known, trouble=trouble, mountable=False)
+
+
+def _of_jwt(snapshot: Snapshot, source: KeySource, now: float) -> tuple[_Found, bytes]:
+    """What has come out, and another key than the known one if there is one."""
+    known, value = stored_keys.known(snapshot, naming.JWT_KEY, source), stored_keys.value_in(snapshot, source)
+    if not known:
+        return _first(snapshot, naming.JWT_KEY, source, value, now), b""
+    if not value:
+        return _gone(snapshot, naming.JWT_KEY, source, known, now), b""
+    if value == known or _is_accepted(snapshot, value):
+        return _Found(value), b""
+    loaded = snapshot.memory.loaded
+    why = loaded.why if loaded is not None and not loaded.proven else ""
+    return _Found(known, trouble=Missing(Reason.KEY_PENDING, key_messages.pending(source, why))), value
+
+
+def _first(snapshot: Snapshot, name: str, source: KeySource, value: bytes, now: float) -> _Found:
+    """Nothing is known of the key so far."""
+    cluster, purpose = snapshot.cluster, key_messages.PURPOSES[name]
+    found, mark = snapshot.sources.get(source.secret), stored_keys.mark_of(snapshot, source)
+    if value and mark in {"", stored_keys.fingerprint(value)}:
+        return _Found(value)
+    if value:
+        trouble: Missing | None = Missing(Reason.KEY_CHANGED, key_messages.other_than_started(cluster, name, source))
+    elif not source.generated or (found is not None and found.exists and not stored_keys.existed(snapshot)):
+        trouble = check(found, source.secret, source.key, purpose)
+    elif stored_keys.existed(snapshot):
+        trouble = Missing(Reason.KEY_LOST, key_messages.lost(cluster, name, source))
+    else:
+        trouble = stored_keys.denied(snapshot, source.secret, now)
+        if trouble is None:
+            trouble = Missing(Reason.DAEMONS_STARTING, f"{purpose}: being made")
+            controller, copy = naming.controller(cluster.name), naming.key_copy(cluster.name)
+            make = MakeKey(_body(snapshot, source), source.key, KEY_SIZES[name], controller, copy)
+            return _Found(actions=(make,), trouble=trouble, mountable=False)
+    return _Found(trouble=trouble, mountable=False)
+
+
+def _gone(snapshot: Snapshot, name: str, source: KeySource, known: bytes, now: float) -> _Found:
+    """The Secret is gone, or has no key in it any more."""
+    found = snapshot.sources.get(source.secret)
+    if source.generated and (found is None or not found.exists or found.cluster_uid):
+        return _put_back(snapshot, source, known, key_messages.restored(name, source), now)
+    trouble = check(found, source.secret, source.key, key_messages.PURPOSES[name])
+    assert trouble is not None  # noqa: S101 - there is no key in it
+    words = key_messages.missing(snapshot.cluster, name, trouble.message)
+    return _Found(known, trouble=Missing(trouble.reason, words), mountable=False)
+
+
+def _may_change(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:
+    """Whether nothing needs the earlier key: it is in the new set, no slurmctld has run with it, or no slurmd does."""
+    if _is_extended(source, known, value, wall) or not stored_keys.ran(snapshot):
+        return True
+    jobs = snapshot.memory.jobs
+    counts = jobs.counts if jobs is not None else None
+    idle = counts is not None and not (counts.running or counts.suspended or counts.completing)
+    return not snapshot.slurmd_pods and (not snapshot.cluster.spec.nodes or idle)
+
+
+def _is_extended(source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:
+    return source.file == naming.SLURM_JWKS and key_sets.extends(known, value, wall)
+
+
+def _is_accepted(snapshot: Snapshot, value: bytes) -> bool:
+    trial = snapshot.memory.key_trial
+    return trial is not None and trial.accepted and trial.key == value
+
+
+def _replaced(snapshot: Snapshot, source: KeySource, value: bytes, *, extended: bool) -> _Found:
+    """Take the new key; a slurmctld that runs is replaced before that is written down, so that it is not forgotten."""
+    pod = snapshot.controller_pod
+    if extended or pod is None:
+        return _Found(value)
+    about = pod["metadata"]
+    tell = Tell(snapshot.raw, EventType.NORMAL, KEY_REPLACED, key_messages.taken(source))
+    return _Found(value, (Remove(PODS, about["name"], about["uid"]), tell))
+
+
+def _put_back(snapshot: Snapshot, source: KeySource, known: bytes, words: str, now: float) -> _Found:
+    denied = stored_keys.denied(snapshot, source.secret, now)
+    if denied is not None:
+        return _Found(known, trouble=denied, mountable=False)
+    found = snapshot.sources.get(source.secret)
+    replaces = found.object_uid if found is not None and found.exists else ""
+    tell = Tell(snapshot.raw, EventType.WARNING, KEY_RESTORED, words)
+    return _Found(known, (PutKeyBack(_body(snapshot, source), source.key, known, replaces, tell),), mountable=False)
+
+
+# What is written
+
+
+def _seal(snapshot: Snapshot, source: KeySource) -> Iterator[SealKey]:
+    """A generated key of auth/slurm is immutable: nobody changes it in place, and no kubelet mounts another."""
+    found = snapshot.sources[source.secret]
+    if source.generated and not found.immutable and stored_keys.is_ours(snapshot, found):
+        yield SealKey(source.secret, found.object_uid)
+
+
+def _body(snapshot: Snapshot, source: KeySource) -> Object:
+    about = metadata(snapshot.cluster, source.secret, naming.COMPONENT_AUTH)
+    body: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque"}
+    return body | ({"immutable": True} if source.file == naming.SLURM_KEY else {})
+
+
+def _keep(snapshot: Snapshot, known: Mapping[str, bytes], now: float) -> Iterator[KeepKeys]:
+    """Write the copy where it does not hold what is known; what it holds besides stays."""
+    name, copy = naming.key_copy(snapshot.cluster.name), stored_keys.copy_in(snapshot)
+    held = dict(copy.data) if copy is not None else {}
+    wanted = {**held, **known}
+    if not known or stored_keys.denied(snapshot, name, now) is not None:
+        return
+    if copy is not None and wanted == held and stored_keys.is_ours(snapshot, copy):
+        return
+    data = {key: base64.b64encode(value).decode() for key, value in sorted(wanted.items())}
+    about = metadata(snapshot.cluster, name, naming.COMPONENT_AUTH)
+    yield KeepKeys({"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque", "data": data})

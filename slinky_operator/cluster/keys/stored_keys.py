@@ -1,0 +1,92 @@
+"""What is stored of a Cluster's keys: in the Secrets of its spec, in the copy, on slurmctld's StatefulSet. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.conditions import Reason
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.slurm_connection import Missing
+from slinky_operator.reconcile.secrets import Source
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.naming import KeySource
+
+ANNOTATION_KEY: Final = labels.CLUSTER_PREFIX + "slurm-key"
+"""On slurmctld's StatefulSet: name of the Secret with the generated key of auth/slurm, and the key's fingerprint."""
+
+TRY_AGAIN: Final = 60.0
+"""Seconds until a Secret is written again that could not be."""
+
+
+def fingerprint(key: bytes) -> str:
+    """Tells keys apart without giving any away; for generated keys only, which nobody can guess."""
+    return hashlib.sha256(b"slurm-operator key\0" + key).hexdigest()[:16]
+
+
+def value_in(snapshot: Snapshot, source: KeySource) -> bytes:
+    """What is in a Secret; nothing if it is blank."""
+    found = snapshot.sources.get(source.secret)
+    value = found.data.get(source.key, b"") if found is not None and found.exists else b""
+    return value if value.strip() else b""
+
+
+def copy_in(snapshot: Snapshot) -> Source | None:
+    """The copy, if it is there and the operator has made it."""
+    found = snapshot.sources.get(naming.key_copy(snapshot.cluster.name))
+    return found if found is not None and found.exists and found.cluster_uid else None
+
+
+def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
+    """The key that daemons have: by the copy, or as it was last seen; the mark on the StatefulSet must not deny it."""
+    mark, copy = mark_of(snapshot, source), copy_in(snapshot)
+    found = (copy.data.get(name, b"") if copy is not None else b"", snapshot.memory.keys.get(name, b""))
+    return next((one for one in found if one and mark in {"", fingerprint(one)}), b"")
+
+
+def mark_of(snapshot: Snapshot, source: KeySource) -> str:
+    """The fingerprint that slurmctld's StatefulSet bears of the key in this Secret; empty if it bears none."""
+    secret, _, mark = marks(snapshot).partition(":")
+    return mark if source.generated and source.file == naming.SLURM_KEY and secret == source.secret else ""
+
+
+def marks(snapshot: Snapshot) -> str:
+    """The whole annotation."""
+    found = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
+    return str((((found or {}).get("metadata") or {}).get("annotations") or {}).get(ANNOTATION_KEY, ""))
+
+
+def existed(snapshot: Snapshot) -> bool:
+    """Whether a slurmctld of this Cluster has existed: then its keys are somewhere, and new ones are of no use.
+
+    A pod alone shows nothing: that of a namesake lives for a moment after the rest of it has gone.
+    """
+    name = snapshot.cluster.name
+    copy = snapshot.sources.get(naming.key_copy(name))
+    return bool(
+        ("StatefulSet", naming.controller(name)) in snapshot.children
+        or snapshot.slurmd_pods
+        or (copy is not None and copy.exists)
+        or ran(snapshot)
+    )
+
+
+def ran(snapshot: Snapshot) -> bool:
+    """Whether a slurmctld of this Cluster is known to have run."""
+    cluster, config = snapshot.cluster, snapshot.cluster.status.config
+    good = ("ConfigMap", naming.good_config(cluster.name)) in snapshot.children
+    return good or bool(config is not None and config.applied_hash)
+
+
+def is_ours(snapshot: Snapshot, source: Source) -> bool:
+    """Whether a Secret says that it is this Cluster's."""
+    return source.cluster_uid == snapshot.cluster.uid
+
+
+def denied(snapshot: Snapshot, secret: str, now: float) -> Missing | None:
+    """Why a Secret could not be written a moment ago."""
+    found = snapshot.memory.denied.get(("Secret", secret))
+    if found is None or now - found.at >= TRY_AGAIN:
+        return None
+    return Missing(Reason.CHILD_REFUSED, f"Secret {secret}: {found.why}")

@@ -1,0 +1,187 @@
+"""The part of the plan about one preflight: whether it has to be begun, and what its pod says. Pure.
+
+Its outcome is remembered, and its pod goes as soon as that is known; after a restart of the operator it is simply made
+again. A pod that could not say anything (never scheduled, evicted, too slow) decides nothing, and is made again later.
+What is to be tried, and what follows, is decided in `decision` and `single_trial`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Final
+
+from slinky_operator.cluster.actions import Action, EndPreflight, LeaveOut, Remove, StartPreflight
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.exit_messages import short, stuck
+from slinky_operator.cluster.components.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
+from slinky_operator.cluster.components.rehearsal_pod import is_rehearsal
+from slinky_operator.cluster.memory import Denied, LeftOut, Outcome, Verdict, left_out_again
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight import pod_troubles
+from slinky_operator.cluster.preflight.slurmd_kinds import kinds
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CONFIGMAPS, PODS
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf import Rendered
+
+TRY_AGAIN: Final = 30.0
+"""Seconds until a configuration is tried again whose preflight has decided nothing."""
+
+PATIENCE: Final = timedelta(seconds=90)
+"""How long a preflight's pod may take until it is given up."""
+
+PULLING: Final = timedelta(seconds=540)
+"""The same while slurmctld's image is being pulled, or that of a slurmd which is tried beside everything else."""
+
+
+class Stage(Enum):
+    """How far the trial of a configuration is."""
+
+    UNDER_WAY = auto()
+    STUCK = auto()
+    """It cannot be tried, or not to the end, unless somebody helps."""
+
+    PASSED = auto()
+    REFUSED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is known of a configuration's preflight, and what is to be done."""
+
+    stage: Stage
+    message: str = ""
+    actions: tuple[Action, ...] = ()
+    wake_up: float | None = None
+
+
+def kinds_of(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[SlurmdKind, ...]:
+    """The ways in which slurmd is run, or is to be with this configuration."""
+    members = [one for one, _ in snapshot.node_sets if one.name in rendered.node_sets]
+    return kinds(members, images, snapshot.slurmd_objects)
+
+
+def made(
+    snapshot: Snapshot, images: Images, tried: Sequence[SlurmdKind], rendered: Rendered, node: str = ""
+) -> Preflight:
+    """Make the preflight of a configuration, with slurmctld's pod as it runs."""
+    live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
+    running = None if live is None else live["spec"]["template"]["spec"]
+    return preflight(snapshot.cluster, images, tried, rendered.files, rendered.hash, running=running, node=node)
+
+
+def attempt(  # noqa: PLR0911 - one for each stage
+    snapshot: Snapshot, wanted: Preflight, found: Sequence[SlurmdKind], now: float, wall: datetime
+) -> Trial:
+    """Look for the outcome of one preflight, or begin it."""
+    stale = leftovers(snapshot, wanted.name)
+    verdict, denied = snapshot.memory.verdicts.get(wanted.name), denied_of(snapshot, wanted)
+    stage, words = Stage.UNDER_WAY, "slurmctld and slurmd try it"
+    if verdict is not None and verdict.outcome is not Outcome.UNDECIDED:
+        stage = Stage.PASSED if verdict.outcome is Outcome.PASSED else Stage.REFUSED
+        return Trial(stage, verdict.why, leftovers(snapshot))
+    if verdict is not None:
+        stage, words = Stage.STUCK, f"its pod gave no result and is created again: {verdict.why}"
+        if now - verdict.at < TRY_AGAIN:
+            return Trial(stage, words, leftovers(snapshot), TRY_AGAIN - (now - verdict.at))
+    if denied is not None:
+        stage, words = Stage.STUCK, f"its pod cannot be made: {denied.why}"
+        if now - denied.at < TRY_AGAIN:
+            return Trial(stage, words, stale, TRY_AGAIN - (now - denied.at))
+    pod = snapshot.preflights.get(wanted.name)
+    if pod is None:
+        return Trial(stage, words, (*stale, start(wanted)), 1.0)
+    left_out = still(snapshot.memory.left_out, found)
+    own = pod_troubles.own(pod, wanted.kinds, wall)
+    if own:
+        # What the others say is worth knowing all the same.
+        new = left_out_again(left_out, own, now, on_its_node=bool(wanted.node))
+        told = "; ".join(f"slurmd of {whose(kind)}: {own[kind.key]}" for kind in wanted.kinds if kind.key in own)
+        return Trial(Stage.UNDER_WAY, f"the others are tried without {told}", (LeaveOut({**left_out, **new}),), 1.0)
+    if pod["metadata"].get("deletionTimestamp"):
+        return Trial(stage, "an earlier preflight is ending", stale, 1.0)
+    outcome = outcome_of(pod, wanted, found, now, wall)
+    if outcome is None:
+        why = stuck(pod)
+        return Trial(stage, f"{words} ({why})" if why and stage is Stage.UNDER_WAY else words, stale, 5.0)
+    return Trial(stage, "slurmctld and slurmd have tried it", (*stale, EndPreflight(wanted.name, outcome)))
+
+
+def start(wanted: Preflight) -> StartPreflight:
+    """Make its objects; should its pod be refused, it is asked for whose sake."""
+    parts = {kind.key: wanted.part((number,)).body for number, kind in enumerate(wanted.kinds)}
+    return StartPreflight(wanted, parts, wanted.part(()).body if parts else None)
+
+
+def denied_of(snapshot: Snapshot, wanted: Preflight) -> Denied | None:
+    """Why its objects could not be made; `None` if they could, or it has not been tried."""
+    known = snapshot.memory.denied
+    return known.get(wanted.config_map.key) or known.get(wanted.pod.key)
+
+
+def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[str, LeftOut]:
+    """What is left out of what there still is."""
+    return {kind.key: left_out[kind.key] for kind in found if kind.key in left_out}
+
+
+def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
+    """Pods and ConfigMaps of preflights other than this one."""
+    pods = [
+        Remove(PODS, name, pod["metadata"]["uid"])
+        for name, pod in sorted(snapshot.preflights.items())
+        if name != current and not is_rehearsal(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
+    ]
+    maps = [
+        Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
+        for (kind, name), obj in sorted(snapshot.children.items())
+        if kind == CONFIGMAPS.kind
+        and name != current
+        and naming.is_preflight(snapshot.cluster.name, name)
+        and not is_rehearsal(snapshot.cluster, obj)
+    ]
+    return (*pods, *maps)
+
+
+def outcome_of(
+    pod: Object, wanted: Preflight, found: Sequence[SlurmdKind], now: float, wall: datetime
+) -> Verdict | None:
+    """What a preflight's pod says; `None` while it says nothing."""
+    status = pod.get("status") or {}
+    ended = pod_troubles.ended(pod)
+    # slurmctld comes first: what it refuses, slurmd never sees.
+    names = sorted(ended, key=lambda name: (name != naming.CONTROLLER_CONTAINER, name))
+    for name in names:
+        if ended[name].get("exitCode") == REFUSED:
+            words = short(ended[name].get("message") or "") or "it has ended without a word"
+            return Verdict(Outcome.REFUSED, f"{_named(name, wanted, found)} refuses it: {words}", now)
+    if status.get("phase") == "Succeeded":
+        return Verdict(Outcome.PASSED, "", now)
+    if status.get("phase") == "Failed":
+        failed = [name for name in names if ended[name].get("exitCode")]
+        words = "; ".join(f"{name}: {short(ended[name].get('message') or '') or 'no word'}" for name in failed)
+        why = words or status.get("message") or status.get("reason") or "its pod was removed"
+        return Verdict(Outcome.UNDECIDED, why, now)
+    begun = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+    patience = PULLING if len(wanted.kinds) == 1 or pod_troubles.pulls_slurmctld(pod) else PATIENCE
+    if wall - begun > patience:
+        why = stuck(pod)
+        return Verdict(
+            Outcome.UNDECIDED, f"its pod has not ended in {patience.seconds} s{f' ({why})' if why else ''}", now
+        )
+    return None
+
+
+def _named(container: str, wanted: Preflight, found: Sequence[SlurmdKind]) -> str:
+    """A daemon as people know it: whose slurmd it is, where there are several kinds."""
+    if container == naming.CONTROLLER_CONTAINER:
+        return container
+    kind = wanted.kinds[pod_troubles.place(container)]
+    return "slurmd" if len(found) <= 1 else f"slurmd of {whose(kind)}"
+
+
+def whose(kind: SlurmdKind) -> str:
+    """The NodeSets of a kind; the operator's default has none."""
+    return f"NodeSet {', '.join(kind.node_sets)}" if kind.node_sets else f"image {kind.image}"

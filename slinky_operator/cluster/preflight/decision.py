@@ -1,0 +1,94 @@
+"""The part of the plan about preflights: whether a configuration has been tried, and what came of it. Pure.
+
+Nothing is applied until throw-away daemons have said yes, once for each configuration (`attempts`).
+
+A way to run slurmd that cannot be tried for reasons of its own (`pod_troubles`) is left out, and the others are tried
+without it. Pods of it may run all the same, where their Nodes have an image that others cannot pull: it is then tried
+on one of those Nodes, alone. If that is not possible either, only such changes go on as no slurmd can end on (`reach`).
+What is left out is tried again beside everything else while the Cluster is at rest (`single_trial`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from typing_extensions import override
+
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.preflight_pod import SlurmdKind
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight import attempts
+from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.conf.reach import beyond_slurmds
+
+
+@dataclass(frozen=True, slots=True)
+class Untried:
+    """NodeSets whose slurmd has not been tried, and why."""
+
+    node_sets: tuple[str, ...]
+    why: str
+
+    @override
+    def __str__(self) -> str:
+        names = f"NodeSet {', '.join(self.node_sets)}: " if self.node_sets else ""
+        return f"{names}its slurmd has not tried the configuration, and holds up no other: {self.why}"
+
+
+def trial(
+    snapshot: Snapshot,
+    images: Images,
+    rendered: Rendered,
+    running: Mapping[str, str],
+    now: float,
+    wall: datetime,
+) -> Trial:
+    """Look for the outcome of a configuration's preflights, or begin one.
+
+    Parameters
+    ----------
+    running
+        The files that slurmctld runs.
+    """
+    found = attempts.kinds_of(snapshot, images, rendered)
+    left_out = snapshot.memory.left_out
+    tried = tuple(kind for kind in found if kind.key not in left_out)
+    stock = SlurmdKind(images.slurmd)
+    if not tried and stock.key not in left_out:
+        tried = (stock,)
+    together = attempts.attempt(snapshot, attempts.made(snapshot, images, tried, rendered), found, now, wall)
+    if together.stage is not Stage.PASSED:
+        return together
+    at_risk = [kind for kind in found if kind.node and kind.key in left_out]
+    for kind in at_risk:
+        if left_out[kind.key].everywhere:
+            continue
+        alone = attempts.attempt(
+            snapshot, attempts.made(snapshot, images, (kind,), rendered, kind.node), found, now, wall
+        )
+        if alone.stage is not Stage.PASSED:
+            return alone
+    words = [
+        f"pods of {attempts.whose(kind)} run, and it cannot be tried whether they would live with it, not even on their"
+        f" Node: {left_out[kind.key].why}"
+        for kind in at_risk
+        if left_out[kind.key].everywhere
+    ]
+    if words and not beyond_slurmds(running, rendered.files):
+        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(snapshot), attempts.TRY_AGAIN)
+    return together
+
+
+def untried(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[Untried, ...]:
+    """What preflights leave out now."""
+    left_out = snapshot.memory.left_out
+    if not left_out:
+        return ()
+    return tuple(
+        Untried(kind.node_sets, left_out[kind.key].why)
+        for kind in attempts.kinds_of(snapshot, images, rendered)
+        if kind.key in left_out
+    )

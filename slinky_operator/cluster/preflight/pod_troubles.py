@@ -1,0 +1,121 @@
+"""What a preflight's pod shows of slurmds that cannot be tried for reasons of their own. Pure.
+
+Its own are: an image that cannot be had or is still being pulled, one without a shell or a slurmd, and a container that
+cannot be started under its security context. What slurmctld's container cannot do, and whether the pod finds a Node, is
+no slurmd's own trouble: without them nothing can be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from slinky_operator.cluster.components.exit_messages import LONGEST, held_up, short
+from slinky_operator.cluster.components.preflight_pod import UNDECIDED, UNTRIED, SlurmdKind
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
+
+SLOW: Final = timedelta(seconds=20)
+"""How long the others wait for a container that is not started, once slurmctld's is."""
+
+_NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"})
+_KILLED: Final = 128
+"""Exit codes above it are those of signals."""
+
+
+def own(pod: Object, tried: Sequence[SlurmdKind], wall: datetime, *, patient: bool = False) -> dict[str, str]:
+    """Why some slurmds cannot be tried, by `SlurmdKind.key`.
+
+    Parameters
+    ----------
+    tried
+        In the order of their containers.
+    patient
+        Whether an image that is being pulled is waited for.
+    """
+    found: dict[str, str] = {}
+    ends = ended(pod)
+    others_passed = any(name != naming.CONTROLLER_CONTAINER and end.get("exitCode") == 0 for name, end in ends.items())
+    statuses = {one["name"]: one for one in (pod.get("status") or {}).get("containerStatuses") or ()}
+    slow = "" if patient else _slow(statuses, wall)
+    for number, kind in enumerate(tried):
+        name = f"slurmd-{number}"
+        words = held_up(statuses.get(name, {}))
+        if not words and name in ends:
+            words = _ended(ends[name], others_passed=others_passed)
+        if not words and name == slow:
+            words = f"its container has not been started in {SLOW.seconds} s; the image may still be being pulled"
+        if words:
+            found[kind.key] = f"image {kind.image}: {words}"
+    return found
+
+
+def passed(pod: Object, number: int) -> bool:
+    """Whether one slurmd has taken the configuration."""
+    return ended(pod).get(f"slurmd-{number}", {}).get("exitCode") == 0 and ended(pod).get(
+        naming.CONTROLLER_CONTAINER, {}
+    ).get("exitCode") in {0, None}
+
+
+def ended(pod: Object) -> dict[str, Mapping[str, Any]]:
+    """How containers have ended, by name."""
+    return {
+        one["name"]: one["state"]["terminated"]
+        for one in (pod.get("status") or {}).get("containerStatuses") or ()
+        if (one.get("state") or {}).get("terminated")
+    }
+
+
+def pulls_slurmctld(pod: Object) -> bool:
+    """Whether a pod has a Node, and slurmctld's container has neither been started nor has anything to complain."""
+    status = pod.get("status") or {}
+    for one in status.get("containerStatuses") or ():
+        if one["name"] == naming.CONTROLLER_CONTAINER:
+            return bool((one.get("state") or {}).get("waiting")) and not held_up(one)
+    return False
+
+
+def place(container: str) -> int:
+    """Which of the slurmds a container runs."""
+    return int(container.rpartition("-")[2])
+
+
+def not_started(end: Mapping[str, Any]) -> str:
+    """Why a container could not be started; empty if it could."""
+    if end.get("reason") not in _NOT_STARTED:
+        return ""
+    return f"its container cannot be started: {end.get('message') or end['reason']}"[:LONGEST]
+
+
+def _ended(end: Mapping[str, Any], *, others_passed: bool) -> str:
+    code, message = end.get("exitCode"), end.get("message") or ""
+    if not_started(end):
+        return not_started(end)
+    if code == UNTRIED:
+        return f"there is no slurmd in it that can be run: {short(message) or 'no word'}"
+    # Where other slurmds take the same files, it is not the files that keep this one from ending or saying so.
+    if others_passed and code == UNDECIDED:
+        return f"its slurmd neither runs nor ends: {short(message) or 'no word'}"
+    if others_passed and isinstance(code, int) and code > _KILLED:
+        return f"its container was killed: {end.get('reason') or code}"
+    return ""
+
+
+def _slow(statuses: Mapping[str, Object], wall: datetime) -> str:
+    """The container that keeps its successors from being started; empty if none has done so for long.
+
+    A kubelet starts the containers of a pod one after the other, each once its image is there.
+    """
+    state = statuses.get(naming.CONTROLLER_CONTAINER, {}).get("state") or {}
+    started = ((state.get("running") or state.get("terminated")) or {}).get("startedAt")
+    last = datetime.fromisoformat(started) if started else None
+    slurmds = sorted((name for name in statuses if name != naming.CONTROLLER_CONTAINER), key=place)
+    for name in slurmds:
+        state = statuses[name].get("state") or {}
+        at = ((state.get("running") or state.get("terminated")) or {}).get("startedAt")
+        if at:
+            last = max(last, datetime.fromisoformat(at)) if last else None
+        elif state.get("waiting") and not held_up(statuses[name]):
+            return name if last is not None and wall - last > SLOW else ""
+    return ""

@@ -1,0 +1,308 @@
+"""The part of the plan about slurmctld's pod: whether it may be replaced by one of another template. Pure.
+
+Changing the StatefulSet ends the running slurmctld. Whether the next one comes up depends on what the user or another
+version of the operator says of it: an image, a claim, a Secret, a place. So a disposable pod by the new template comes
+first (`components.rehearsal_pod`), and the StatefulSet is changed once that has come up. Until then slurmctld stays as
+it is, and the condition says what the scheduler, the kubelet or slurmctld said of the other pod.
+
+Where the state is an `emptyDir`, it ends with the pod, and jobs with it. Such a pod is replaced while there are jobs
+only because somebody has changed what the spec says of it, never because another version of the operator says something
+else: the StatefulSet's annotation `pod-spec` tells the two apart.
+
+There is nothing to protect where slurmctld has never run, or where its pod does not come up as it is: what is applied
+then may be what mends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Any, Final
+
+from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
+from slinky_operator.cluster.components import Images, default_images, shared_objects, slurmctld
+from slinky_operator.cluster.components.exit_messages import held_up, short, stuck
+from slinky_operator.cluster.components.preflight_pod import REFUSED, UNTRIED, Preflight
+from slinky_operator.cluster.components.rehearsal_pod import NO_COMMAND, claims, is_rehearsal, rehearsal
+from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight import attempts, pod_troubles
+from slinky_operator.cluster.slurm_connection import check
+from slinky_operator.kube.managed_fields import applied_part, has_leftovers, inside
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CONFIGMAPS, PODS
+from slinky_operator.reconcile.children import Child, applied_fields, has_settled, shows
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ContactState
+from slinky_operator.slurm.conf.render import hash_of
+
+ALONE: Final = timedelta(seconds=60)
+"""How long changes of the configuration wait for a rehearsal that has no trouble; a slow pull may take longer."""
+
+
+COUNTED: Final = 30.0
+"""Seconds for which a count of jobs tells that there are none."""
+
+LOOK_FOR_JOBS: Final = 5.0
+"""Seconds until the next look where jobs keep slurmctld's pod."""
+
+
+class Stage(Enum):
+    """Whether slurmctld's StatefulSet may be written."""
+
+    FREE = auto()
+    TRYING = auto()
+    HELD = auto()
+    """The new pod has not come up: somebody's help is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What is known of the pod that is to take slurmctld's place."""
+
+    stage: Stage
+    message: str = ""
+    actions: tuple[Action, ...] = ()
+    wake_up: float | None = None
+
+
+def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: float, wall: datetime) -> Replacement:
+    """Decide whether the StatefulSet may become what is wanted.
+
+    Parameters
+    ----------
+    wanted
+        The StatefulSet; `None` where it cannot be made, so that it stays as it is.
+    """
+    live = None if wanted is None else snapshot.children.get(wanted.key)
+    config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
+    if wanted is None or live is None or config is None or same_pod(wanted.body, live) or not _protected(snapshot):
+        return Replacement(Stage.FREE, "", _leftovers(snapshot))
+    if has_settled(wanted, live, snapshot.memory.settled.get(wanted.key)):
+        return Replacement(Stage.FREE, "", _leftovers(snapshot))
+    trouble = _key_trouble(snapshot)
+    if trouble:
+        return Replacement(Stage.HELD, f"slurmctld's pod stays as it is: {trouble}", _leftovers(snapshot))
+    template, running = wanted.body["spec"]["template"]["spec"], live["spec"]["template"]["spec"]
+    where = " and ".join(_fields(snapshot, template, running)) or "the operator's own part of its template"
+    jobs = _jobs_at_risk(snapshot, wanted.body, live, now)
+    if jobs:
+        words = (
+            f"slurmctld's pod stays as it is: one that follows {where} would lose slurmctld's state, which is in an "
+            f"emptyDir, and {jobs}. It is replaced once there are no jobs, or at the next change of spec.controller "
+            f"that concerns the pod (an annotation in template.metadata is enough)"
+        )
+        return Replacement(Stage.HELD, words, _leftovers(snapshot), LOOK_FOR_JOBS)
+    node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName", "")
+    files = config["data"]
+    tried = rehearsal(snapshot.cluster, images, template, running, files, hash_of(files), node)
+    found = _look(snapshot, tried, template, now, wall)
+    if found.stage is Stage.FREE:
+        return found
+    kind = "does not come up" if found.stage is Stage.HELD else "is tried first"
+    words = f"slurmctld's pod stays as it is: one that follows {where} {kind}"
+    return Replacement(found.stage, f"{words}: {found.message}", found.actions, found.wake_up)
+
+
+def same_pod(wanted: Object, live: Object) -> bool:
+    """Whether the pod would be the same, but for its restart: the files it restarts for have been tried."""
+    template, running = wanted["spec"]["template"], live["spec"]["template"]
+    notes = dict(template["metadata"]["annotations"])
+    restart = ((running.get("metadata") or {}).get("annotations") or {}).get(slurmctld.ANNOTATION_RESTART)
+    notes |= {slurmctld.ANNOTATION_RESTART: restart}
+    body = {**template, "metadata": {**template["metadata"], "annotations": notes}}
+    applied = inside(applied_fields(live), "spec", "template")
+    return shows(body, running) and not (applied is not None and has_leftovers(applied, body, running))
+
+
+def as_it_runs(wanted: Child, live: Object) -> Child:
+    """The StatefulSet with the pod that runs, restarted for the keys for which that is wanted.
+
+    Only with what the operator has applied of that pod: what others have added must not become ours.
+    """
+    body, template = wanted.body, live["spec"]["template"]
+    applied = inside(applied_fields(live), "spec", "template")
+    if applied:
+        template = applied_part(applied, template)
+    note = body["spec"]["template"]["metadata"]["annotations"][slurmctld.ANNOTATION_RESTART]
+    about = template.get("metadata") or {}
+    notes = {**(about.get("annotations") or {}), slurmctld.ANNOTATION_RESTART: note}
+    kept = {**template, "metadata": {**about, "annotations": notes}}
+    metadata = dict(body["metadata"])
+    before, after = live["metadata"].get("annotations") or {}, metadata.get("annotations") or {}
+    # One goes with the image. The other stays until the pod follows it; older versions of the operator had none.
+    own = {**after, default_images.ANNOTATION: before.get(default_images.ANNOTATION)}
+    own |= {key: before[key] for key in (slurmctld.ANNOTATION_POD_SPEC,) if key in before}
+    metadata["annotations"] = {key: value for key, value in own.items() if value is not None}
+    return Child(wanted.resource, {**body, "metadata": metadata, "spec": {**body["spec"], "template": kept}})
+
+
+def _key_trouble(snapshot: Snapshot) -> str:
+    """Why a new pod would wait for its keys; the running one has them."""
+    for key in (naming.slurm_key(snapshot.cluster), naming.jwt_key(snapshot.cluster)):
+        if key is not None:
+            found = check(snapshot.sources.get(key.secret), key.secret, key.key, "a new one could not mount its keys")
+            if found is not None:
+                return found.message
+    return ""
+
+
+def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) -> str:
+    """Which jobs a replacement would end that nobody has asked for; empty if none."""
+    if slurmctld.keeps_state(live["spec"]["template"]):
+        return ""
+    note = slurmctld.ANNOTATION_POD_SPEC
+    before = (live["metadata"].get("annotations") or {}).get(note)
+    if before is not None and before != wanted["metadata"]["annotations"][note]:
+        return ""
+    slurm, jobs = snapshot.slurm, snapshot.memory.jobs
+    answers = slurm is not None and slurm.contact.state is ContactState.READY
+    if not answers or jobs is None or jobs.counts is None or now - jobs.at > COUNTED:
+        return "Slurm has not told yet whether there are jobs"
+    total = jobs.counts.total
+    return f"{total} job{'' if total == 1 else 's'} with it" if total else ""
+
+
+def _protected(snapshot: Snapshot) -> bool:
+    pod = snapshot.controller_pod
+    if pod is not None:
+        return not stuck(pod)
+    stored = snapshot.cluster.status.config
+    return stored is not None and bool(stored.applied_hash)
+
+
+def _look(  # noqa: C901, PLR0911 - one for each stage
+    snapshot: Snapshot, tried: Preflight, template: Mapping[str, Any], now: float, wall: datetime
+) -> Replacement:
+    """Look for the outcome of a rehearsal, or begin it."""
+    stale = _leftovers(snapshot, tried.name)
+    verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
+    if verdict is not None and verdict.outcome is Outcome.PASSED:
+        return Replacement(Stage.FREE, "", _leftovers(snapshot))
+    if verdict is not None and verdict.outcome is Outcome.REFUSED:
+        return Replacement(Stage.HELD, verdict.why, _leftovers(snapshot))
+    stage, words = Stage.TRYING, "it is being started"
+    if verdict is not None:
+        stage, words = Stage.HELD, verdict.why
+        if now - verdict.at < attempts.TRY_AGAIN:
+            return Replacement(stage, words, _leftovers(snapshot), attempts.TRY_AGAIN - (now - verdict.at))
+    if denied is not None:
+        stage, words = Stage.HELD, f"the API server refuses it: {denied.why}"
+        if now - denied.at < attempts.TRY_AGAIN:
+            return Replacement(stage, words, stale, attempts.TRY_AGAIN - (now - denied.at))
+    pod = snapshot.preflights.get(tried.name)
+    if pod is None:
+        return Replacement(stage, words, (*stale, StartPreflight(tried)), 1.0)
+    if pod["metadata"].get("deletionTimestamp"):
+        return Replacement(stage, words, stale, 1.0)
+    found = _verdict(pod, template, now, wall)
+    if found is not None:
+        return Replacement(stage, words, (*stale, EndPreflight(tried.name, found)))
+    trouble = stuck(pod)
+    if trouble and NO_COMMAND not in trouble:
+        return Replacement(Stage.HELD, trouble, stale, 5.0)
+    if wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) > ALONE:
+        return Replacement(Stage.HELD, _slow(pod, template), stale, 5.0)
+    return Replacement(stage, words, stale, 2.0)
+
+
+def _verdict(  # noqa: PLR0911 - one for each end
+    pod: Object, template: Mapping[str, Any], now: float, wall: datetime
+) -> Verdict | None:
+    """How a rehearsal has ended; `None` while it goes on."""
+    ends = pod_troubles.ended(pod)
+    own = ends.get(naming.CONTROLLER_CONTAINER)
+    others = {name: end for name, end in ends.items() if name != naming.CONTROLLER_CONTAINER}
+    for name, end in others.items():
+        if pod_troubles.not_started(end) and NO_COMMAND not in end.get("message", ""):
+            return Verdict(Outcome.UNDECIDED, f"{name}: {pod_troubles.not_started(end)}", now)
+    if own is not None and own.get("exitCode"):
+        # Where other containers make ready what slurmctld needs, it cannot be judged without them.
+        judged = not template.get("initContainers")
+        said = pod_troubles.not_started(own) or short(own.get("message") or "") or own.get("reason") or "no word"
+        words = f"slurmctld: {said}"
+        if own["exitCode"] in {REFUSED, UNTRIED} and judged:
+            return Verdict(Outcome.REFUSED, words, now)
+        if own["exitCode"] != REFUSED:
+            return Verdict(Outcome.UNDECIDED, words, now)
+    status = pod.get("status") or {}
+    everybody = {one["name"] for one in pod["spec"]["containers"]}
+    # Some container runtimes look for the command when they make a container, others when they start it.
+    done = ends.keys() | {one["name"] for one in status.get("containerStatuses") or () if NO_COMMAND in held_up(one)}
+    if status.get("phase") == "Succeeded" or (own is not None and everybody <= done):
+        return Verdict(Outcome.PASSED, "", now)
+    if status.get("phase") == "Failed":
+        return Verdict(Outcome.UNDECIDED, status.get("message") or status.get("reason") or "it was removed", now)
+    if wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) > attempts.PULLING:
+        return Verdict(Outcome.UNDECIDED, stuck(pod) or _slow(pod, template), now)
+    return None
+
+
+def _slow(pod: Object, template: Mapping[str, Any]) -> str:
+    """What a pod without a word waits for: the kubelet tells of volumes in Events alone."""
+    states = {one["name"]: one.get("state") or {} for one in (pod.get("status") or {}).get("containerStatuses") or ()}
+    waits = ", ".join(name for name, state in states.items() if state.get("waiting")) or "its containers"
+    named = ", ".join(dict.fromkeys(_named_sources(template))) or "none of its own"
+    return f"{waits}: not started after {ALONE.seconds} s; an image is being pulled, or a volume is missing ({named})"
+
+
+def _named_sources(template: Mapping[str, Any]) -> Iterable[str]:
+    ours = {slurmctld.STATE, slurmctld.CONFIG, slurmctld.KEYS, slurmctld.RUN}
+    for one in template.get("volumes") or ():
+        if one["name"] in ours:
+            continue
+        if "secret" in one:
+            yield f"Secret {one['secret'].get('secretName')}"
+        elif "configMap" in one:
+            yield f"ConfigMap {one['configMap'].get('name')}"
+        elif "persistentVolumeClaim" in one:
+            yield f"claim {one['persistentVolumeClaim'].get('claimName')}"
+        elif "emptyDir" not in one:
+            yield f"volume {one['name']}"
+
+
+def _fields(snapshot: Snapshot, template: Mapping[str, Any], running: Mapping[str, Any]) -> Iterable[str]:
+    """Fields of the spec in which the two differ, as far as that can be told."""
+    controller = snapshot.cluster.spec.controller
+    new, old = _own(template), _own(running)
+    if new.get("image") != old.get("image"):
+        in_template = any(one.get("image") for one in _own_fragments(controller.template))
+        if not in_template:
+            yield "spec.controller.image" if controller.image else "the operator's default image"
+    if controller.resources is not None and not shows(new.get("resources") or {}, old.get("resources") or {}):
+        yield "spec.controller.resources"
+    if controller.persistence.existing_claim is not None and controller.persistence.existing_claim not in claims(
+        running
+    ):
+        yield "spec.controller.persistence.existingClaim"
+    if controller.template:
+        yield "spec.controller.template"
+
+
+def _own(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(
+        (one for one in spec["containers"] if one["name"] == naming.CONTROLLER_CONTAINER), {}
+    )
+    return found
+
+
+def _own_fragments(template: Mapping[str, Any] | None) -> Iterable[Mapping[str, Any]]:
+    containers = ((template or {}).get("spec") or {}).get("containers") or ()
+    return (one for one in containers if one.get("name") == naming.CONTROLLER_CONTAINER)
+
+
+def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
+    """Objects of rehearsals other than this one."""
+    pods = [
+        Remove(PODS, name, pod["metadata"]["uid"])
+        for name, pod in sorted(snapshot.preflights.items())
+        if name != current and is_rehearsal(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
+    ]
+    maps = [
+        Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
+        for (kind, name), obj in sorted(snapshot.children.items())
+        if kind == CONFIGMAPS.kind and name != current and is_rehearsal(snapshot.cluster, obj)
+    ]
+    return (*pods, *maps)

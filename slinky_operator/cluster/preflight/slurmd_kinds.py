@@ -1,0 +1,103 @@
+"""In which ways slurmd is run in a Cluster, each once: what a preflight is to try. Pure.
+
+Two slurmds are of one kind if image and security context are the same. Kinds come from the NodeSets, and from the pods
+that may hold jobs: during an update, or where one is stuck, those differ, and it is the running slurmd that a
+configuration could end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.conditions import PodCondition
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.preflight_pod import SlurmdKind
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import security
+from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
+from slinky_operator.slurm.templates import RefusedFragment, merge
+
+SLURMD: Final = "slurmd"
+"""Name of slurmd's container in its pod."""
+
+
+def kinds(node_sets: Sequence[NodeSet], images: Images, pods: Iterable[Object] = ()) -> tuple[SlurmdKind, ...]:
+    """The ways in which slurmd is run: those of running pods first, each part in an order of its own.
+
+    Parameters
+    ----------
+    node_sets
+        NodeSets whose pods are to come.
+    pods
+        slurmd pods of the Cluster.
+    """
+    found: dict[str, SlurmdKind] = {}
+    for one in node_sets:
+        # From a template of another shape, or one that cannot be merged, no pod is made; its NodeSet says why.
+        if next(misfits(one.spec.template or {}, POD_TEMPLATE), None) is None:
+            with suppress(RefusedFragment):
+                _add(found, _of_node_set(one, images))
+    for kind in _running(pods):
+        _add(found, kind)
+    return tuple(sorted(found.values(), key=lambda kind: (not kind.node, kind.key)))
+
+
+def _add(found: dict[str, SlurmdKind], kind: SlurmdKind) -> None:
+    known = found.get(kind.key)
+    if known is None:
+        found[kind.key] = kind
+        return
+    found[kind.key] = replace(
+        known,
+        node_sets=tuple(dict.fromkeys((*known.node_sets, *kind.node_sets))),
+        pull_secrets=tuple(dict.fromkeys((*known.pull_secrets, *kind.pull_secrets))),
+        node=known.node or kind.node,
+    )
+
+
+def _of_node_set(node_set: NodeSet, images: Images) -> SlurmdKind:
+    spec = (node_set.spec.template or {}).get("spec") or {}
+    own: Mapping[str, Any] = next((item for item in spec.get("containers") or () if item.get("name") == SLURMD), {})
+    given = own.get("securityContext")
+    context = security.agreeing(merge(security.slurmd(), given), given) if given else None
+    image = own.get("image") or node_set.spec.image or images.slurmd
+    return SlurmdKind(image, context, (node_set.name,), _pull_secrets(spec))
+
+
+def _running(pods: Iterable[Object]) -> Iterable[SlurmdKind]:
+    """One for each NodeSet, image and security context among pods that may hold jobs: their nodes have been in Slurm.
+
+    With a Node where one is Ready, if any is.
+    """
+    found: dict[tuple[str, str, str], tuple[bool, Object, Mapping[str, Any]]] = {}
+    for pod in pods:
+        spec, status = pod.get("spec") or {}, pod.get("status") or {}
+        met = {one.get("type") for one in status.get("conditions") or () if one.get("status") == "True"}
+        if status.get("phase") != "Running" or not spec.get("nodeName") or PodCondition.REGISTERED not in met:
+            continue
+        own = next((item for item in spec.get("containers") or () if item.get("name") == SLURMD), None)
+        if own is None:
+            continue
+        name = (pod["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME, "")
+        key = (name, own.get("image", ""), repr(own.get("securityContext")))
+        ready = "Ready" in met
+        if key not in found or (ready and not found[key][0]):
+            found[key] = ready, pod, own
+    for (name, image, _), (_, pod, own) in sorted(found.items()):
+        context = own.get("securityContext")
+        yield SlurmdKind(
+            image,
+            None if context in (None, security.slurmd()) else context,
+            (name,),
+            _pull_secrets(pod["spec"]),
+            pod["spec"]["nodeName"],
+        )
+
+
+def _pull_secrets(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(one["name"] for one in spec.get("imagePullSecrets") or () if one.get("name"))

@@ -1,0 +1,1 @@
+"""What a Cluster shows: status, conditions, status text and Events."""

@@ -1,0 +1,288 @@
+"""Conditions of a Cluster, without their times. Pure.
+
+`Ready` says one thing: Slurm serves. slurmrestd answers, takes the operator's token, and reaches slurmctld. What keeps
+a Cluster from its spec while Slurm serves is said by `ConfigApplied` and `Degraded`, and what needs nobody's help by
+`Progressing`.
+
+What was true is kept until there is a first answer: an operator that has just started, or connects with another token,
+knows nothing yet, and a Cluster must not seem to have been away for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from slinky_api.conditions import ClusterCondition, Reason, find
+from slinky_api.v1alpha1.common import Condition
+from slinky_operator.cluster.config.rollout import Rollout
+from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.preflight.replacement import Replacement, Stage
+from slinky_operator.cluster.report.daemon_pods import DaemonTrouble
+from slinky_operator.cluster.report.not_supported import not_supported
+from slinky_operator.cluster.report.out_of_service import OutOfService, message
+from slinky_operator.cluster.slurm_connection import Missing
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import ContactState, Trouble
+
+Word = Literal["True", "False", "Unknown"]
+
+SERVES: Final = "slurmctld and slurmrestd answer"
+
+CONTACT: Final = (ClusterCondition.API_REACHABLE, ClusterCondition.TOKEN_VALID, ClusterCondition.CONTROLLER_UP)
+"""What `Ready` is made of."""
+
+ON_ITS_WAY: Final = frozenset(
+    {
+        Reason.CONFIG_PENDING,
+        Reason.CONNECTING,
+        Reason.DAEMONS_STARTING,
+        Reason.KEY_PENDING,
+        Reason.PARTITION_IN_USE,
+        Reason.NODES_IN_USE,
+        Reason.GRES_IN_USE,
+        Reason.WAITING_FOR_JOBS,
+        Reason.DELETING,
+    }
+)
+"""Reasons for which nobody needs to do anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the plan has found out, for the status."""
+
+    rollout: Rollout | None
+    """`None` for a Cluster elsewhere."""
+
+    missing: Missing | None
+    """Why there is no connection."""
+
+    key: Missing | None
+    """What is wrong with a key that daemons have, or are to have."""
+
+    refused: tuple[str, ...]
+    """Objects that could not be written, and why."""
+
+    deleting: str = ""
+    """What a deletion waits for."""
+
+    starting: bool = False
+    """Whether the daemons have never answered yet."""
+
+    replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
+    """What is known of the pod that is to take slurmctld's place."""
+
+    stuck: tuple[DaemonTrouble, ...] = ()
+    """Why pods of the daemons do not come up."""
+
+    slurmd_image: str | None = None
+    """Image for NodeSets that name none; `None` for a Cluster elsewhere."""
+
+
+def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> list[Condition]:
+    """All conditions of a Cluster.
+
+    Parameters
+    ----------
+    bad
+        Nodes of Slurm that are out of service, as far as Slurm answers.
+    """
+    contact = list(_contact(snapshot, findings))
+    ready = _ready(contact, findings)
+    found = [
+        *(_explained(one, findings) for one in contact),
+        ready,
+        _progressing(ready, findings, deleting=snapshot.cluster.deleting),
+    ]
+    found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec)))
+    rollout = findings.rollout
+    if rollout is not None:
+        status: Word = "True" if rollout.applied else "False"
+        found.append(condition(ClusterCondition.CONFIG_APPLIED, status, rollout.reason, rollout.message))
+    found.append(_nodes(snapshot, bad))
+    if snapshot.cluster.deleting:
+        found.append(condition(ClusterCondition.DELETING, "True", Reason.DELETING, findings.deleting))
+    return found
+
+
+def condition(kind: ClusterCondition, status: Word, reason: Reason, message: str = "") -> Condition:
+    """A condition without a time."""
+    return Condition(type=str(kind), status=status, reason=str(reason), message=message[:32768])
+
+
+# Whether Slurm serves
+
+
+def _contact(snapshot: Snapshot, findings: Findings) -> Iterable[Condition]:
+    """Whether slurmrestd answers, takes the token, and reaches slurmctld."""
+    slurm, missing = snapshot.slurm, findings.missing
+    words: tuple[tuple[Word, str], ...]
+    if missing is not None:
+        nothing = "there is nothing to connect with"
+        words = (("Unknown", nothing), ("False", missing.message), ("Unknown", nothing))
+        reason = missing.reason
+    elif slurm is None or _is_connecting(slurm):
+        known = _known(snapshot)
+        if known:
+            yield from known
+            return
+        words, reason = (("Unknown", "no answer yet"),) * 3, Reason.CONNECTING
+    else:
+        words, reason = _troubled(slurm.contact.trouble, slurm.contact.why)
+    for kind, (status, why) in zip(CONTACT, words, strict=True):
+        yield condition(kind, status, Reason.AS_EXPECTED if status == "True" else reason, why)
+
+
+def _known(snapshot: Snapshot) -> Sequence[Condition]:
+    """What the status says already of a Slurm that served; empty if it did not, or is another one now."""
+    before, server = snapshot.cluster.status, naming.server(snapshot.cluster)
+    stored = [one for kind in CONTACT if (one := find(before.conditions, kind)) is not None and one.status == "True"]
+    same = len(stored) == len(CONTACT) and before.server == server and bool(snapshot.server)
+    return stored if same else ()
+
+
+def _troubled(trouble: Trouble, why: str) -> tuple[tuple[tuple[Word, str], ...], Reason]:
+    """Status and message for slurmrestd, token and slurmctld; and the reason for what is not true."""
+    match trouble:
+        case Trouble.NONE:
+            return (("True", ""),) * 3, Reason.AS_EXPECTED
+        case Trouble.CONTROLLER_DOWN:
+            return (("True", ""), ("Unknown", "only slurmctld can tell"), ("False", why)), Reason.CONTROLLER_DOWN
+        case Trouble.UNAUTHORIZED:
+            return (("True", ""), ("False", why), ("Unknown", "not to be asked without a token")), Reason.UNAUTHORIZED
+        case Trouble.UNSUPPORTED:
+            return (("False", why), ("Unknown", ""), ("Unknown", "")), Reason.UNSUPPORTED_VERSION
+        case Trouble.NO_ANSWER | Trouble.OTHER:
+            return (("False", why), ("Unknown", ""), ("Unknown", "")), Reason.SLURM_UNREACHABLE
+
+
+def _ready(contact: Sequence[Condition], findings: Findings) -> Condition:
+    """Whether Slurm serves; where it does not, what is known to be the cause comes before what is merely seen."""
+    kind = ClusterCondition.READY
+    # What is known to be wrong explains what cannot be known.
+    by_kind = {one.type: one for one in contact}
+    ordered = [by_kind[one] for one in (ClusterCondition.TOKEN_VALID, *CONTACT)]
+    seen = next((one for status in ("False", "Unknown") for one in ordered if one.status == status), None)
+    if seen is None:
+        return condition(kind, "True", Reason.AS_EXPECTED, SERVES)
+    reason, words = _cause(seen, findings)
+    return condition(kind, "False", reason, words)
+
+
+def _cause(seen: Condition, findings: Findings) -> tuple[Reason, str]:  # noqa: PLR0911 - one for each cause
+    """Why Slurm does not serve."""
+    key, refused = findings.key, _refused(findings.rollout)
+    reason, words = Reason(seen.reason), f"{seen.type}: {seen.message}"
+    if key is not None and key.reason is not Reason.KEY_PENDING:
+        return key.reason, key.message
+    if findings.refused:
+        return Reason.CHILD_REFUSED, "; ".join(findings.refused)
+    if findings.missing is not None:
+        return reason, words
+    if refused is not None:
+        words = f"{words}; {ClusterCondition.CONFIG_APPLIED}: {refused.message}"
+    if findings.stuck:
+        words = f"{'; '.join(map(str, findings.stuck))}; {words}"
+        return Reason.DAEMON_STUCK if findings.starting or reason in ON_ITS_WAY else reason, words
+    if findings.starting and refused is not None:
+        return refused.reason, refused.message
+    if findings.starting:
+        return Reason.DAEMONS_STARTING, f"the daemons are starting; {words}"
+    return reason, words
+
+
+def _refused(rollout: Rollout | None) -> Rollout | None:
+    """A configuration that cannot be applied without somebody's help."""
+    if rollout is None or rollout.applied or rollout.reason in ON_ITS_WAY:
+        return None
+    return rollout
+
+
+def _explained(one: Condition, findings: Findings) -> Condition:
+    """With what is known of the daemon's pod before what the connection saw."""
+    daemon = _DAEMONS.get(one.type)
+    found = [str(trouble) for trouble in findings.stuck if trouble.daemon == daemon]
+    if one.status == "True" or not found or findings.missing is not None:
+        return one
+    return one.model_copy(update={"message": "; ".join(filter(None, (*found, one.message)))[:32768]})
+
+
+_DAEMONS: Final[Mapping[str, str]] = {
+    ClusterCondition.API_REACHABLE: "slurmrestd",
+    ClusterCondition.CONTROLLER_UP: naming.CONTROLLER_CONTAINER,
+}
+
+
+def _nodes(snapshot: Snapshot, bad: OutOfService) -> Condition:
+    kind, slurm = ClusterCondition.NODES_OUT_OF_SERVICE, snapshot.slurm
+    if slurm is not None and slurm.contact.state is ContactState.READY:
+        if bad:
+            return condition(kind, "True", next(iter(bad)), message(bad))
+        return condition(kind, "False", Reason.AS_EXPECTED)
+    known = find(snapshot.cluster.status.conditions, kind)
+    if known is not None and known.status != "Unknown" and (slurm is None or _is_connecting(slurm)):
+        return known
+    return condition(kind, "Unknown", Reason.SLURM_UNREACHABLE, "Slurm cannot be asked for its nodes")
+
+
+def _is_connecting(slurm: SlurmView) -> bool:
+    return slurm.contact.state is ContactState.CONNECTING
+
+
+# What is on its way, and what needs help
+
+
+def _progressing(ready: Condition, findings: Findings, *, deleting: bool) -> Condition:
+    kind, rollout, key = ClusterCondition.PROGRESSING, findings.rollout, findings.key
+    if deleting:
+        return condition(kind, "True", Reason.DELETING, findings.deleting)
+    if ready.status != "True" and ready.reason in ON_ITS_WAY:
+        return condition(kind, "True", Reason(ready.reason), ready.message)
+    if key is not None and key.reason in ON_ITS_WAY:
+        return condition(kind, "True", key.reason, key.message)
+    if rollout is not None and not rollout.applied and rollout.reason in ON_ITS_WAY:
+        return condition(kind, "True", rollout.reason, rollout.message)
+    if findings.replacement.stage is Stage.TRYING:
+        return condition(kind, "True", Reason.DAEMONS_STARTING, findings.replacement.message)
+    return condition(kind, "False", Reason.AS_EXPECTED)
+
+
+def _degraded(ready: Condition, findings: Findings, without_effect: str) -> Condition:
+    """What needs somebody's help, the worst first."""
+    kind, key, refused = ClusterCondition.DEGRADED, findings.key, _refused(findings.rollout)
+    found: list[tuple[Reason, str]] = []
+    serves = ready.status == "True"
+    if not serves and ready.reason not in ON_ITS_WAY:
+        found.append((Reason(ready.reason), ready.message))
+    if key is not None and key.reason not in ON_ITS_WAY:
+        found.append((key.reason, key.message))
+    found += [(Reason.CHILD_REFUSED, words) for words in findings.refused]
+    if refused is not None:
+        found.append((refused.reason, refused.message))
+    if findings.replacement.stage is Stage.HELD:
+        found.append((Reason.REPLACEMENT_HELD_BACK, findings.replacement.message))
+    if findings.rollout is not None:
+        found += _of_node_sets(findings.rollout)
+    if serves:
+        found += [(Reason.DAEMON_STUCK, str(one)) for one in findings.stuck if not one.passing]
+    found += [(Reason.NOT_SUPPORTED, without_effect)] if without_effect else []
+    if not found:
+        return condition(kind, "False", Reason.AS_EXPECTED)
+    # What is part of what was said already is not said twice.
+    said: list[str] = []
+    for _, words in found:
+        if not any(words in earlier for earlier in said):
+            said.append(words)
+    return condition(kind, "True", found[0][0], "; ".join(said))
+
+
+def _of_node_sets(rollout: Rollout) -> Iterable[tuple[Reason, str]]:
+    """What single NodeSets and nodes are left out of."""
+    for one in rollout.rendered.refused:
+        yield Reason.CONFIG_REFUSED, f"NodeSet {one.node_set}: {one.problem}"
+    for untried in rollout.untried:
+        yield Reason.CONFIG_UNTRIED, str(untried)
+    if rollout.unaddressed:
+        yield Reason.NODES_WITHOUT_ADDRESS, rollout.unaddressed

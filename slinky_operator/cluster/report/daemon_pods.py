@@ -1,0 +1,215 @@
+"""Why daemons do not come up, as the scheduler, the kubelet and the daemons' own last words have it. Pure.
+
+Of a daemon without a running pod Slurm's clients see a failed connection and no more. What Kubernetes knows of the pod,
+and of the claim that a missing pod waits for, is said instead; in words that change neither with the clock nor with
+each attempt of the kubelet's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from typing_extensions import override
+
+from slinky_operator.cluster.components.exit_messages import cut, joined, short, stamp
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
+
+SETTLED: Final = timedelta(seconds=20)
+"""How long a new pod may be without a Node or an image until that is told: a claim is bound within seconds."""
+
+SLOW: Final = timedelta(seconds=60)
+"""How long the kubelet may take to create containers until that is told."""
+
+MOMENT: Final = timedelta(seconds=60)
+"""How long a container that ended before runs until its last end tells nothing of it any more."""
+
+TERMINATING: Final = "Terminating"
+UNSCHEDULABLE: Final = "Unschedulable"
+NO_POD: Final = "NoPod"
+_PULLING: Final = "ImagePullBackOff"
+_CRASHING: Final = "CrashLoopBackOff"
+_IMAGE: Final = frozenset({_PULLING, "ErrImagePull", "ErrImageNeverPull", "ImageInspectError", "InvalidImageName"})
+_CREATING: Final = frozenset({None, "", "ContainerCreating", "PodInitializing"})
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonTrouble:
+    """Why one daemon does not come up."""
+
+    daemon: str
+    reason: str
+    """One word, as the kubelet has it."""
+
+    message: str
+    """For people."""
+
+    passing: bool = False
+    """Whether every restart looks like this for a moment: no trouble while Slurm answers."""
+
+    @override
+    def __str__(self) -> str:
+        return self.message
+
+
+def troubles(snapshot: Snapshot, wall: datetime) -> tuple[DaemonTrouble, ...]:
+    """Why daemons do not come up; nothing about pods just made."""
+    found = [*_of_slurmctld(snapshot, wall), *_of_slurmrestd(snapshot, wall)]
+    return tuple(dict.fromkeys(found))
+
+
+def claim_name(snapshot: Snapshot) -> str:
+    """The claim with slurmctld's state; empty where there is none."""
+    persistence = snapshot.cluster.spec.controller.persistence
+    if not persistence.enabled:
+        return ""
+    return persistence.existing_claim or f"state-{naming.controller_pod(snapshot.cluster.name)}"
+
+
+def _of_slurmctld(snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
+    daemon, pod = naming.CONTROLLER_CONTAINER, snapshot.controller_pod
+    if pod is not None:
+        yield from _of_pod(daemon, pod, wall)
+        return
+    namespace, name = snapshot.cluster.namespace, naming.controller_pod(snapshot.cluster.name)
+    ending = snapshot.controller_ending
+    owner = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
+    if ending is not None:
+        since = ending["metadata"]["deletionTimestamp"]
+        node = (ending.get("spec") or {}).get("nodeName") or "no Node"
+        message = (
+            f"slurmctld's pod {name} on {node} is being deleted, to have ended by {since}; the next one is created "
+            f"when it has gone. Only if that Node is off for good: kubectl -n {namespace} delete pod {name} --force"
+        )
+        yield DaemonTrouble(daemon, TERMINATING, message, passing=True)
+    elif owner is not None and _is_settled(owner, wall):
+        yield _without_pod(snapshot, daemon, name)
+
+
+def _without_pod(snapshot: Snapshot, daemon: str, name: str) -> DaemonTrouble:
+    """Why a StatefulSet has no pod: a claim that is being deleted, or what only its Events tell."""
+    claim, namespace = snapshot.memory.claim, snapshot.cluster.namespace
+    if claim is not None and claim.deleted and claim.name == claim_name(snapshot):
+        theirs = snapshot.cluster.spec.controller.persistence.existing_claim is not None
+        then = "create it again" if theirs else "an empty one follows, without the jobs that Slurm knew"
+        message = (
+            f"slurmctld has no pod: its claim {claim.name} has been marked for deletion at {claim.deleted}, and no new "
+            f"pod may use it. kubectl -n {namespace} describe pvc {claim.name} shows which pod or finalizer keeps it; "
+            f"when it has gone, {then}"
+        )
+        return DaemonTrouble(daemon, "ClaimTerminating", message)
+    owner = naming.controller(snapshot.cluster.name)
+    message = f"slurmctld has no pod {name}: kubectl -n {namespace} describe statefulset {owner} says why"
+    return DaemonTrouble(daemon, NO_POD, message, passing=True)
+
+
+def _of_slurmrestd(snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
+    daemon = "slurmrestd"
+    for pod in snapshot.restapi_pods:
+        yield from _of_pod(daemon, pod, wall)
+    owner = snapshot.children.get(("Deployment", naming.restapi(snapshot.cluster.name)))
+    for one in ((owner or {}).get("status") or {}).get("conditions") or ():
+        if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
+            why = cut(one.get("message") or one.get("reason") or "no word")
+            yield DaemonTrouble(daemon, one.get("reason") or NO_POD, f"slurmrestd's pod cannot be created: {why}")
+
+
+def _of_pod(daemon: str, pod: Object, wall: datetime) -> Iterable[DaemonTrouble]:
+    if not _is_settled(pod, wall):
+        return
+    found = _why(pod, wall)
+    if found is not None:
+        reason, words = found
+        message = f"{daemon}'s pod {pod['metadata']['name']} does not come up: {words}"
+        # One that was evicted stays to be looked at, and has a successor.
+        yield DaemonTrouble(daemon, reason, message, passing=(pod.get("status") or {}).get("phase") == "Failed")
+
+
+def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:
+    """A word and a sentence about a pod that does not come up."""
+    status = pod.get("status") or {}
+    for one in status.get("conditions") or ():
+        if one.get("type") == "PodScheduled" and one.get("status") == "False":
+            return UNSCHEDULABLE, f"not scheduled: {cut(one.get('message') or one.get('reason') or 'no word')}"
+    if status.get("phase") == "Failed":
+        reason = status.get("reason") or "Failed"
+        return reason, cut(": ".join(filter(None, (reason, status.get("message")))))
+    containers = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+    found = (_of_container(one, pod, wall) for one in containers)
+    known = next((one for one in found if one is not None), None)
+    return known or _slow(pod, containers, wall)
+
+
+def _of_container(status: Mapping[str, Any], pod: Object, wall: datetime) -> tuple[str, str] | None:
+    name = status.get("name", "")
+    waiting = (status.get("state") or {}).get("waiting") or {}
+    reason = waiting.get("reason")
+    ended = _ended(status, reason, wall)
+    if ended is not None:
+        return _CRASHING, f"{name} has ended: {_end(ended, name, pod)}"
+    if reason in _CREATING:
+        return None
+    image = status.get("image") or ""
+    text = waiting.get("message") or ""
+    if reason in _IMAGE:
+        # The kubelet shows one cause under two words in turn.
+        reason = _PULLING if reason == "ErrImagePull" else reason
+        text = text.removeprefix(f'Back-off pulling image "{image}": ').removeprefix("ErrImagePull: ")
+        text = f"image {image}{f': {text}' if text else ''}"
+    return str(reason), f"{name}: {cut(f'{reason}: {text}' if text else str(reason))}"
+
+
+def _ended(status: Mapping[str, Any], waits_for: str | None, wall: datetime) -> Mapping[str, Any] | None:
+    """How a container has ended that ends again and again, or has just failed; `None` for any other."""
+    state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated")
+    now = state.get("terminated")
+    if now is not None:
+        return now if now.get("exitCode") else None
+    if waits_for == _CRASHING:
+        return last or {}
+    # Between two ends it runs for a moment, or is about to. One that has come up since has left its ends behind.
+    running = state.get("running")
+    if running is not None and (status.get("started") or not _is_young(running, wall)):
+        return None
+    again = not status.get("ready") and status.get("restartCount", 0) > 1 and waits_for in _CREATING
+    return last if again and last is not None and last.get("exitCode") else None
+
+
+def _is_young(running: Mapping[str, Any], wall: datetime) -> bool:
+    since = running.get("startedAt")
+    return since is not None and wall - datetime.fromisoformat(since) < MOMENT
+
+
+def _end(ended: Mapping[str, Any], name: str, pod: Object) -> str:
+    """How a container has ended: what it said, or where to read it."""
+    code, reason = ended.get("exitCode"), ended.get("reason")
+    how = f"exit code {'unknown' if code is None else code}" + (
+        f" ({reason})" if reason not in {None, "", "Error", "Completed"} else ""
+    )
+    about = pod["metadata"]
+    logs = f"kubectl -n {about.get('namespace', 'default')} logs {about['name']} -c {name} --previous has its log"
+    return f"{how}: {short(ended.get('message') or '') or logs}"
+
+
+def _slow(pod: Object, containers: Iterable[Mapping[str, Any]], wall: datetime) -> tuple[str, str] | None:
+    """Containers that the kubelet has not created for long: it tells the cause in Events alone."""
+    names = [one["name"] for one in containers if (one.get("state") or {}).get("waiting")]
+    created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+    if not names or wall - created <= SLOW:
+        return None
+    about = pod["metadata"]
+    describe = f"kubectl -n {about.get('namespace', 'default')} describe pod {about['name']}"
+    words = (
+        f"{joined(names)}: not created yet, since {stamp(created)}; an image is being pulled, or a volume cannot be "
+        f"mounted ({describe} says which)"
+    )
+    return "ContainerCreating", words
+
+
+def _is_settled(obj: Object, wall: datetime) -> bool:
+    created = obj["metadata"].get("creationTimestamp")
+    return created is not None and wall - datetime.fromisoformat(created) > SETTLED

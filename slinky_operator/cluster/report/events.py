@@ -1,0 +1,100 @@
+"""Events about a Cluster: which changes of conditions are told, and what NodeSets are told of the configuration. Pure.
+
+An Event is recorded when status or reason of a condition change, so that neither a pass nor a restart of the operator
+repeats one. That something starts, connects or is applied is no Event. One reason is told once, however many conditions
+have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from slinky_api.conditions import ClusterCondition, Reason
+from slinky_api.v1alpha1.cluster_status import ClusterStatus
+from slinky_api.v1alpha1.common import Condition
+from slinky_operator.cluster.actions import Tell
+from slinky_operator.cluster.config.rollout import Rollout
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.report.conditions import ON_ITS_WAY
+from slinky_operator.kube.events import EventType
+
+_SILENT: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAEMONS_STARTING, Reason.DELETING})
+"""What passes by itself within seconds, or is told by others."""
+
+_TOLD_ELSEWHERE: Final = frozenset({Reason.CONFIG_REFUSED, Reason.CONFIG_UNTRIED, Reason.NODES_WITHOUT_ADDRESS})
+"""Reasons of `Degraded` that NodeSets, or Events of their own, are told."""
+
+_ORDER: Final = (
+    ClusterCondition.READY,
+    ClusterCondition.CONFIG_APPLIED,
+    ClusterCondition.DEGRADED,
+    ClusterCondition.NODES_OUT_OF_SERVICE,
+)
+"""Conditions that are told, and which of two with the same reason is."""
+
+
+def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[Tell]:
+    """Tell of conditions that change."""
+    before = {one.type: one for one in snapshot.cluster.status.conditions}
+    new = {one.type: one for one in wanted.conditions}
+    told: list[Tell] = []
+    said: set[str] = set()
+    for kind in _ORDER:
+        one, old = new.get(kind), before.get(kind)
+        if one is None or one.reason in _SILENT:
+            continue
+        if one.reason != Reason.AS_EXPECTED and (one.reason in said or _is_told(kind, one)):
+            continue
+        said.add(one.reason)
+        if old is None or (old.status, old.reason) != (one.status, one.reason):
+            told += _event(snapshot, kind, one, old)
+    return told
+
+
+def of_configuration(snapshot: Snapshot, config: Rollout) -> list[Tell]:
+    """Tell NodeSets that are left out, and of nodes without an address, once for each reason."""
+    return [*_refused(snapshot, config), *_unaddressed(snapshot, config)]
+
+
+def _is_told(kind: ClusterCondition, one: Condition) -> bool:
+    if kind is ClusterCondition.NODES_OUT_OF_SERVICE:
+        # A drain by an administrator is no news to them.
+        return one.status != "True" or one.reason == Reason.FOREIGN_DRAIN
+    return kind is ClusterCondition.DEGRADED and one.reason in _TOLD_ELSEWHERE
+
+
+def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Condition | None) -> Iterable[Tell]:
+    good = one.reason == Reason.AS_EXPECTED
+    if good and kind in {ClusterCondition.DEGRADED, ClusterCondition.NODES_OUT_OF_SERVICE}:
+        # What was wrong has an end in the other two, or was told with its beginning.
+        return
+    if good and kind is ClusterCondition.CONFIG_APPLIED and old is not None and old.status == one.status:
+        return
+    normal = good or one.reason in ON_ITS_WAY
+    words = one.message or f"{one.type} is {one.status}"
+    severity = EventType.NORMAL if normal else EventType.WARNING
+    yield Tell(snapshot.raw, severity, kind if good else one.reason, words, with_status=True)
+
+
+def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[Tell]:
+    """Tell NodeSets that are left out; what the status says already was told by an earlier operator."""
+    by_name = {one.name: raw for one, raw in snapshot.node_sets}
+    stored = snapshot.cluster.status.config
+    known = snapshot.memory.told | {(one.name, one.message) for one in (stored.refused if stored else ())}
+    words = [(one.node_set, str(Reason.CONFIG_REFUSED), str(one.problem)) for one in config.rendered.refused]
+    words += [
+        (name, str(Reason.CONFIG_UNTRIED), f"preflights go on without its slurmd: {one.why}")
+        for one in config.untried
+        for name in one.node_sets
+    ]
+    for name, reason, message in words:
+        if (name, message) not in known and name in by_name:
+            yield Tell(by_name[name], EventType.WARNING, reason, message)
+
+
+def _unaddressed(snapshot: Snapshot, config: Rollout) -> Iterable[Tell]:
+    """Tell of nodes outside Kubernetes without an address, once for each change of them."""
+    reason, words = Reason.NODES_WITHOUT_ADDRESS, config.unaddressed
+    if words and snapshot.memory.said.get(reason) != words:
+        yield Tell(snapshot.raw, EventType.WARNING, reason, words)

@@ -1,0 +1,108 @@
+"""The part of the plan about the connection with Slurm: what it is made of, and why it cannot be made."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY
+from slinky_operator.cluster import consent
+from slinky_operator.cluster.actions import Connect
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.reconcile.secrets import Source
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.clients import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why there is no connection, or no daemon."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Times for every connection, from the settings."""
+
+    timeout: float = 30.0
+    poll_interval: float = 1.0
+    poll_interval_max: float = 30.0
+
+
+def check(source: Source | None, name: str, key: str, purpose: str) -> Missing | None:
+    """Whether a Secret holds what it is to hold."""
+    if source is None or not source.exists:
+        return Missing(Reason.SECRET_NOT_FOUND, f"{purpose}: there is no Secret {name}")
+    if key not in source.data:
+        has = ", ".join(sorted(source.data)) or "none"
+        return Missing(Reason.SECRET_KEY_NOT_FOUND, f"{purpose}: Secret {name} has no key {key} (its keys: {has})")
+    if not source.data[key].strip():
+        return Missing(Reason.SECRET_INVALID, f"{purpose}: key {key} of Secret {name} is empty")
+    return None
+
+
+def not_allowed(snapshot: Snapshot, name: str, purpose: str, *, as_token: bool = False) -> Missing | None:
+    """Why a Secret may not be used for a Slurm elsewhere; one that is not there is no matter here."""
+    cluster, source = snapshot.cluster, snapshot.sources.get(name)
+    if not cluster.spec.external or source is None or not source.exists:
+        return None
+    why = consent.why_not(source, naming.server(cluster), cluster.namespace, as_token=as_token)
+    return Missing(Reason.SECRET_NOT_ALLOWED, f"{purpose}: {why}") if why is not None else None
+
+
+def foreign_key_trouble(snapshot: Snapshot) -> Missing | None:
+    """Why slurmd pods may not have the key of auth/slurm of a Slurm elsewhere."""
+    key = naming.slurm_key(snapshot.cluster)
+    return not_allowed(snapshot, key.secret, "key of auth/slurm") if key is not None else None
+
+
+def connect(snapshot: Snapshot, keys: tuple[bytes, ...], pace: Pace) -> Connect | Missing:
+    """What the connection is to be made of.
+
+    Parameters
+    ----------
+    keys
+        Keys of auth/jwt that slurmctld may have.
+    """
+    cluster = snapshot.cluster
+    spec = cluster.spec
+    endpoint = Endpoint(
+        snapshot.server,
+        ca_pem=spec.ca_pem,
+        timeout=pace.timeout,
+        poll_interval=pace.poll_interval,
+        poll_interval_max=pace.poll_interval_max,
+    )
+    token = ""
+    if spec.token is not None:
+        name, wanted = spec.token.secret_name, spec.token.secret_key
+        trouble = check(snapshot.sources.get(name), name, wanted, "token")
+        if trouble is not None:
+            return trouble
+        content = snapshot.sources[name].data[wanted]
+        if not content.isascii():
+            return Missing(Reason.SECRET_INVALID, f"token: key {wanted} of Secret {name} is not a token")
+        token = content.decode("ascii").strip()
+        if any(character.isspace() or not character.isprintable() for character in token):
+            return Missing(Reason.SECRET_INVALID, f"token: key {wanted} of Secret {name} is not a token")
+        trouble = not_allowed(snapshot, name, "token", as_token=wanted == TOKEN_KEY)
+        if trouble is not None:
+            return trouble
+        digest = snapshot.sources[name].digest(wanted)
+    else:
+        ref = naming.jwt_key(cluster)
+        assert ref is not None  # noqa: S101 - the API demands one of the two
+        purpose = "key of auth/jwt"
+        trouble = not_allowed(snapshot, ref.secret, purpose)
+        if trouble is None and not keys:
+            nowhere = Missing(Reason.SECRET_NOT_FOUND, f"{purpose}: that of slurmctld is not in Secret {ref.secret}")
+            trouble = check(snapshot.sources.get(ref.secret), ref.secret, ref.key, purpose) or nowhere
+        if trouble is not None:
+            return trouble
+        digest = hashlib.sha256(b"".join(hashlib.sha256(key).digest() for key in keys)).hexdigest()
+    parts = (endpoint, digest, spec.token_lifetime, spec.token is None)
+    fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return Connect(endpoint, fingerprint, token, () if token else keys, spec.token_lifetime)

@@ -1,0 +1,1 @@
+"""What makes a node unavailable, and in which order pods go: updates, repairs, evictions, victims."""

@@ -1,0 +1,223 @@
+"""Which pods are made anew because their slurmd runs and never registers.
+
+Such a slurmd does not help itself: it has begun with a key that has been changed since, or has been refused. A new pod
+begins with what is right by then; and where nothing is, one after the other is tried, no more at a time than an update
+may take, and each has its whole time.
+
+A pod may have held a job only if Slurm has known it. So one that has registered is never meant here, even where Slurm
+has forgotten it, and neither is one whose name a job or somebody else's record or drain has. A pod's
+time begins when its slurmd starts, or when Slurm can be asked again, whichever is later. When it ends is written on the
+pod, so that it stays as it was told when the operator is started again, and is taken off when Slurm is away: then no
+slurmd could register. What has been made anew shows by how young it is. A pod that somebody has cordoned is left to be
+looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_api.conditions import NodeSetCondition, Reason, find, is_true
+from slinky_operator.nodeset.disruption import rolling_update
+from slinky_operator.nodeset.model import pod_names, pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement import creation
+from slinky_operator.nodeset.placement.layout import Layout
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.reconcile.text import named
+from slurm_client.models import Job, Node
+
+LIKELY: Final = "it cannot reach slurmctld, has another key, or is refused; its log and that of slurmctld tell"
+"""Why a slurmd that runs does not register, in words for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A pod whose slurmd runs and has not registered."""
+
+    pod: Pod
+    since: datetime
+    """Since when its slurmd runs."""
+    until: datetime
+    """When it has had its time."""
+    jobs: tuple[int, ...] = ()
+    """Jobs that name its node: while there are any, it stays."""
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether it has had its time, and may be made anew."""
+        return self.until <= now and not self.jobs
+
+
+def may_be_meant(pod: Pod, node: Node | None, owner: str) -> bool:
+    """Whether a pod runs and has never registered, by its record or by there being none.
+
+    A predecessor's record is none of its own; one that somebody else drains is theirs to give back.
+    """
+    if pod.registered or pod.slurmd is not Slurmd.RUNNING or pod.slurmd_started_at is None:
+        return False
+    return node is None or (pod_state.bond_of(pod, node, owner) is Bond.PREDECESSOR and not drains.is_foreign(node))
+
+
+def waiting(snapshot: Snapshot, live: Iterable[Pod], layout: Layout) -> dict[str, Wait]:
+    """The pods whose slurmd runs and has not registered, by name; none where none could be made in their place."""
+    conditions = snapshot.nodeset.status.conditions
+    reachable = find(conditions, NodeSetCondition.SLURM_REACHABLE)
+    if reachable is None or reachable.last_transition_time is None or not creation.is_possible(snapshot):
+        return {}
+    if not is_true(conditions, NodeSetCondition.SLURM_REACHABLE):
+        return {}
+    found = {}
+    for pod in live:
+        if not may_be_meant(pod, snapshot.slurm.nodes.get(pod.node_name), snapshot.owner):
+            continue
+        if pod.slurmd_started_at is None or pod_names.pod_name(snapshot.nodeset, pod.node_name) in layout.waiting:
+            continue
+        # Not by the clock of its Node alone, which may be slow.
+        begin = max(filter(None, (pod.slurmd_started_at, pod.created_at, reachable.last_transition_time)))
+        jobs = tuple(job.id for job in (snapshot.slurm.jobs or {}).get(pod.node_name, ()))
+        until = _until(pod, pod.slurmd_started_at, begin + snapshot.patience, snapshot.patience)
+        found[pod.name] = Wait(pod, pod.slurmd_started_at, until, jobs)
+    return found
+
+
+def _until(pod: Pod, started_at: datetime, latest: datetime, patience: timedelta) -> datetime:
+    """When the time of a pod ends: as was told before, if this slurmd has had its whole time by then."""
+    if pod.register_by is None or pod.register_by.tzinfo is None:
+        return latest
+    return min(latest, max(pod.register_by, started_at + patience))
+
+
+def announcements(snapshot: Snapshot, waits: Mapping[str, Wait], now: datetime) -> tuple[tuple[Pod, str | None], ...]:
+    """What is to be written on pods of when they are made again: the time, or None where none holds any more.
+
+    A slurmd that has just started is on its way as a rule, and nothing is written for it.
+    """
+    if not snapshot.slurm.readable:
+        away = snapshot.slurm.reason in {Reason.SLURM_UNREACHABLE, Reason.CONTROLLER_DOWN}
+        return tuple((pod, None) for pod in snapshot.pods if away and pod.register_by is not None and not pod.deleting)
+    over = [(pod, None) for pod in snapshot.pods if pod.registered and pod.register_by is not None and not pod.deleting]
+    late = [
+        (one.pod, _stamp(one.until))
+        for one in waits.values()
+        if now - one.since >= pod_state.REGISTRATION_GRACE and _differ(one.pod.register_by, one.until)
+    ]
+    return (*over, *late)
+
+
+def _differ(written: datetime | None, until: datetime) -> bool:
+    """Whether a time is to be written; fractions of a second are not."""
+    return written is None or written.tzinfo is None or int(written.timestamp()) != int(until.timestamp())
+
+
+def needs_jobs(snapshot: Snapshot, waits: Iterable[Wait], now: datetime) -> bool:
+    """Whether the jobs must be asked for before anything is chosen."""
+    return snapshot.slurm.readable and snapshot.slurm.jobs is None and any(one.until <= now for one in waits)
+
+
+def choose(
+    snapshot: Snapshot, waits: Collection[Wait], live: Sequence[Pod], *, awaited: int, desired: int, now: datetime
+) -> frozenset[str]:
+    """Names of the pods to be made anew now: those begun already, then those that have run longest.
+
+    Parameters
+    ----------
+    snapshot
+        Everything known.
+    waits
+        The pods that are to stay otherwise.
+    live
+        The pods that are neither ending nor over.
+    awaited
+        How many are missing that will be made.
+    desired
+        How many there are to be, for the budget.
+    now
+        The time.
+    """
+    nodes = snapshot.slurm.nodes
+    over = [one for one in waits if one.is_over(now)]
+    names = {one.pod.name for one in over}
+    begun = {
+        pod.name for pod in live if pod.node_name in nodes and Cause.REPAIR in drains.causes_in(nodes[pod.node_name])
+    }
+    coming = sum(1 for pod in live if pod.name not in names and _is_young(pod, snapshot, now))
+    updating = sum(
+        1
+        for pod in live
+        if pod.registered and pod.node_name in nodes and Cause.UPDATE in drains.causes_in(nodes[pod.node_name])
+    )
+    room = max(0, rolling_update.budget(snapshot.nodeset, desired) - going(snapshot, now) - coming - updating - awaited)
+    over.sort(key=lambda one: (one.pod.name not in begun, one.since, one.pod.name))
+    return frozenset(one.pod.name for one in over[:room])
+
+
+def going(snapshot: Snapshot, now: datetime) -> int:
+    """How many pods are on their way out, and not for longer than that may take."""
+    return sum(1 for pod in snapshot.pods if pod.deleting and (pod.gone_by is None or pod.gone_by > now))
+
+
+def _is_young(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
+    """Whether a pod is on its way up, and not for so long that it may never arrive."""
+    first_run = pod.slurmd is Slurmd.RUNNING and pod.last_ended_at is None
+    begin = pod.slurmd_started_at if first_run else pod.created_at
+    return not pod.registered and begin is not None and now - begin < snapshot.patience
+
+
+def still_meant(
+    wanted: Iterable[Pod],
+    fresh: Mapping[str, Node | None],
+    jobs: Mapping[str, tuple[Job, ...]],
+    owner: str,
+    now: datetime,
+) -> tuple[list[Pod], list[str]]:
+    """Of the pods to be made anew, those that still may be, and why the others may not.
+
+    Parameters
+    ----------
+    wanted
+        The pods.
+    fresh, jobs
+        Records and the jobs that hold them, by node, asked for just now.
+    owner
+        Tag of the NodeSet.
+    now
+        The time.
+    """
+    found, kept = [], []
+    for pod in wanted:
+        node = fresh.get(pod.node_name)
+        if not may_be_meant(pod, node, owner):
+            # It has registered, or somebody has taken the node: the next pass sees that.
+            continue
+        why = pod_state.why_kept(pod, node, jobs.get(pod.node_name, ()), owner, now)
+        if why is None:
+            found.append(pod)
+        else:
+            kept.append(why)
+    return found, kept
+
+
+def told(one: Wait, chosen: Collection[str], now: datetime) -> str:
+    """What is to be said of such a pod, in a condition."""
+    text = f"{one.pod.name} has run since {_stamp(one.since)} and has not registered"
+    if one.jobs:
+        return f"{text}; it stays, since its node is named by jobs {named([str(job) for job in one.jobs])}"
+    if one.pod.name in chosen:
+        return f"{text}; it is recreated"
+    if one.is_over(now):
+        return f"{text}; it is recreated when maxUnavailable leaves room"
+    return f"{text}; it is recreated at {_stamp(one.until)} unless it does"
+
+
+def note(pod: Pod) -> str:
+    """A pod that is made anew, for an Event."""
+    return pod.name if pod.slurmd_started_at is None else f"{pod.name} (runs since {_stamp(pod.slurmd_started_at)})"
+
+
+def _stamp(when: datetime) -> str:
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")

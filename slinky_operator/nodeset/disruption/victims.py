@@ -1,0 +1,47 @@
+"""Which pods go first when there are too many: those that cost least.
+
+Not running first, then idle, then by what would be lost. A node that we drain already keeps its place among the busy
+ones, so that a choice once made is not turned over with every job that starts; an idle node is preferred to it, since
+it can go at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import SlurmFacts
+from slinky_operator.nodeset.slurm_nodes import drains
+from slurm_client.models import Job
+
+Rank = tuple[int, int, float, int, int]
+
+
+def seconds_lost(jobs: Iterable[Job], now: datetime) -> float:
+    """Seconds that jobs have run on a node and would run again, or not at all."""
+    return sum(max(0.0, (now - job.start_time).total_seconds()) for job in jobs if job.start_time is not None)
+
+
+def rank(pod: Pod, slurm: SlurmFacts, now: datetime) -> Rank:
+    """The pod with the lowest rank goes first."""
+    node = slurm.nodes.get(pod.node_name)
+    jobs = (slurm.jobs or {}).get(pod.node_name, ())
+    ordinal = pod.ordinal if pod.ordinal is not None else -1
+    if node is None:
+        # A pod that Slurm does not know gives nothing; but one that runs may come up any moment.
+        step = 0 if pod.slurmd is Slurmd.NEVER else 1
+        return step, 0, 0.0, pod.deletion_cost, -ordinal
+    if not jobs and not drains.is_busy(node):
+        step = 2 if node.is_down else 3 if node.is_drain else 4
+        return step, 0, 0.0, pod.deletion_cost, -ordinal
+    ours = 0 if drains.Cause.SCALE_IN in drains.causes_in(node) else 1
+    lost = seconds_lost(jobs, now) + sum(1 for job in jobs if not job.requeue)
+    return 5, ours, lost, pod.deletion_cost, -ordinal
+
+
+def choose(pods: Sequence[Pod], count: int, slurm: SlurmFacts, now: datetime) -> tuple[Pod, ...]:
+    """The `count` pods that go first, in order."""
+    if count <= 0:
+        return ()
+    return tuple(sorted(pods, key=lambda pod: rank(pod, slurm, now))[:count])

@@ -1,0 +1,119 @@
+"""Why the node of each pod is to be drained: a scale-in, a cordon, an update and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from slinky_operator.nodeset.disruption import repairs, rolling_update, victims
+from slinky_operator.nodeset.disruption.availability import may_come_up, may_serve, serves
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement.layout import Layout
+from slinky_operator.nodeset.slurm_nodes import drains, registration
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+
+
+def choose(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Pod, ...]:
+    """The pods that are too many, in order."""
+    if snapshot.slurm.readable:
+        return victims.choose(layout.staying, layout.excess, snapshot.slurm, now)
+    # With Slurm out of sight only those can be chosen that need no asking.
+    free = [pod for pod in layout.staying if pod_state.is_free_blindly(pod)]
+    free.sort(key=lambda pod: -(pod.ordinal if pod.ordinal is not None else -1))
+    return tuple(free[: layout.excess])
+
+
+def assign(
+    snapshot: Snapshot,
+    live: Sequence[Pod],
+    layout: Layout,
+    chosen: Sequence[Pod],
+    waits: Mapping[str, repairs.Wait],
+    awaited: int,
+    now: datetime,
+) -> dict[str, frozenset[Cause]]:
+    """What the node of each pod is to be drained for.
+
+    Parameters
+    ----------
+    snapshot, live, layout
+        Everything known, the pods that are neither ending nor over, and where pods stand.
+    chosen
+        Those that are too many.
+    waits
+        Those that run and have not registered, by name.
+    awaited
+        How many are missing that will be made.
+    now
+        The time.
+    """
+    causes: dict[str, set[Cause]] = {pod.name: set() for pod in live}
+    if snapshot.nodeset.deleting:
+        removal = Cause.DELETION
+    elif snapshot.cluster.deleting:
+        removal = Cause.CLUSTER_DELETION
+    else:
+        removal = Cause.SCALE_IN
+    for pod in chosen:
+        causes[pod.name].add(removal)
+    for pod in layout.misplaced:
+        causes[pod.name].add(Cause.NODE_MISMATCH)
+    for pod in live:
+        causes[pod.name] |= cordons(snapshot, pod)
+    staying = [pod for pod in live if not causes[pod.name]]
+    # They keep their places, and are missing until they have come up, as others are.
+    cordoned = [pod for pod in live if causes[pod.name] and drains.CORDONS.issuperset(causes[pod.name])]
+    if layout.desired and not snapshot.revision.problems:
+        late = [waits[pod.name] for pod in staying if pod.name in waits]
+        repaired = repairs.choose(snapshot, late, live, awaited=awaited, desired=layout.desired, now=now)
+        for name in repaired:
+            causes[name].add(Cause.REPAIR)
+        staying = [pod for pod in staying if pod.name not in repaired]
+        coming = awaited + sum(1 for pod in cordoned if may_come_up(pod, snapshot, now))
+        for name in _updates(snapshot, staying, layout.able, len(repaired), coming, now):
+            causes[name].add(Cause.UPDATE)
+    return {name: frozenset(found) for name, found in causes.items() if found}
+
+
+def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
+    """Who wants the node kept free: the pod's annotation, its Kubernetes Node."""
+    host = snapshot.host_of(pod)
+    found = {Cause.CORDON} if pod.cordoned else set()
+    return frozenset(found | {Cause.NODE_CORDON} if host is not None and host.cordoned else found)
+
+
+def _updates(
+    snapshot: Snapshot, staying: Sequence[Pod], desired: int, repaired: int, others: int, now: datetime
+) -> frozenset[str]:
+    known = pod_state.known(staying, snapshot.slurm, snapshot.owner)
+    nodes = snapshot.slurm.nodes
+    outdated = [
+        pod
+        for pod in rolling_update.outdated(staying, snapshot.nodeset, snapshot.revision, known)
+        # Its record would go with it, and with that somebody else's drain, of which it says nothing any more.
+        if pod.node_name not in nodes or not registration.words_before(pod, nodes[pod.node_name])
+    ]
+    if not outdated:
+        return frozenset()
+    begun = {
+        pod.name
+        for pod in outdated
+        if pod.node_name in nodes and Cause.UPDATE in drains.causes_in(nodes[pod.node_name])
+    }
+    serving = sum(1 for pod in staying if pod.name not in begun and serves(pod, snapshot, now))
+    going = repairs.going(snapshot, now)
+    old = {pod.name for pod in outdated}
+    coming = sum(1 for pod in staying if pod.name not in old and may_come_up(pod, snapshot, now))
+    return rolling_update.choose(
+        outdated,
+        allowed=max(0, rolling_update.budget(snapshot.nodeset, desired) - repaired),
+        unavailable=max(0, desired - repaired - serving),
+        under_way=going + others + coming,
+        begun=begun,
+        known=known,
+        # Not `serves`: what only a drain keeps from it that we take back comes back with an undrain, and is not broken.
+        healthy=lambda pod: may_serve(pod, snapshot),
+        rank=lambda pod: victims.rank(pod, snapshot.slurm, now),
+    )

@@ -1,0 +1,113 @@
+"""What a pod's object shows of its node: a condition with Slurm's words, and when the last of its jobs must have ended.
+
+It is written where somebody may wonder why a pod stays: while its node is drained. A pod whose node takes jobs and that
+never showed anything else has no such condition. Texts carry times, not ages, so that they change only when
+something has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod, Told
+from slinky_operator.nodeset.slurm_nodes import registration
+from slurm_client.models import Job, Node
+from slurm_client.models.values import Infinite
+
+LONGEST_LIST: Final = 10
+"""Jobs named in a condition."""
+
+
+class _Reason(StrEnum):
+    DRAINED = "Drained"
+    DRAINING = "Draining"
+    FOREIGN_DRAIN = registration.FOREIGN_DRAIN
+    INVALID_REGISTRATION = "InvalidRegistration"
+    NOT_DRAINED = "NotDrained"
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """What is to be written on one pod."""
+
+    pod: Pod
+    told: Told | None = None
+    """The condition; None if it is as it should be."""
+    deadline: str | None = None
+    """The annotation, empty if it is to go; None if it is as it should be."""
+
+
+def change(pod: Pod, node: Node | None, state: pod_state.State) -> Showing | None:
+    """What is to be written on a pod, or None if it shows what it should.
+
+    Parameters
+    ----------
+    pod
+        The pod.
+    node
+        Its record.
+    state
+        Its state. In states that say nothing about a drain everything stays as it is.
+    """
+    told = _told(pod, node, state)
+    deadline = _deadline(state)
+    if told == pod.told:
+        told = None
+    if deadline == pod.deadline:
+        deadline = None
+    return Showing(pod, told, deadline) if told is not None or deadline is not None else None
+
+
+def _told(pod: Pod, node: Node | None, state: pod_state.State) -> Told | None:  # noqa: PLR0911 - one for each
+    if node is None:
+        return None
+    match state:
+        case pod_state.Drained():
+            return Told("True", _Reason.DRAINED.value, f"node {node.name} holds no job; {_drain(node)}")
+        case pod_state.Draining() if node.is_drain and state.jobs:
+            return Told("False", _Reason.DRAINING.value, f"node {node.name} holds {_jobs(state.jobs)}; {_drain(node)}")
+        case pod_state.Misregistered():
+            text = f"node {node.name} is {node.state}; {_drain(node)}"
+            # Nothing but what stands there tells of a drain that slurmctld has written over.
+            is_lost = registration.words_before(pod, node)
+            return pod.told if is_lost else Told("False", _Reason.INVALID_REGISTRATION.value, text)
+        case pod_state.Ready() if state.foreign:
+            return Told("False", _Reason.FOREIGN_DRAIN.value, f"node {node.name} is {node.state}; {_drain(node)}")
+        case pod_state.Ready() if pod.told is not None:
+            return Told("False", _Reason.NOT_DRAINED.value, f"node {node.name} takes jobs")
+        case _:
+            return None
+
+
+def _drain(node: Node) -> str:
+    since = f" since {_stamp(node.reason_changed_at)}" if node.reason_changed_at is not None else ""
+    return f"drained{since} {registration.WORDS}{node.reason}"
+
+
+def _jobs(jobs: Iterable[Job]) -> str:
+    numbers = sorted(job.id for job in jobs)
+    shown = ", ".join(map(str, numbers[:LONGEST_LIST]))
+    more = len(numbers) - LONGEST_LIST
+    return f"jobs {shown} and {more} more" if more > 0 else f"{'job' if len(numbers) == 1 else 'jobs'} {shown}"
+
+
+def _deadline(state: pod_state.State) -> str | None:
+    """When the last job ends by its limit; empty where there is none, None where nothing can be said."""
+    match state:
+        case pod_state.Draining() if state.jobs:
+            ends = [None if isinstance(job.time_limit, Infinite) else job.end_time for job in state.jobs]
+            known = [end for end in ends if end is not None]
+            return _stamp(max(known)) if len(known) == len(ends) else ""
+        case pod_state.Draining() | pod_state.Drained() | pod_state.Ready() | pod_state.Misregistered():
+            return ""
+        case _:
+            return None
+
+
+def _stamp(when: datetime) -> str:
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,129 @@
+"""What a plan does to pods without asking Slurm, and to what outlives them: revisions and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from slinky_operator.nodeset.disruption import eviction, repairs
+from slinky_operator.nodeset.disruption.repairs import Wait
+from slinky_operator.nodeset.drain import pod_condition
+from slinky_operator.nodeset.model import pod_state, revision_records
+from slinky_operator.nodeset.model.actions import (
+    Action,
+    Adopt,
+    Announce,
+    DeleteClaims,
+    DeleteIdlePods,
+    DeletePods,
+    DropRevisions,
+    MarkClaims,
+    Protect,
+    RecordRevision,
+    RenumberRevision,
+    Repair,
+    Show,
+    Unprotect,
+)
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pod_state import State
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement import claim_retention
+from slinky_operator.nodeset.placement.layout import Layout
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+
+
+def delete_all(snapshot: Snapshot) -> list[Action]:
+    """Every pod at once, whatever holds its node."""
+    going = tuple(pod for pod in snapshot.pods if not pod.deleting)
+    blind = "" if snapshot.slurm.readable else snapshot.slurm.why
+    return [DeletePods(going, forced=True, blind=blind)] if going else []
+
+
+def deletions_without_slurm(
+    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]]
+) -> list[Action]:
+    """Pods that have ended, and those to be removed in which no slurmd has run."""
+    ended = tuple(pod for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED and not pod.deleting)
+    never = tuple(
+        pod
+        for pod in live
+        if causes.get(pod.name, frozenset()) & drains.REMOVAL
+        and pod_state.is_free_blindly(pod)
+        # Where a kubelet has the pod and Slurm can be asked, it is.
+        and not (snapshot.slurm.readable and pod.bound)
+    )
+    return [DeleteIdlePods((*ended, *never))] if ended or never else []
+
+
+def protections(
+    snapshot: Snapshot, live: Sequence[Pod], states: Mapping[str, State], causes: Mapping[str, frozenset[Cause]]
+) -> list[Action]:
+    """Pods that are to come into the PodDisruptionBudget, and those that may leave it."""
+    wanted = {
+        pod.name: eviction.is_wanted(snapshot.nodeset, states[pod.name], causes.get(pod.name, frozenset()))
+        for pod in live
+    }
+    protect = tuple(pod for pod in live if wanted[pod.name] and not pod.protected)
+    lift = tuple(pod for pod in live if pod.protected and not wanted[pod.name])
+    return [*([Protect(protect)] if protect else []), *([Unprotect(lift)] if lift else [])]
+
+
+def adoptions(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
+    """Pods without the labels of the Cluster there is: it was created again under its name, or they are older.
+
+    The Cluster's budget has them already, by its name; so nothing waits for this.
+    """
+    cluster, name = snapshot.cluster, snapshot.nodeset.spec.cluster_name
+    if not cluster.exists:
+        return []
+    found = tuple(pod for pod in live if pod.cluster_labels != (cluster.uid, name))
+    return [Adopt(found)] if found else []
+
+
+def showings(
+    snapshot: Snapshot, live: Sequence[Pod], states: Mapping[str, State], actions: Sequence[Action]
+) -> list[Action]:
+    """What pods are to show of their nodes; those that go now need not."""
+    if not snapshot.slurm.readable:
+        return []
+    going = {pod.name for action in actions if isinstance(action, DeletePods | Repair) for pod in action.pods}
+    nodes = snapshot.slurm.nodes
+    changes = [
+        pod_condition.change(pod, nodes.get(pod.node_name), states[pod.name]) for pod in live if pod.name not in going
+    ]
+    found = tuple(one for one in changes if one is not None)
+    return [Show(found)] if found else []
+
+
+def announcements(snapshot: Snapshot, waits: Mapping[str, Wait], now: datetime) -> list[Action]:
+    """What is told on pods of when they are made again."""
+    found = repairs.announcements(snapshot, waits, now)
+    return [Announce(found)] if found else []
+
+
+def upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
+    """What is to be recorded of revisions before pods are made, and forgotten after; nothing while none can be made."""
+    nodeset, revision = snapshot.nodeset, snapshot.revision
+    if nodeset.deleting or revision.problems:
+        return [], []
+    found = revision_records.upkeep(
+        revision.hash,
+        revision.recorded,
+        current=revision.current,
+        carried={pod.revision for pod in snapshot.pods},
+        limit=nodeset.spec.revision_history_limit,
+    )
+    record: list[Action] = [RecordRevision(found.record)] if found.record is not None else []
+    if found.renumber is not None:
+        record.append(RenumberRevision(*found.renumber))
+    return record, [DropRevisions(found.drop)] if found.drop else []
+
+
+def claims_to_settle(
+    snapshot: Snapshot, layout: Layout, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]]
+) -> tuple[list[Action], list[Action]]:
+    """What is to be written on claims before any pod goes, and which claims go after all else."""
+    found = claim_retention.settle(snapshot, layout, {pod.name for pod in live}, causes)
+    return [MarkClaims(found.marks)] if found.marks else [], [DeleteClaims(found.delete)] if found.delete else []

@@ -1,0 +1,125 @@
+"""What a plan asks of Slurm for pods that are there, and what it does by Slurm's word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from slinky_operator.nodeset.disruption import eviction, victims
+from slinky_operator.nodeset.drain import deadline
+from slinky_operator.nodeset.execute import takeover
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.actions import (
+    Action,
+    DeletePods,
+    Drain,
+    EndDrains,
+    MarkRecords,
+    MarkRegistered,
+    Repair,
+    SetTraits,
+    Undrain,
+)
+from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.slurm_nodes import drains, kubernetes_features, registration
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.reconcile.text import named
+from slurm_client.models import Job, Node
+
+
+def registrations_and_drains(  # noqa: C901 - one line for each kind
+    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]], now: datetime
+) -> list[Action]:
+    """What needs Slurm's word: registrations, undrains, drains, and deletes of pods that may have held jobs."""
+    registered: list[Pod] = []
+    unmarked: list[Pod] = []
+    undrain: list[str] = []
+    wanted: dict[tuple[frozenset[Cause], str], list[str]] = {}
+    delete: list[Pod] = []
+    repair: list[Pod] = []
+    jobs = snapshot.slurm.jobs or {}
+    for pod in live:
+        node = snapshot.slurm.nodes.get(pod.node_name)
+        bond = pod_state.bond_of(pod, node, snapshot.owner) if node is not None else None
+        why = causes.get(pod.name, frozenset())
+        if bond is Bond.OURS and not pod.registered:
+            registered.append(pod)
+        if node is not None and takeover.is_named_in(node, snapshot.nodeset.namespace, pod.name):
+            unmarked.append(pod)
+        if bond is Bond.FOREIGN:
+            continue
+        # What slurmctld has written its words over may be somebody else's drain.
+        is_open = node is not None and not registration.words_before(pod, node)
+        if node is not None and is_open and not why and _may_undrain(snapshot, pod, node):
+            undrain.append(pod.node_name)
+        if node is not None and is_open and why and drains.needs_write(node, why):
+            host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None
+            words = host.why_cordoned if host is not None else ""
+            wanted.setdefault((why, words), []).append(pod.node_name)
+        elif why & drains.REMOVAL and pod.bound:
+            held = jobs.get(pod.node_name, ())
+            if pod_state.why_kept(pod, node, held, snapshot.owner, now) is None:
+                (repair if why & drains.REMOVAL == {Cause.REPAIR} else delete).append(pod)
+    actions: list[Action] = [MarkRecords(tuple(unmarked))] if unmarked else []
+    if registered:
+        actions.append(MarkRegistered(tuple(registered)))
+    if undrain:
+        actions.append(Undrain(tuple(undrain)))
+    actions += [
+        Drain(
+            tuple(names),
+            drains.reason(why, snapshot.owner, words),
+            why,
+            tuple(_note(name, jobs, now) for name in names),
+        )
+        for (why, words), names in sorted(wanted.items(), key=lambda item: (sorted(item[0][0]), item[0][1]))
+    ]
+    if delete:
+        actions.append(DeletePods(tuple(delete)))
+    if repair:
+        actions.append(Repair(tuple(repair)))
+    return actions
+
+
+def _may_undrain(snapshot: Snapshot, pod: Pod, node: Node) -> bool:
+    return drains.may_be_given_back(node) and eviction.may_undrain(snapshot.nodeset, pod)
+
+
+def give_traits(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
+    """What their Kubernetes Nodes give to the Slurm nodes of our pods."""
+    found: dict[str, Host] = {}
+    for pod in live:
+        node, host = snapshot.slurm.nodes.get(pod.node_name), snapshot.host_of(pod)
+        if node is None or host is None or pod_state.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
+            continue
+        if kubernetes_features.missing(node, host) is not None:
+            found[pod.node_name] = host
+    return [SetTraits(found)] if found else []
+
+
+def overdue(
+    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]], now: datetime
+) -> list[deadline.Overdue]:
+    """Nodes on which the jobs have had their time, by what the picture shows."""
+    slurm = snapshot.slurm
+    wanted = [(pod, causes[pod.name]) for pod in live if pod.bound and causes.get(pod.name)]
+    return deadline.overdue(wanted, slurm.nodes, slurm.jobs or {}, snapshot.nodeset.spec.drain, snapshot.owner, now)
+
+
+def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
+    """What is done to nodes on which the jobs have had their time."""
+    acting = tuple((one.pod, causes[one.pod.name]) for one in late if one.acts)
+    return [EndDrains(acting)] if acting else []
+
+
+def _note(name: str, jobs: Mapping[str, tuple[Job, ...]], now: datetime) -> str:
+    """A node with what it holds, for an Event."""
+    held = jobs.get(name, ())
+    if not held:
+        return name
+    numbers = named([str(job.id) for job in held])
+    ran = f"{victims.seconds_lost(held, now):.0f} s"
+    return f"{name} (job {numbers}, running for {ran})" if len(held) == 1 else f"{name} (jobs {numbers}, {ran} in all)"

@@ -1,0 +1,1 @@
+"""Carries out a plan: writes to Kubernetes and to Slurm, each checked again right before it."""

@@ -1,0 +1,105 @@
+"""Carries out what a plan asks for about claims that outlive their pods: marks them, and deletes those that may go.
+
+Before a claim is deleted, it is read past the cache, and the delete holds for exactly what was read: a mark that has
+come off meanwhile keeps the claim. What was deleted is told in an Event, by name.
+"""
+
+from __future__ import annotations
+
+from slinky_api import labels
+from slinky_operator.kube import errors
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS
+from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.model import claims
+from slinky_operator.nodeset.model.actions import DeleteClaims, MarkClaims
+from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.placement import claim_retention
+from slinky_operator.reconcile.batches import side_by_side
+
+
+async def mark(means: Means, action: MarkClaims) -> None:
+    """Write on claims what becomes of them, side by side; what fails is noted."""
+    means.outcome.acted = True
+    for result in await side_by_side(_mark(means, claim, wanted) for claim, wanted in action.marks):
+        if isinstance(result, errors.NotFound | errors.Conflict):
+            continue  # gone, or another one under its name
+        if isinstance(result, Exception):
+            means.outcome.errors.append(result)
+        elif isinstance(result, BaseException):
+            raise result
+
+
+async def _mark(means: Means, claim: Claim, wanted: Retention | None) -> None:
+    note = {labels.ANNOTATION_CLAIM_RETENTION: wanted.value if wanted is not None else None}
+    patch: Object = {"metadata": {"annotations": note}}
+    await means.kube.merge_patch(PERSISTENTVOLUMECLAIMS, claim.name, patch, means.nodeset.namespace, uid=claim.uid)
+
+
+async def delete(means: Means, action: DeleteClaims) -> None:
+    """Delete claims of a scale-in that are still marked, and whose pods, by a look past the cache, are gone."""
+    gone = [claim.name for claim in action.claims if await _delete(means, claim)]
+    if gone:
+        means.say("ClaimDeleted", f"deleted after their pods, as whenScaled: Delete says: {listed(gone)}")
+
+
+async def _delete(means: Means, claim: Claim) -> bool:
+    namespace = means.nodeset.namespace
+    try:
+        await means.kube.get(PODS, claim.pod, namespace)
+    except errors.NotFound:
+        pass  # That is what is hoped for: nobody uses the claim.
+    else:
+        return False
+    try:
+        found = await means.kube.get(PERSISTENTVOLUMECLAIMS, claim.name, namespace)
+    except errors.NotFound:
+        return False
+    fresh = claims.read(found)
+    if not claims.is_ours(means.nodeset, found) or (fresh.uid, fresh.pod) != (claim.uid, claim.pod) or fresh.deleting:
+        return False
+    if fresh.retention is not Retention.DELETE:
+        means.outcome.kept.append(f"claim {claim.name} is no longer marked as one that goes")
+        return False
+    return await _delete_exactly(means, found)
+
+
+async def let_go(means: Means) -> bool:
+    """Delete the claims of a NodeSet that is going, where its spec says so; mark the others as kept. Its pods are gone.
+
+    A NodeSet made again under the name finds the marks: whatever its policy, it erases nothing that was kept before.
+    Gives whether all is done.
+    """
+    nodeset, gone, before = means.nodeset, [], len(means.outcome.kept)
+    selector = f"{labels.LABEL_NODESET_NAME}={nodeset.name}"
+    for obj in (await means.kube.list(PERSISTENTVOLUMECLAIMS, nodeset.namespace, label_selector=selector)).items:
+        claim = claims.read(obj)
+        if claim.deleting:
+            continue
+        if not claim_retention.goes_with_nodeset(nodeset, claim):
+            if claim.retention is not Retention.RETAIN:
+                try:
+                    await _mark(means, claim, Retention.RETAIN)
+                except (errors.NotFound, errors.Conflict):
+                    continue  # gone, or another one under its name
+        elif await _delete_exactly(means, obj):
+            gone.append(claim.name)
+    if gone:
+        means.say("ClaimDeleted", f"deleted with the NodeSet, as whenDeleted: Delete says: {listed(gone)}")
+    return len(means.outcome.kept) == before
+
+
+async def _delete_exactly(means: Means, found: Object) -> bool:
+    """Delete a claim as it was just read; gives whether it was deleted by that."""
+    metadata = found["metadata"]
+    name, version = metadata["name"], metadata.get("resourceVersion")
+    try:
+        await means.kube.delete(
+            PERSISTENTVOLUMECLAIMS, name, means.nodeset.namespace, uid=metadata["uid"], resource_version=version
+        )
+    except errors.NotFound:
+        return False
+    except errors.Conflict:
+        means.outcome.kept.append(f"claim {name} has just changed: it is looked at again")
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""What a pass has to act with, and what becomes of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.objects import Object
+from slinky_operator.nodeset.model.claims import Claim
+from slinky_operator.nodeset.model.snapshot import Revision
+from slinky_operator.nodeset.pod_spec.generated import Defaults
+from slinky_operator.nodeset.ports import Kube, Recorder, Slurm
+from slinky_operator.nodeset.reserved_names import ReservedNames
+from slurm_client import errors as slurm_errors
+
+LONGEST_LIST: Final = 10
+"""Names told in an Event."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a plan."""
+
+    refusals: list[str] = field(default_factory=list)
+    """What the API server or Slurm refused, for the NodeSet's conditions."""
+    kept: list[str] = field(default_factory=list)
+    """Why pods were not deleted after all."""
+    slurm_error: slurm_errors.SlurmError | None = None
+    """Why Slurm could not be asked or told."""
+    errors: list[Exception] = field(default_factory=list)
+    """What is to be tried again."""
+    told_slurm_at: float | None = None
+    """Clock by which all was, or may have been, written to Slurm that its cache does not show yet; None for nothing."""
+    downed: list[str] = field(default_factory=list)
+    """Nodes that were just marked down: the next pass sees what Slurm has made of their jobs."""
+    acted: bool = False
+    """Whether anything was written that the next pass must look at."""
+
+
+@dataclass(slots=True)
+class Means:
+    """What one pass for one NodeSet acts with.
+
+    Parameters
+    ----------
+    kube
+        The API server.
+    slurm
+        The Cluster's Slurm; None where there is none to reach.
+    nodeset, cluster
+        The objects the plan is about.
+    obj
+        The NodeSet as the API server gave it, for Events and finalizers.
+    revision
+        What new pods are made from.
+    claims
+        The NodeSet's claims as the cache shows them.
+    defaults
+        The operator's settings for new pods.
+    expectations
+        Told of every pod created or deleted.
+    guards
+        Uids of guards known to exist, by uid of the NodeSet.
+    reserved
+        Names that NodeSets are just taking.
+    recorder
+        Takes Events.
+    now, clock
+        The wall clock, and seconds that are never set back.
+    """
+
+    kube: Kube
+    slurm: Slurm | None
+    nodeset: NodeSet
+    cluster: Cluster | None
+    obj: Object
+    revision: Revision
+    claims: tuple[Claim, ...]
+    owner: str
+    defaults: Defaults
+    expectations: Expectations
+    guards: dict[str, str]
+    reserved: ReservedNames
+    recorder: Recorder
+    now: Callable[[], datetime]
+    clock: Callable[[], float]
+    outcome: Outcome = field(default_factory=Outcome)
+    unseen: bool = False
+    """Whether the action under way has written to Slurm what its cache does not show yet."""
+    written_at: float | None = None
+    """Clock at the end of the action's last write to Slurm, if it has come to that."""
+
+    def reach(self) -> Slurm:
+        """The Cluster's Slurm; raises `Unreachable` where there is none to reach."""
+        if self.slurm is None:
+            raise slurm_errors.Unreachable("there is no client for this Cluster")
+        return self.slurm
+
+    def say(self, reason: str, message: str) -> None:
+        """Tell in an Event."""
+        self.recorder.normal(self.obj, reason, message)
+
+    def warn(self, reason: str, message: str) -> None:
+        """Warn in an Event."""
+        self.recorder.warning(self.obj, reason, message)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for an Event, the first of them where there are many."""
+    shown = ", ".join(names[:LONGEST_LIST])
+    return shown if len(names) <= LONGEST_LIST else f"{shown} and {len(names) - LONGEST_LIST} more"

@@ -1,0 +1,104 @@
+"""Creates pods with their claims: the part of `executor` that makes new ones, more and more at a time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset import lost_labels
+from slinky_operator.nodeset.execute import owned_objects
+from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.model.actions import CreatePods
+from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.revision import restored
+from slinky_operator.nodeset.pod_spec.builder import Stencil
+from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
+from slinky_operator.reconcile.batches import growing
+
+FIRST: Final = 8
+"""Pods under way at first; each that is created lets one more be, so that a spec that is refused is refused few times.
+"""
+
+
+async def create(means: Means, action: CreatePods) -> None:
+    """Create pods, until one is refused."""
+    wanted, guard_uid = [place for place in action.places if _take(means, place)], means.guards[means.nodeset.uid]
+    if means.cluster is None:
+        raise ValueError("a pod cannot be made without a Cluster")
+    nodeset = _at(means, action.revision)
+    try:
+        stencil = Stencil(
+            nodeset, means.cluster, revision=action.revision, guard_uid=guard_uid, defaults=means.defaults
+        )
+    except RefusedTemplate as error:
+        means.outcome.errors.append(error)
+        return
+    created: set[str] = set()
+    await growing((_create(means, nodeset, stencil, place, created) for place in wanted), FIRST)
+    if created:
+        told = [place.pod for place in wanted if place.pod in created]
+        means.say(str(Reason.SCALING_OUT), f"created: {listed(told)}")
+
+
+async def _create(means: Means, nodeset: NodeSet, stencil: Stencil, place: Place, created: set[str]) -> bool:
+    """Create a pod and note what became of it; False if no further one is to be tried."""
+    means.outcome.acted = True
+    namespace = means.nodeset.namespace
+    means.expectations.expect_creations(means.nodeset.uid, namespace, [place.pod])
+    try:
+        result = await _create_one(means, nodeset, stencil, place)
+    except kube_errors.KubeError as error:
+        means.expectations.creation_failed(namespace, place.pod)
+        if isinstance(error, kube_errors.Invalid | kube_errors.Forbidden | kube_errors.BadRequest):
+            means.outcome.refusals.append(f"pod {place.pod}: {error.message}")
+            means.warn(str(Reason.POD_REFUSED), f"pod {place.pod}: {error.message}")
+        means.outcome.errors.append(error)
+        return False
+    if isinstance(result, dict):
+        means.expectations.created(result)
+        created.add(place.pod)
+        return True
+    means.expectations.creation_failed(namespace, place.pod)
+    if result is not None:
+        means.outcome.refusals.append(result)
+    else:
+        means.outcome.kept.append(f"pod {place.pod} is there already, and the operator's cache has yet to show it")
+    return True
+
+
+def _take(means: Means, place: Place) -> bool:
+    """Take the name of a node, unless another NodeSet has just taken it: a moment later the cache shows its pod."""
+    if means.cluster is None or means.reserved.take(means.cluster.uid, place.node, means.nodeset.uid):
+        return True
+    means.outcome.kept.append(f"node {place.node} is just being made by another NodeSet")
+    return False
+
+
+def _at(means: Means, revision: str) -> NodeSet:
+    """The NodeSet as it was at a revision."""
+    found = next((one for one in means.revision.recorded if one.hash == revision), None)
+    if revision == means.revision.hash or found is None:
+        return means.nodeset
+    return restored(means.nodeset, found.content)
+
+
+async def _create_one(means: Means, nodeset: NodeSet, stencil: Stencil, place: Place) -> Object | str | None:
+    """Create a pod: gives it, or why its name is taken, or None if it is there already and ours."""
+    why = await owned_objects.ensure_claims(means.kube, nodeset, place.pod, means.claims)
+    if why is not None:
+        return why
+    try:
+        return await means.kube.create(PODS, stencil.pod(place))
+    except kube_errors.AlreadyExists:
+        there = await means.kube.get(PODS, place.pod, means.nodeset.namespace)
+        lost = lost_labels.words(means.nodeset, there, means.revision.current or means.revision.hash)
+        if lost is not None:
+            return lost
+        if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == means.nodeset.uid:
+            return None
+        return f"there is a pod {place.pod} that is not ours"

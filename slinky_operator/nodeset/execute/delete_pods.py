@@ -1,0 +1,178 @@
+"""Deletes pods and lets them be evicted: the part of `executor` that may end what runs in them.
+
+Slurm is asked again before each, and the answer put to `pod_state.why_kept`, `repairs.still_meant` and
+`eviction.may_be_lifted`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from slinky_api import labels
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset.disruption import eviction, repairs
+from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.model import pod_facts, pod_names, pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.reconcile.batches import side_by_side
+from slurm_client import errors as slurm_errors
+from slurm_client.models import Job
+
+DELETE_BATCH: Final = 250
+"""Pods deleted on one answer of Slurm's."""
+
+PROOF_HOLDS: Final = 20.0
+"""Seconds for which an answer of Slurm's is a reason to delete a pod. A slow API server is asked again and again; by
+then somebody may have given the node back to Slurm."""
+
+JOBS_TOLD: Final = 5
+"""Jobs told of one node."""
+
+LONGEST_WHY: Final = 200
+"""Characters told of why Slurm cannot be asked."""
+
+SINGLY: Final = 8
+"""Pods looked up one by one; for more, they are listed."""
+
+
+async def delete_checked(means: Means, wanted: Sequence[Pod]) -> None:
+    """Delete pods that hold nothing by what Slurm says now, and note why others are kept."""
+    slurm = means.reach()
+    for start in range(0, len(wanted), DELETE_BATCH):
+        batch = wanted[start : start + DELETE_BATCH]
+        asked = means.clock()
+        answer = await slurm_queries.everything(slurm, [pod.node_name for pod in batch])
+        going: list[tuple[Pod, str | None]] = []
+        for pod in batch:
+            node = answer.nodes.get(pod.node_name)
+            jobs = answer.jobs.get(pod.node_name, ())
+            why = pod_state.why_kept(pod, node, jobs, means.owner, means.now())
+            if why is not None:
+                means.outcome.kept.append(why)
+            else:
+                # Without a record the proof is what the pod's own status shows; it must still show it.
+                going.append((pod, pod.resource_version if node is None else None))
+        await delete(means, going, until=asked + PROOF_HOLDS)
+
+
+async def repair(means: Means, wanted: Sequence[Pod]) -> None:
+    """Delete pods whose slurmds have not registered by what Slurm says now, and tell of it."""
+    answer = await slurm_queries.everything(means.reach(), [pod.node_name for pod in wanted])
+    meant, kept = repairs.still_meant(wanted, answer.nodes, answer.jobs, means.owner, means.now())
+    means.outcome.kept += kept
+    # That they run and have not registered is the proof, and a part of their status.
+    gone = await delete(means, [(pod, pod.resource_version) for pod in meant])
+    if gone:
+        told = listed([repairs.note(pod) for pod in gone])
+        means.warn("PodsRepaired", f"recreated, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
+
+
+async def give_up(means: Means, wanted: Sequence[Pod], blind: str) -> None:
+    """Delete pods with their jobs, as the user has asked for, and warn which jobs those are.
+
+    Parameters
+    ----------
+    blind
+        Why Slurm cannot be asked; empty if it can.
+    """
+    held: Mapping[str, tuple[Job, ...]] = {}
+    if not blind:
+        try:
+            held = await slurm_queries.jobs_now(means.reach())
+        except slurm_errors.SlurmError as error:
+            # Whoever gives up jobs does not wait for Slurm.
+            blind = str(error)
+    asked = f"{labels.ANNOTATION_SKIP_DRAIN}=true"
+    losing = [f"{pod.node_name} (jobs {_some(held[pod.node_name])})" for pod in wanted if held.get(pod.node_name)]
+    unknown = [pod.name for pod in wanted if not pod_state.is_free_blindly(pod)] if blind else []
+    if losing:
+        means.warn(
+            "JobsGivenUp",
+            f"{asked}: pods are deleted with their jobs: {listed(losing)}; once a pod has ended, its node is marked "
+            "DOWN, and Slurm takes the jobs back",
+        )
+    if unknown:
+        means.warn(
+            "JobsGivenUp",
+            f"{asked}: pods are deleted with whatever jobs they hold: {listed(unknown)}; Slurm cannot be asked which "
+            f"these are, and may show them RUNNING until it misses the nodes: {blind[:LONGEST_WHY]}",
+        )
+    await delete(means, [(pod, None) for pod in wanted])
+
+
+def _some(jobs: Sequence[Job]) -> str:
+    shown = ", ".join(job.alone for job in jobs[:JOBS_TOLD])
+    return shown if len(jobs) <= JOBS_TOLD else f"{shown} and {len(jobs) - JOBS_TOLD} more"
+
+
+async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]], *, until: float = math.inf) -> list[Pod]:
+    """Delete pods of exactly these uids, and of these versions where the version is part of the proof.
+
+    Gives those that were deleted. Where the proof holds for some time only, nothing is sent after `until`, by the clock
+    that is never set back.
+    """
+    if not wanted:
+        return []
+    means.outcome.acted = True
+    means.expectations.expect_deletions(means.nodeset.uid, [pod.uid for pod, _ in wanted])
+    results = await side_by_side(_delete_one(means, pod, version, until) for pod, version in wanted)
+    done: list[Pod] = []
+    for (pod, _), result in zip(wanted, results, strict=True):
+        if not isinstance(result, BaseException):
+            done.append(pod)
+            continue
+        means.expectations.deletion_failed(pod.uid)
+        if isinstance(result, kube_errors.NotFound):
+            continue
+        if isinstance(result, TimeoutError):
+            means.outcome.kept.append(f"the API server has not deleted pod {pod.name} in time: Slurm is asked again")
+            continue
+        if not isinstance(result, Exception):
+            raise result
+        means.outcome.errors.append(result)
+    if done:
+        means.say("PodsDeleted", f"deleted: {listed([pod.name for pod in done])}")
+    return done
+
+
+async def _delete_one(means: Means, pod: Pod, version: str | None, until: float) -> None:
+    left = until - means.clock()
+    if left <= 0:
+        raise TimeoutError
+    async with asyncio.timeout(left if left < math.inf else None):
+        await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=pod.uid, resource_version=version)
+
+
+async def evictable(means: Means, wanted: Sequence[Pod]) -> Sequence[Pod]:
+    """Of these pods, those that may be evicted."""
+    if not means.nodeset.spec.workload_disruption_protection:
+        return wanted
+    answer = await slurm_queries.everything(means.reach(), [pod.node_name for pod in wanted])
+    return [
+        pod
+        for pod in wanted
+        if eviction.may_be_lifted(pod, answer.nodes.get(pod.node_name), answer.jobs.get(pod.node_name, ()), means.owner)
+    ]
+
+
+async def standing(means: Means, names: Sequence[str]) -> frozenset[str]:
+    """Of these nodes, those for which the API server itself has a pod that may be alive."""
+    namespace = means.nodeset.namespace
+    if len(names) > SINGLY:
+        found = (await means.kube.list(PODS, namespace)).items
+    else:
+        pods_of = [pod_names.pod_name(means.nodeset, name) for name in names]
+        results = await side_by_side(means.kube.get(PODS, name, namespace) for name in pods_of)
+        found = []
+        for result in results:
+            if not isinstance(result, BaseException):
+                found.append(result)
+            elif not isinstance(result, kube_errors.NotFound):
+                raise result
+    alive = [obj for obj in found if pod_facts.read(obj, means.nodeset.name).slurmd is not pod_facts.Slurmd.ENDED]
+    return frozenset(map(pod_facts.node_name, alive))

@@ -1,0 +1,94 @@
+"""Ends the jobs that hold up a drain for longer than the spec allows: cancels them, or puts them back into the queue.
+
+Which jobs those are is `deadline`'s to say, from an answer that has just come; here it is only done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
+from slinky_operator.nodeset.drain import deadline
+from slinky_operator.nodeset.drain.deadline import Overdue
+from slinky_operator.nodeset.ports import SlurmCalls
+from slinky_operator.reconcile.text import named
+from slurm_client import errors
+from slurm_client.models import Job
+
+_SAID: Final = {
+    OnTimeout.WAIT: "nothing is done",
+    OnTimeout.REQUEUE: "their jobs are put back into the queue",
+    OnTimeout.CANCEL: "their jobs are cancelled",
+    OnTimeout.FORCE: "their pods are deleted with the jobs",
+}
+
+
+def said(spec: Drain) -> str:
+    """What is done after the deadline, in words for an Event."""
+    timeout = f"{spec.timeout.total_seconds():.0f} s" if spec.timeout is not None else "for ever"
+    return f"drained for longer than spec.drain.timeout ({timeout}), so {_SAID[spec.on_timeout]}"
+
+
+def note(one: Overdue, held: Iterable[Job]) -> str:
+    """A node with its jobs and since when it is drained, for an Event."""
+    numbers = named([str(job.id) for job in held]) or "none known"
+    return f"{one.pod.node_name} (jobs {numbers}, since {one.since.strftime('%Y-%m-%dT%H:%M:%SZ')})"
+
+
+async def end_jobs(slurm: SlurmCalls, on_timeout: OnTimeout, acting: Sequence[Overdue]) -> list[str]:
+    """Cancel or requeue the jobs of nodes that are overdue, and give what kept some of them from it.
+
+    Raises
+    ------
+    SlurmError
+        If Slurm could not be told; what was told before holds.
+    """
+    jobs = {job.id: job for one in acting for job in one.ends}
+    if on_timeout is OnTimeout.CANCEL:
+        return await _each(jobs, "cancelled", slurm.cancel_job)
+    try:
+        return await _each(jobs, "put back into the queue", slurm.requeue_job)
+    except errors.NotSupported:
+        # Before v0.0.45. Nothing has been sent.
+        return await _down(slurm, acting)
+
+
+async def _down(slurm: SlurmCalls, acting: Sequence[Overdue]) -> list[str]:
+    names = [one.pod.node_name for one in acting if deadline.may_be_downed(one)]
+    if names:
+        # Without a reason: that of our drain stays, and with it the time of its beginning.
+        await slurm.update_nodes(names, state="DOWN")
+    return [
+        f"node {one.pod.node_name}: this Slurm puts jobs back into the queue by marking their node DOWN, "
+        f"which would end others there: {named([str(job.id) for job in one.stuck]) or 'some that are ending'}"
+        for one in acting
+        if not deadline.may_be_downed(one)
+    ]
+
+
+async def _each(jobs: Mapping[int, Job], what: str, call: Callable[[Job], Awaitable[None]]) -> list[str]:
+    """Make the call for each job, side by side; gives what Slurm refused.
+
+    The job is handed over, not its id: of an array, that may be the id of all tasks, on other nodes too.
+    """
+    numbers = sorted(jobs)
+    results = await asyncio.gather(*(call(jobs[number]) for number in numbers), return_exceptions=True)
+    refused: list[str] = []
+    failures: list[BaseException] = []
+    for number, result in zip(numbers, results, strict=True):
+        match result:
+            case None | errors.NotFound():
+                # Slurm does not know it any more: it has ended.
+                pass
+            case errors.Conflict() | errors.InvalidRequest() | errors.InvalidTransition() | errors.PermissionDenied():
+                refused.append(f"job {number} cannot be {what}: {result.message}")
+            case errors.NotSupported() if not result.available_in:
+                # Slurm's own word (ESLURM_DISABLED), and not a call that this data parser lacks.
+                refused.append(f"job {number} cannot be {what}: {result.message}")
+            case _:
+                failures.append(result)
+    if failures:
+        raise failures[0]
+    return refused

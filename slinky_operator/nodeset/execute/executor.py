@@ -1,0 +1,206 @@
+"""Carries out a plan: in order, side by side where that is safe, and without a rule of its own.
+
+Before anything that cannot be undone Slurm is asked again, and the answer is put to the rules: `pod_state.why_kept` for
+pods, `records.to_delete` for records, `drains.to_drain` and `drains.to_undrain` for drains. A failed question is never
+an answer: the action does not happen, and the failure is handed back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.nodeset.execute import (
+    claim_writes,
+    create_pods,
+    delete_pods,
+    finalizer,
+    owned_objects,
+    slurm_writes,
+)
+from slinky_operator.nodeset.execute.context import Means, Outcome, listed
+from slinky_operator.nodeset.execute.owned_objects import NameTaken
+from slinky_operator.nodeset.execute.patch_pods import Marks
+from slinky_operator.nodeset.model import guard
+from slinky_operator.nodeset.model.actions import (
+    Action,
+    AddFinalizer,
+    Adopt,
+    Announce,
+    CreatePods,
+    DeleteClaims,
+    DeleteIdlePods,
+    DeletePods,
+    DeleteRecords,
+    Drain,
+    DropRevisions,
+    EndDrains,
+    EnsureGuard,
+    LetGo,
+    MarkClaims,
+    MarkDown,
+    MarkRecords,
+    MarkRegistered,
+    Protect,
+    RecordRevision,
+    RenumberRevision,
+    Repair,
+    SetTraits,
+    Show,
+    TakeOver,
+    Undrain,
+    Unprotect,
+)
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slurm_client import errors as slurm_errors
+
+
+class Actor:
+    """Carries out plans for one NodeSet in one pass."""
+
+    def __init__(self, means: Means) -> None:
+        self.means = means
+
+    async def carry_out(self, actions: Iterable[Action]) -> Outcome:
+        """Carry out actions in order; what fails does not keep the others from being done."""
+        for action in actions:
+            if self.means.outcome.slurm_error is not None and _asks_slurm(action):
+                continue
+            try:
+                await self._one(action)
+            except slurm_errors.NotFound as error:
+                # A record has gone since it was asked for: the next pass sees that.
+                self.means.outcome.kept.append(f"Slurm: {error}")
+            except (slurm_errors.InvalidRequest, slurm_errors.Conflict) as error:
+                # Slurm is there, and says no. What stands behind this asks for itself, and is not held up by it.
+                self.means.outcome.refusals.append(f"Slurm refuses: {error}")
+            except slurm_errors.SlurmError as error:
+                self.means.outcome.slurm_error = error
+            except kube_errors.KubeError as error:
+                self.means.outcome.errors.append(error)
+                if isinstance(action, AddFinalizer | TakeOver | EnsureGuard | LetGo | RecordRevision):
+                    # What follows builds on these.
+                    break
+            except NameTaken as error:
+                self.means.outcome.refusals.append(str(error))
+                break
+            finally:
+                self._note_told()
+        return self.means.outcome
+
+    async def _one(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one line for each
+        means = self.means
+        match action:
+            case AddFinalizer():
+                await finalizer.add_finalizer(means)
+            case EnsureGuard():
+                await self._ensure_guard(action.pods)
+            case TakeOver():
+                await finalizer.take_over(means)
+            case MarkRecords():
+                await slurm_writes.mark_records(means, action.pods)
+            case LetGo():
+                await finalizer.let_go(means)
+            case MarkRegistered():
+                self._note_marks(await self._marks().registered(action.pods))
+            case Protect():
+                self._note_marks(await self._marks().protect(action.pods))
+            case Adopt():
+                await self._adopt(action.pods)
+            case Unprotect():
+                await self._unprotect(action.pods)
+            case Show():
+                self._note_marks(await self._marks().show(action.showings))
+            case Announce():
+                self._note_marks(await self._marks().announce(action.times))
+            case Undrain():
+                await slurm_writes.undrain_nodes(means, action.nodes)
+            case Drain():
+                await slurm_writes.drain_nodes(means, action)
+            case SetTraits():
+                await slurm_writes.set_traits(means, action.hosts)
+            case MarkDown():
+                await slurm_writes.mark_down(means, action.nodes)
+            case EndDrains():
+                await slurm_writes.end_drains(means, action)
+            case DeleteIdlePods():
+                await delete_pods.delete(means, [(pod, pod.resource_version) for pod in action.pods])
+            case DeletePods():
+                if action.forced:
+                    await delete_pods.give_up(means, action.pods, action.blind)
+                else:
+                    await delete_pods.delete_checked(means, action.pods)
+            case Repair():
+                await delete_pods.repair(means, action.pods)
+            case DeleteRecords():
+                await slurm_writes.delete_records(means, action.nodes)
+            case RecordRevision():
+                await owned_objects.record(means.kube, means.nodeset, means.revision, action)
+            case RenumberRevision():
+                await owned_objects.renumber(means.kube, means.nodeset, action)
+            case DropRevisions():
+                await owned_objects.drop(means.kube, means.nodeset, action)
+            case CreatePods():
+                await create_pods.create(means, action)
+            case DeleteClaims():
+                await claim_writes.delete(means, action)
+            case MarkClaims():
+                await claim_writes.mark(means, action)
+
+    async def _ensure_guard(self, unguarded: Sequence[Pod]) -> None:
+        means = self.means
+        await finalizer.ensure_guard(means)
+        if unguarded:
+            self._note_marks(await self._marks().guard(unguarded, means.guards[means.nodeset.uid]))
+            names = listed([pod.name for pod in unguarded])
+            means.warn(
+                "GuardRestored",
+                f"ConfigMap {guard.name(means.nodeset)}, which keeps pods until their jobs have ended, "
+                f"had been taken from {names}; it is theirs again",
+            )
+
+    async def _adopt(self, pods: Sequence[Pod]) -> None:
+        means = self.means
+        if means.cluster is None:
+            raise ValueError("pods cannot be given to a Cluster that is not there")
+        failures = await self._marks().adopt(pods, means.cluster)
+        self._note_marks(failures)
+        if not failures:
+            names = listed([pod.name for pod in pods])
+            means.say("PodsAdopted", f"made for an earlier Cluster {means.cluster.name}, now this one's: {names}")
+
+    async def _unprotect(self, wanted: Sequence[Pod]) -> None:
+        free = await delete_pods.evictable(self.means, wanted)
+        if free:
+            self._note_marks(await self._marks().unprotect(free))
+
+    def _note_told(self) -> None:
+        """Note when Slurm was told: a picture asked for later shows it."""
+        means = self.means
+        if means.unseen:
+            means.outcome.told_slurm_at = means.written_at if means.written_at is not None else means.clock()
+        means.unseen, means.written_at = False, None
+
+    def _marks(self) -> Marks:
+        means = self.means
+        return Marks(means.kube, means.nodeset, means.expectations, means.now)
+
+    def _note_marks(self, failures: Sequence[Exception]) -> None:
+        self.means.outcome.acted = True
+        self.means.outcome.errors += failures
+
+
+def _asks_slurm(action: Action) -> bool:
+    """Whether an action is of no use while Slurm does not answer."""
+    match action:
+        case Undrain() | Drain() | SetTraits() | MarkRecords() | DeleteRecords() | EndDrains():
+            return True
+        case MarkDown() | Repair():
+            return True
+        case DeletePods():
+            return not action.forced
+        case LetGo():
+            # What Slurm has not been told of is for the next pass, which sees that Slurm has gone away.
+            return not action.anyway
+        case _:
+            return False

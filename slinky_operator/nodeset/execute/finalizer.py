@@ -1,0 +1,127 @@
+"""What keeps a NodeSet until its pods are gone: finalizer and guard, from the taking over of pods to the letting go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
+from slinky_operator.nodeset import lost_labels
+from slinky_operator.nodeset.execute import claim_writes, owned_objects, takeover
+from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.execute.owned_objects import NameTaken
+from slinky_operator.nodeset.model import guard
+
+
+async def add_finalizer(means: Means) -> None:
+    """Keep the NodeSet until its pods are gone."""
+    await _set_finalizers(means, add=True)
+
+
+async def _set_finalizers(means: Means, *, add: bool) -> None:
+    metadata = means.obj["metadata"]
+    rest = [one for one in metadata.get("finalizers") or () if one != labels.FINALIZER_NODESET_DRAIN]
+    wanted = [*rest, labels.FINALIZER_NODESET_DRAIN] if add else rest
+    means.outcome.acted = True
+    await means.kube.merge_patch(
+        NODESETS,
+        means.nodeset.name,
+        {"metadata": {"finalizers": wanted}},
+        means.nodeset.namespace,
+        resource_version=metadata["resourceVersion"],
+        uid=means.nodeset.uid,
+    )
+
+
+async def take_over(means: Means) -> None:
+    """Make another operator's pods ours, those that the API server itself shows."""
+    selector = f"!{labels.LABEL_NODESET_UID}"
+    found = (await means.kube.list(PODS, means.nodeset.namespace, label_selector=selector)).items
+    theirs = [obj for obj in found if takeover.is_theirs(means.nodeset, obj)]
+    if not theirs:
+        return
+    if means.cluster is None:
+        raise NameTaken(f"pods of another operator wait for Cluster {means.nodeset.spec.cluster_name} to be taken over")
+    await ensure_guard(means)
+    for obj in theirs:
+        await owned_objects.take_over_claims(means.kube, means.nodeset, obj)
+        # A cache of pods with our labels has not shown it so far: to us it is a new one.
+        name, namespace = obj["metadata"]["name"], means.nodeset.namespace
+        means.expectations.expect_creations(means.nodeset.uid, namespace, [name])
+        try:
+            means.expectations.created(await _take_over_one(means, means.cluster, obj))
+        except kube_errors.KubeError:
+            means.expectations.creation_failed(namespace, name)
+            raise
+    names = [obj["metadata"]["name"] for obj in theirs]
+    means.say("PodsTakenOver", f"taken over from another operator: {listed(names)}")
+
+
+async def _take_over_one(means: Means, cluster: Cluster, obj: Object) -> Object:
+    metadata = obj["metadata"]
+    return await means.kube.merge_patch(
+        PODS,
+        metadata["name"],
+        takeover.patch(means.nodeset, cluster, obj, means.guards[means.nodeset.uid]),
+        means.nodeset.namespace,
+        resource_version=metadata["resourceVersion"],
+        uid=metadata["uid"],
+    )
+
+
+async def ensure_guard(means: Means) -> None:
+    """Make the second owner of all pods, unless it is there.
+
+    Raises
+    ------
+    NameTaken
+        If a ConfigMap of that name is somebody else's.
+    """
+    name = guard.name(means.nodeset)
+    try:
+        obj: dict[str, Any] = await means.kube.create(CONFIGMAPS, guard.build(means.nodeset))
+    except kube_errors.AlreadyExists:
+        obj = await means.kube.get(CONFIGMAPS, name, means.nodeset.namespace)
+        if not guard.is_ours(means.nodeset, obj):
+            raise NameTaken(f"there is a ConfigMap {name} that is not ours") from None
+    means.guards[means.nodeset.uid] = obj["metadata"]["uid"]
+
+
+async def let_go(means: Means) -> None:
+    """The end, after a look past the cache: a pod whose creation was never answered may not be in it yet.
+
+    Nor is one from which somebody has taken our labels; but without guard and NodeSet the garbage collector would
+    delete it, whatever runs there.
+    """
+    nodeset = means.nodeset
+    if means.outcome.downed:
+        means.outcome.kept.append(f"Slurm takes the jobs back from {listed(means.outcome.downed)}")
+        return
+    for obj in (await means.kube.list(PODS, nodeset.namespace)).items:
+        metadata = obj["metadata"]
+        lost = lost_labels.words(nodeset, obj, means.revision.current or means.revision.hash)
+        if lost is None and (metadata.get("labels") or {}).get(labels.LABEL_NODESET_UID) == nodeset.uid:
+            means.outcome.kept.append(f"pod {metadata['name']} is still there")
+            return
+        if guard.has_its_life_from(nodeset, obj):
+            lost = lost or f"pod {metadata['name']} has lost its labels"
+            means.outcome.kept.append(f"{lost}. It would go with the NodeSet, which therefore waits")
+            return
+    if not await claim_writes.let_go(means):
+        return
+    await _delete_guard(means)
+    await _set_finalizers(means, add=False)
+
+
+async def _delete_guard(means: Means) -> None:
+    name, namespace = guard.name(means.nodeset), means.nodeset.namespace
+    try:
+        obj = await means.kube.get(CONFIGMAPS, name, namespace)
+        if guard.is_ours(means.nodeset, obj):
+            await means.kube.delete(CONFIGMAPS, name, namespace, uid=obj["metadata"]["uid"])
+    except kube_errors.NotFound:
+        pass  # gone already: this was begun before, by a pass or a process that did not live to finish it
+    means.guards.pop(means.nodeset.uid, None)

@@ -1,0 +1,115 @@
+"""Records revisions, and makes claims before their pods: the part of `executor` that makes what outlives a pod.
+
+Each write may be repeated, and may meet one that an earlier pass made and the cache does not show: names follow from
+content, and what is deleted or changed is named by uid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube import errors
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS
+from slinky_operator.nodeset.execute import takeover
+from slinky_operator.nodeset.model import claims, revision_records
+from slinky_operator.nodeset.model.actions import DropRevisions, RecordRevision, RenumberRevision
+from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.model.snapshot import Revision
+from slinky_operator.nodeset.ports import Kube
+
+
+class NameTaken(Exception):
+    """An object of the name we need is somebody else's; the text names it."""
+
+
+async def record(kube: Kube, nodeset: NodeSet, revision: Revision, action: RecordRevision) -> None:
+    """Record the revision of the spec; one that is there already and ours will do.
+
+    Raises
+    ------
+    NameTaken
+        If a ControllerRevision of that name is somebody else's.
+    KubeError
+        What the API server could not do.
+    """
+    body = revision_records.build(nodeset, revision.hash, revision.content, action.number)
+    try:
+        await kube.create(CONTROLLERREVISIONS, body)
+    except errors.AlreadyExists:
+        name = body["metadata"]["name"]
+        there = (await kube.get(CONTROLLERREVISIONS, name, nodeset.namespace))["metadata"]
+        own = there.get("labels") or {}
+        if own.get(labels.LABEL_NODESET_UID) == nodeset.uid:
+            return
+        if own.get(labels.LABEL_NODESET_NAME) != nodeset.name:
+            raise NameTaken(f"there is a ControllerRevision {name} that is not ours") from None
+        # Of an earlier NodeSet of that name: the garbage collector has not come to it yet.
+        await kube.delete(CONTROLLERREVISIONS, name, nodeset.namespace, uid=there["uid"])
+        await kube.create(CONTROLLERREVISIONS, body)
+
+
+async def renumber(kube: Kube, nodeset: NodeSet, action: RenumberRevision) -> None:
+    """Make a recorded revision the newest; one that has gone meanwhile is recorded anew by the next pass."""
+    revision = action.revision
+    try:
+        await kube.merge_patch(
+            CONTROLLERREVISIONS, revision.name, {"revision": action.number}, nodeset.namespace, uid=revision.uid
+        )
+    except errors.NotFound:
+        return
+
+
+async def drop(kube: Kube, nodeset: NodeSet, action: DropRevisions) -> None:
+    """Delete records that no pod needs; those that have gone already are no error."""
+    for revision in action.revisions:
+        try:
+            await kube.delete(CONTROLLERREVISIONS, revision.name, nodeset.namespace, uid=revision.uid)
+        except (errors.NotFound, errors.Conflict):
+            # Gone, or another one under its name: neither is the record that was to go.
+            continue
+
+
+async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[Claim]) -> str | None:
+    """Create the claims of a pod that are not there yet; gives why the pod must wait, or None if all are there.
+
+    Raises
+    ------
+    KubeError
+        What the API server could not do, or refused.
+    """
+    there = {claim.name: claim for claim in known if not claim.deleting}
+    for body in claims.build(nodeset, pod):
+        name = body["metadata"]["name"]
+        if name not in there:
+            try:
+                await kube.create(PERSISTENTVOLUMECLAIMS, body)
+            except errors.AlreadyExists:
+                found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
+            else:
+                continue
+        elif there[name].retention is not Retention.DELETE:
+            continue
+        else:
+            # The cache may still show one whose deletion we have asked for. It was for this claim that the pod was to
+            # have this name: without it, another claim may be the one that waits.
+            try:
+                found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
+            except errors.NotFound:
+                return f"claim {name} has just gone"
+        if not claims.is_ours(nodeset, found):
+            return (
+                f"there is a claim {name} that is not ours; to hand it over: "
+                f"kubectl label pvc {name} {labels.LABEL_NODESET_NAME}={nodeset.name} {labels.LABEL_POD_NAME}={pod}"
+            )
+        if "deletionTimestamp" in found["metadata"]:
+            return f"claim {name} of an earlier pod is still being deleted"
+    return None
+
+
+async def take_over_claims(kube: Kube, nodeset: NodeSet, pod: Object) -> None:
+    """Mark the claims of a pod that is taken over as the NodeSet's, so that its successor finds them."""
+    for name, marks in takeover.claims_of(nodeset, pod):
+        await kube.merge_patch(PERSISTENTVOLUMECLAIMS, name, {"metadata": {"labels": marks}}, nodeset.namespace)

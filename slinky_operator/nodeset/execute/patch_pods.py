@@ -1,0 +1,145 @@
+"""Writes on pods: that Slurm knows their nodes, whether they may be evicted, what their nodes show.
+
+Each condition is applied under a field manager of its own, so that writing one never takes back the other, whatever the
+cache shows. A pod that has gone or been replaced is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+from itertools import chain
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.conditions import PodCondition
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube import errors
+from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset.drain.pod_condition import Showing
+from slinky_operator.nodeset.model import guard
+from slinky_operator.nodeset.model.pod_facts import Pod, Told
+from slinky_operator.nodeset.ports import Kube
+from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.slurm import naming
+
+DRAIN_MANAGER: Final = f"{labels.FIELD_MANAGER}-drain"
+"""Field manager of the condition that tells of drains."""
+
+GUARD_MANAGER: Final = f"{labels.FIELD_MANAGER}-guard"
+"""Field manager of the guard's place among the owners."""
+
+
+class Marks:
+    """Writes on the pods of one NodeSet.
+
+    Parameters
+    ----------
+    kube
+        The API server.
+    nodeset
+        The NodeSet.
+    expectations
+        Told of every write, so that the next pass sees it.
+    now
+        The wall clock.
+    """
+
+    def __init__(self, kube: Kube, nodeset: NodeSet, expectations: Expectations, now: Callable[[], datetime]) -> None:
+        self._kube = kube
+        self._nodeset = nodeset
+        self._expectations = expectations
+        self._now = now
+
+    async def registered(self, pods: Sequence[Pod]) -> list[Exception]:
+        """Write down that Slurm knows the nodes of these pods; gives what failed."""
+        return await self._all(
+            self._condition(
+                pod,
+                PodCondition.REGISTERED,
+                Told("True", "NodeSeen", f"Slurm knows node {pod.node_name} as this pod's"),
+                labels.FIELD_MANAGER,
+            )
+            for pod in pods
+        )
+
+    async def protect(self, pods: Sequence[Pod]) -> list[Exception]:
+        """Put these pods into the PodDisruptionBudget; gives what failed."""
+        return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: "true"}}) for pod in pods)
+
+    async def adopt(self, pods: Sequence[Pod], cluster: Cluster) -> list[Exception]:
+        """Give these pods the labels of the Cluster there is; gives what failed."""
+        wanted = {**naming.slurmd_labels(cluster.name), labels.LABEL_CLUSTER_UID: cluster.uid}
+        return await self._all(self._metadata(pod, {"labels": wanted}) for pod in pods)
+
+    async def unprotect(self, pods: Sequence[Pod]) -> list[Exception]:
+        """Take these pods out of the PodDisruptionBudget; gives what failed."""
+        return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: None}}) for pod in pods)
+
+    async def guard(self, pods: Sequence[Pod], guard_uid: str) -> list[Exception]:
+        """Give these pods the guard as an owner, in place of one they had before; gives what failed."""
+        return await self._all(self._owner(pod, guard_uid) for pod in pods)
+
+    async def show(self, showings: Sequence[Showing]) -> list[Exception]:
+        """Write what nodes show on their pods; gives what failed."""
+        conditions = (
+            self._condition(one.pod, PodCondition.SLURM_DRAINED, one.told, DRAIN_MANAGER)
+            for one in showings
+            if one.told is not None
+        )
+        deadlines = (
+            self._metadata(one.pod, {"annotations": {labels.ANNOTATION_POD_DEADLINE: one.deadline or None}})
+            for one in showings
+            if one.deadline is not None
+        )
+        return await self._all(chain(conditions, deadlines))
+
+    async def announce(self, times: Sequence[tuple[Pod, str | None]]) -> list[Exception]:
+        """Write on pods when they are made again unless they register; gives what failed."""
+        key = labels.ANNOTATION_POD_REGISTER_BY
+        return await self._all(self._metadata(pod, {"annotations": {key: when}}) for pod, when in times)
+
+    async def _all(self, calls: Iterable[Awaitable[None]]) -> list[Exception]:
+        failures: list[Exception] = []
+        for result in await side_by_side(calls):
+            if isinstance(result, errors.NotFound | errors.Conflict):
+                continue
+            if isinstance(result, Exception):
+                failures.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+        return failures
+
+    async def _condition(self, pod: Pod, kind: PodCondition, told: Told, manager: str) -> None:
+        known = pod.told if kind is PodCondition.SLURM_DRAINED else None
+        same = known is not None and known.status == told.status
+        condition = {
+            "type": kind.value,
+            "status": told.status,
+            "reason": told.reason,
+            "message": told.message,
+            "lastTransitionTime": known.since if known and same else self._now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        metadata = {"name": pod.name, "namespace": self._nodeset.namespace, "uid": pod.uid}
+        body = {"metadata": metadata, "status": {"conditions": [condition]}}
+        answer = await self._kube.apply(PODS, body, subresource="status", field_manager=manager)
+        self._expectations.expect_version(self._nodeset.uid, answer)
+
+    async def _owner(self, pod: Pod, guard_uid: str) -> None:
+        # Owners are merged by uid; under a manager of its own, one that was given before goes with the next.
+        owners = [guard.reference(self._nodeset, guard_uid)]
+        metadata = {
+            "name": pod.name,
+            "namespace": self._nodeset.namespace,
+            "uid": pod.uid,
+            "ownerReferences": owners,
+        }
+        answer = await self._kube.apply(PODS, {"metadata": metadata}, field_manager=GUARD_MANAGER)
+        self._expectations.expect_version(self._nodeset.uid, answer)
+
+    async def _metadata(self, pod: Pod, patch: Object) -> None:
+        answer = await self._kube.merge_patch(PODS, pod.name, {"metadata": patch}, self._nodeset.namespace, uid=pod.uid)
+        self._expectations.expect_version(self._nodeset.uid, answer)

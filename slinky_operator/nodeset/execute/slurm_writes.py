@@ -1,0 +1,175 @@
+"""Tells Slurm what a plan wants of it: drains, features, records; the part of `executor` that writes to slurmctld.
+
+Slurm is asked again before each write, and the answer put to the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from slinky_api.conditions import Reason
+from slinky_operator.nodeset.drain import deadline
+from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries, takeover
+from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.model.actions import Drain, EndDrains
+from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.slurm_nodes import drains, kubernetes_features, records
+from slurm_client import errors as slurm_errors
+
+
+async def drain_nodes(means: Means, action: Drain) -> None:
+    """Drain nodes that are still to be drained."""
+    slurm, names, reason = means.reach(), action.nodes, action.reason
+    wanted = drains.to_drain(names, await slurm_queries.nodes(slurm, names), means.owner, action.causes)
+    if wanted:
+        means.unseen = True
+        await slurm.client.drain_nodes(wanted, reason)
+        notes = dict(zip(action.nodes, action.notes, strict=False))
+        told = listed([notes.get(name, name) for name in wanted])
+        means.say("Draining", f"{told}; reason: {reason}")
+    means.outcome.acted = True
+    await _read_back(means, slurm, names)
+
+
+async def undrain_nodes(means: Means, names: Sequence[str]) -> None:
+    """Give nodes back whose drains are ours."""
+    slurm = means.reach()
+    wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), means.owner)
+    if wanted:
+        means.unseen = True
+        await slurm.client.undrain_nodes(wanted)
+        means.say("Undrained", f"given back to Slurm: {listed(wanted)}")
+    means.outcome.acted = True
+    await _read_back(means, slurm, names)
+
+
+async def set_traits(means: Means, hosts: Mapping[str, Host]) -> None:
+    """Write the features and the topology that Kubernetes Nodes give."""
+    slurm = means.reach()
+    wanted = kubernetes_features.to_write(hosts, await slurm_queries.nodes(slurm, list(hosts)), means.owner)
+    for change, names in wanted.items():
+        try:
+            written = await _write_traits(means, slurm, names, change)
+        except slurm_errors.InvalidRequest as error:
+            means.outcome.refusals.append(f"{listed(names)}: {error.message}")
+            means.warn("TraitsRefused", f"{listed(names)}: {change}: {error.message}")
+        else:
+            means.outcome.acted |= written
+            await _read_back(means, slurm, names)
+
+
+async def _write_traits(means: Means, slurm: Slurm, names: Sequence[str], change: kubernetes_features.Change) -> bool:
+    """Write what this Slurm takes; gives whether that is anything."""
+    if change.topology is not None:
+        try:
+            await slurm.client.update_nodes(
+                names, features=change.features, active_features=change.active, topology=change.topology
+            )
+        except slurm_errors.NotSupported as error:
+            # So it stays until Slurm is upgraded: it is told, and the features are written without it.
+            means.warn("TopologyNotSupported", f"{listed(names)}: {error.message}")
+        else:
+            return True
+    if change.features is None:
+        return False
+    await slurm.client.update_nodes(names, features=change.features, active_features=change.active)
+    return True
+
+
+async def mark_down(means: Means, names: Sequence[str]) -> None:
+    """Mark nodes down whose pods have ended, so that Slurm takes their jobs back."""
+    slurm = means.reach()
+    standing = await delete_pods.standing(means, names)
+    plain, foreign = records.to_down(names, await slurm_queries.nodes(slurm, names), standing, means.owner)
+    means.outcome.kept += _standing(names, standing)
+    means.unseen = True
+    if plain:
+        reason = f"{drains.PREFIX}pod has ended ({means.owner})"
+        await slurm.client.update_nodes(plain, state="DOWN", reason=reason)
+    if foreign:
+        await slurm.client.update_nodes(foreign, state="DOWN")
+    if plain or foreign:
+        means.outcome.downed += [*plain, *foreign]
+        told = listed([*plain, *foreign])
+        means.warn("NodesDown", f"pods have ended with jobs: {told}; Slurm takes the jobs back")
+    means.outcome.acted = True
+    await _read_back(means, slurm, names)
+
+
+async def end_drains(means: Means, action: EndDrains) -> None:
+    """Do what the spec says about jobs that hold up a drain for too long."""
+    slurm, spec = means.reach(), means.nodeset.spec.drain
+    names = [pod.node_name for pod, _ in action.pods]
+    now = await slurm_queries.clock(slurm)
+    answer = await slurm_queries.everything(slurm, names)
+    late = deadline.overdue(action.pods, answer.nodes, answer.jobs, spec, means.owner, now)
+    acting = [one for one in late if one.acts]
+    if not acting:
+        return
+    told = listed([end_jobs.note(one, answer.jobs.get(one.pod.node_name, ())) for one in acting])
+    means.warn(str(Reason.DRAIN_TIMED_OUT), f"{end_jobs.said(spec)}: {told}")
+    forced = [(one.pod, None) for one in acting if one.force]
+    if forced:
+        await delete_pods.delete(means, forced)
+    if len(forced) < len(acting):
+        means.unseen = means.outcome.acted = True
+        means.outcome.kept += await end_jobs.end_jobs(slurm.client, spec.on_timeout, acting)
+        await _read_back(means, slurm, names)
+
+
+async def delete_records(means: Means, names: Sequence[str]) -> None:
+    """Delete records of nodes that no pod stands for."""
+    slurm = means.reach()
+    standing = await delete_pods.standing(means, names)
+    answer = await slurm_queries.about_records(slurm, names)
+    wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, means.owner)
+    means.outcome.kept += _standing(names, standing)
+    means.unseen = True
+    means.outcome.acted = True
+    try:
+        await slurm.client.delete_nodes(wanted)
+    except (slurm_errors.NotFound, slurm_errors.Conflict) as error:
+        # What could be deleted is; which ones could not, the error does not tell.
+        left = await slurm_queries.nodes(slurm, wanted)
+        busy = [name for name in wanted if left.get(name) is not None]
+        means.outcome.refusals += [f"record of node {name}: {error.message}" for name in busy]
+    await _read_back(means, slurm, names)
+
+
+def _standing(names: Sequence[str], standing: Collection[str]) -> list[str]:
+    """Why records stay as they are: a cache does not show their pods, or not as ours, and the API server does."""
+    return [
+        f"the record of node {name} is not touched: there is a pod for it which is not known as this NodeSet's"
+        for name in names
+        if name in standing
+    ]
+
+
+async def mark_records(means: Means, wanted: Sequence[Pod]) -> None:
+    """Mark the records of pods that were taken over as this NodeSet's."""
+    slurm, names = means.reach(), [pod.node_name for pod in wanted]
+    fresh = await slurm_queries.nodes(slurm, names)
+    namespace = means.nodeset.namespace
+    found = [
+        pod.node_name
+        for pod in wanted
+        if (node := fresh.get(pod.node_name)) is not None and takeover.is_named_in(node, namespace, pod.name)
+    ]
+    if found:
+        means.unseen = True
+        await slurm.client.update_nodes(found, extra=means.owner)
+    means.outcome.acted = True
+    await _read_back(means, slurm, names)
+
+
+async def _read_back(means: Means, slurm: Slurm, names: Sequence[str]) -> None:
+    """Bring the cache up to date, so that the next pass does not repeat this one."""
+    if len(names) <= slurm_queries.SINGLY:
+        await slurm.refresh(names)
+        means.unseen = False
+    else:
+        # One question for all; what has changed comes as node events.
+        means.written_at = means.clock()
+        slurm.hurry()

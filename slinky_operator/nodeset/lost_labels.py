@@ -1,0 +1,105 @@
+"""Pods of a NodeSet that have lost the labels by which the operator finds them.
+
+To the caches such a pod is gone, while its slurmd runs and its node takes jobs. It is told from a pod that is gone by
+its owners, which nobody takes off by accident. Until it has its labels back, its node's record is left alone and no pod
+is made in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube import errors
+from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset.model import guard, pod_facts, pod_names
+from slinky_operator.nodeset.model.pod_facts import Slurmd
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.ports import Kube
+from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.slurm import naming
+
+MOST: Final = 8
+"""Pods looked up in one pass."""
+
+
+def words(nodeset: NodeSet, obj: Mapping[str, Any], revision: str) -> str | None:
+    """What a pod has lost and how to give it back; None if it is not one of the NodeSet's, or has all it needs.
+
+    Parameters
+    ----------
+    obj
+        The pod as the API server gives it.
+    revision
+        The revision it is given where it has lost that, too.
+    """
+    metadata = obj["metadata"]
+    if "deletionTimestamp" in metadata or not guard.has_its_life_from(nodeset, obj):
+        return None
+    own = metadata.get("labels") or {}
+    found_by = {
+        labels.LABEL_NODESET_NAME: nodeset.name,
+        labels.LABEL_NODESET_UID: nodeset.uid,
+        labels.LABEL_CLUSTER_NAME: nodeset.spec.cluster_name,
+    }
+    if found_by.items() <= own.items():
+        return None
+    if pod_facts.has_ended(obj.get("status") or {}, deleting=False):
+        return None
+    wanted = {
+        **found_by,
+        **naming.slurmd_labels(nodeset.spec.cluster_name),
+        labels.LABEL_SCALING_MODE: nodeset.mode.value,
+        labels.LABEL_REVISION: own.get(labels.LABEL_REVISION) or revision,
+    }
+    lost = {key: value for key, value in wanted.items() if own.get(key) != value}
+    what = "its label" if len(lost) == 1 else "its labels"
+    given = " ".join(f"{key}={value}" for key, value in lost.items())
+    return (
+        f"pod {metadata['name']} has lost {what} {', '.join(lost)}, by which the operator finds it: it runs on, and is "
+        f"neither drained nor replaced. To give it back: kubectl label pod {metadata['name']} "
+        f"-n {nodeset.namespace} --overwrite {given}"
+    )
+
+
+def suspects(snapshot: Snapshot) -> list[str]:
+    """Nodes that answer Slurm, are ours, and have no pod that the caches show; the first of them."""
+    standing = {pod.node_name for pod in snapshot.pods}
+    found = [
+        node.name
+        for node in snapshot.slurm.nodes.values()
+        if node.name not in standing
+        and node.name not in snapshot.ended
+        and node.name not in snapshot.neighbours
+        and not node.is_down
+        and not node.is_not_responding
+        and identity.is_tagged(node, snapshot.owner)
+        and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.strangers
+    ]
+    return sorted(found)[:MOST]
+
+
+async def look_up(kube: Kube, snapshot: Snapshot) -> Snapshot:
+    """The snapshot with what the API server itself has of the pods of nodes that seem to have none.
+
+    What cannot be looked up is left to those that ask again before anything is deleted.
+    """
+    nodeset = snapshot.nodeset
+    of = {name: pod_names.pod_name(nodeset, name) for name in suspects(snapshot)}
+    if not of:
+        return snapshot
+    answers = await side_by_side(kube.get(PODS, pod, nodeset.namespace) for pod in of.values())
+    found = dict(snapshot.stripped)
+    for name, answer in zip(of, answers, strict=True):
+        if isinstance(answer, BaseException):
+            if not isinstance(answer, errors.KubeError):
+                raise answer
+            continue
+        told = words(nodeset, answer, snapshot.revision.current or snapshot.revision.hash)
+        if told is not None and pod_facts.read(answer, nodeset.name).slurmd is not Slurmd.ENDED:
+            found[name] = told
+    return replace(snapshot, stripped=found) if found else snapshot

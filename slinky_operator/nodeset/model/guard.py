@@ -1,0 +1,111 @@
+"""The second owner of all pods, which keeps the garbage collector away from them.
+
+`kubectl delete --cascade=foreground` makes the collector delete dependents at once, whatever finalizers their owner
+has. A dependent with another owner that exists only loses the reference (measured). So each pod also belongs to
+a ConfigMap that belongs to nobody and is deleted last. The pods are then found by their uid label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
+
+if TYPE_CHECKING:
+    from slinky_operator.nodeset.model.pod_facts import Pod
+
+_NAME_LENGTH = 40
+
+
+def name(nodeset: NodeSet) -> str:
+    """Name of the guard: with a part of the uid, so that a NodeSet created anew never meets its predecessor's."""
+    return f"nodeset-{nodeset.name[:_NAME_LENGTH]}-{nodeset.uid[:8]}"
+
+
+def build(nodeset: NodeSet) -> dict[str, Any]:
+    """The guard. It has no owner on purpose."""
+    return {
+        "apiVersion": CONFIGMAPS.api_version,
+        "kind": CONFIGMAPS.kind,
+        "metadata": {
+            "name": name(nodeset),
+            "namespace": nodeset.namespace,
+            "labels": {
+                labels.LABEL_APP_MANAGED_BY: labels.MANAGED_BY,
+                labels.LABEL_NODESET_NAME: nodeset.name,
+                labels.LABEL_NODESET_UID: nodeset.uid,
+            },
+        },
+        "data": {
+            "about": f"Owns the pods of NodeSet {nodeset.name} beside it, so that none is deleted before its node is "
+            "drained. It goes with the NodeSet."
+        },
+    }
+
+
+def owners(nodeset: NodeSet, guard_uid: str) -> list[dict[str, Any]]:
+    """The two owners of a pod; the first is its controller."""
+    return [
+        {
+            "apiVersion": NODESETS.api_version,
+            "kind": NODESETS.kind,
+            "name": nodeset.name,
+            "uid": nodeset.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        },
+        reference(nodeset, guard_uid),
+    ]
+
+
+def reference(nodeset: NodeSet, guard_uid: str) -> dict[str, Any]:
+    """How a pod names the guard as an owner."""
+    return {
+        "apiVersion": CONFIGMAPS.api_version,
+        "kind": CONFIGMAPS.kind,
+        "name": name(nodeset),
+        "uid": guard_uid,
+    }
+
+
+def is_ours(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
+    """Whether a ConfigMap of the guard's name is this NodeSet's."""
+    own = obj["metadata"].get("labels") or {}
+    return bool(own.get(labels.LABEL_NODESET_UID) == nodeset.uid)
+
+
+def has_its_life_from(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
+    """Whether a pod would be deleted with the NodeSet and its guard: by its owners, whatever labels it still has."""
+    owners_ = obj["metadata"].get("ownerReferences") or ()
+    return any(
+        one.get("uid") == nodeset.uid or (one.get("kind"), one.get("name")) == (CONFIGMAPS.kind, name(nodeset))
+        for one in owners_
+    )
+
+
+def held_by(metadata: Mapping[str, Any]) -> frozenset[str]:
+    """Uids of the guards that a pod's metadata names.
+
+    One that is no more may be among them until the garbage collector has come to it.
+    """
+    owners_ = metadata.get("ownerReferences") or ()
+    return frozenset(str(one["uid"]) for one in owners_ if one.get("kind") == CONFIGMAPS.kind)
+
+
+def without(pods: Iterable[Pod], guard_uid: str) -> tuple[Pod, ...]:
+    """The pods that are not held by the guard.
+
+    Somebody may have deleted it. The garbage collector then takes it from the owners of each pod, and that is how we
+    hear of it: nobody watches ConfigMaps for this.
+
+    Parameters
+    ----------
+    pods
+        Pods of the NodeSet.
+    guard_uid
+        Uid of the guard; empty if it is not known, and then any will do.
+    """
+    return tuple(pod for pod in pods if not pod.deleting and not (guard_uid in pod.guards if guard_uid else pod.guards))

@@ -1,0 +1,247 @@
+"""What a pod's object tells about it, read once and frozen.
+
+What Slurm knows is not here, and neither is what is to be done: see `pod_state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.conditions import PodCondition
+from slinky_api.v1alpha1.nodeset import ScalingMode
+from slinky_operator.nodeset.model import guard, hindrance, ordinals
+from slinky_operator.nodeset.model.hindrance import Hindrance
+from slinky_operator.nodeset.placement import scheduling
+from slinky_operator.reconcile.text import moment
+from slinky_operator.slurm import naming
+
+SLURMD: Final = "slurmd"
+"""Name of the container that matters; what runs beside it is the user's."""
+
+_OVER: Final = frozenset({"Failed", "Succeeded"})
+
+_STUCK: Final = frozenset(
+    {
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+"""What a kubelet says of a container that it has tried to start, in vain."""
+
+
+class Slurmd(StrEnum):
+    """How far the slurmd container has come, by the kubelet's word."""
+
+    NEVER = "never started"
+    RUNNING = "running"
+    BETWEEN = "between two starts"
+    ENDED = "ended"
+    """For good: the pod is over, or it is being deleted and every container has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What we have written on a pod about the drain of its node."""
+
+    status: str
+    reason: str
+    message: str
+    since: str = field(default="", compare=False)
+    """Since when the status is what it is, as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod of a NodeSet."""
+
+    name: str
+    node_name: str
+    """Name of its node in Slurm, which is its host name."""
+    uid: str
+    resource_version: str = ""
+    ordinal: int | None = None
+    revision: str = ""
+    deleting: bool = False
+    gone_by: datetime | None = None
+    """When it is to be gone, if it is being deleted: that is what its deletionTimestamp says."""
+    host: str = ""
+    """Kubernetes Node it is bound to; empty before."""
+    on_node: bool = False
+    """Whether it was made as the one pod of a Kubernetes Node, not as an ordinal."""
+    guards: frozenset[str] = frozenset()
+    """Uids of second owners: one as a rule, none if it was taken away, two until a former one is cleared away."""
+    pinned_to: str = ""
+    """Kubernetes Node it can only be bound to; empty if any will do."""
+    phase: str = "Pending"
+    slurmd: Slurmd = Slurmd.NEVER
+    slurmd_started_at: datetime | None = None
+    """When the container started last; None unless it runs."""
+    last_ended_at: datetime | None = None
+    """When the container ended last, in a pod that goes on; None if it never did."""
+    stuck: str = ""
+    """Why the kubelet cannot start the container, in its word; empty if it did or may."""
+    hindrance: Hindrance | None = None
+    """Why it does not run, whichever of its containers is at fault; None if it does, or is on its way."""
+    registered: bool = False
+    """Whether we have written that Slurm knows its node."""
+    ready_since: datetime | None = None
+    """Since when Kubernetes calls it Ready; None if it does not."""
+    cordoned: bool = False
+    cluster_labels: tuple[str, str] = ("", "")
+    """The labels by which its Cluster knows it: the Cluster's uid, and that it is a slurmd pod of that name at all."""
+    deletion_cost: int = 0
+    created_at: datetime | None = None
+    protected: bool = False
+    """Whether it is in the PodDisruptionBudget."""
+    told: Told | None = None
+    deadline: str = ""
+    """When the last of its jobs ends, as written on it."""
+    register_by: datetime | None = None
+    """When it is made again unless its slurmd has registered, as written on it."""
+
+    @property
+    def stands_on(self) -> str:
+        """The Kubernetes Node it belongs to, whether it has come there or not; empty if that is open."""
+        return self.host or self.pinned_to
+
+    @property
+    def bound(self) -> bool:
+        """Whether a kubelet may be working on it."""
+        return bool(self.host)
+
+
+def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
+    """Read a pod.
+
+    Parameters
+    ----------
+    obj
+        The pod as the API server gives it.
+    nodeset
+        Name of its NodeSet, for the ordinal.
+    """
+    metadata = obj["metadata"]
+    spec: Mapping[str, Any] = obj.get("spec") or {}
+    status: Mapping[str, Any] = obj.get("status") or {}
+    own = metadata.get("labels") or {}
+    deleting = "deletionTimestamp" in metadata
+    on_node = own.get(labels.LABEL_SCALING_MODE) == ScalingMode.DAEMON_SET
+    slurmd, started, stuck = _slurmd(status, deleting=deleting)
+    conditions = {item.get("type"): item for item in status.get("conditions") or ()}
+    ready = conditions.get("Ready") or {}
+    registered = conditions.get(PodCondition.REGISTERED.value) or {}
+    scheduled = conditions.get("PodScheduled") or {}
+    return Pod(
+        name=metadata["name"],
+        node_name=node_name(obj),
+        uid=metadata["uid"],
+        resource_version=metadata.get("resourceVersion") or "",
+        ordinal=None if on_node else ordinals.ordinal(nodeset, metadata["name"]),
+        revision=own.get(labels.LABEL_REVISION) or "",
+        deleting=deleting,
+        gone_by=moment(metadata.get("deletionTimestamp")),
+        host=spec.get("nodeName") or "",
+        on_node=on_node,
+        guards=guard.held_by(metadata),
+        pinned_to=scheduling.pinned_to(spec),
+        phase=status.get("phase") or "Pending",
+        slurmd=slurmd,
+        slurmd_started_at=started,
+        last_ended_at=_last_end(status),
+        stuck=stuck,
+        hindrance=hindrance.read(obj, moment(scheduled.get("lastTransitionTime"))),
+        registered=registered.get("status") == "True",
+        ready_since=moment(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
+        cordoned=labels.is_true(metadata.get("annotations"), labels.ANNOTATION_POD_CORDON),
+        cluster_labels=(own.get(labels.LABEL_CLUSTER_UID) or "", _slurmd_of(own)),
+        deletion_cost=_integer(labels.read(metadata.get("annotations"), labels.ANNOTATION_POD_DELETION_COST)),
+        created_at=moment(metadata.get("creationTimestamp")),
+        protected=own.get(labels.LABEL_POD_PROTECT) == "true",
+        told=_told(conditions.get(PodCondition.SLURM_DRAINED.value)),
+        register_by=moment((metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_REGISTER_BY)),
+        deadline=(metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_DEADLINE) or "",
+    )
+
+
+def node_name(obj: Mapping[str, Any]) -> str:
+    """Name of a pod's node in Slurm: its host name, which is the pod's own name unless the spec says otherwise."""
+    return str((obj.get("spec") or {}).get("hostname") or obj["metadata"]["name"])
+
+
+def has_ended(status: Mapping[str, Any], *, deleting: bool) -> bool:
+    """Whether the kubelet has said that nothing of the pod runs any more, and will not again.
+
+    A pod whose Node is gone is called Failed by others than its kubelet: its containers are then still shown as
+    running, and may be.
+    """
+    states = [item.get("state") or {} for item in _containers(status)]
+    if not all("terminated" in state for state in states):
+        return False
+    if status.get("phase") in _OVER:
+        return True
+    return deleting and bool(states)
+
+
+def _slurmd_of(own: Mapping[str, str]) -> str:
+    """Name of the Cluster whose Service has the pod; empty if none has."""
+    name = own.get(labels.LABEL_CLUSTER_NAME) or ""
+    return name if name and naming.slurmd_labels(name).items() <= own.items() else ""
+
+
+def _slurmd(status: Mapping[str, Any], *, deleting: bool) -> tuple[Slurmd, datetime | None, str]:
+    if has_ended(status, deleting=deleting):
+        return Slurmd.ENDED, None, ""
+    shown = next((item for item in status.get("containerStatuses") or () if item.get("name") == SLURMD), None)
+    if shown is None:
+        return Slurmd.NEVER, None, ""
+    state = shown.get("state") or {}
+    if "running" in state:
+        return Slurmd.RUNNING, moment(state["running"].get("startedAt")), ""
+    waiting = str((state.get("waiting") or {}).get("reason") or "")
+    stuck = waiting if waiting in _STUCK else ""
+    if "terminated" in state or shown.get("restartCount") or (shown.get("lastState") or {}).get("terminated"):
+        return Slurmd.BETWEEN, None, stuck
+    return Slurmd.NEVER, None, stuck
+
+
+def _last_end(status: Mapping[str, Any]) -> datetime | None:
+    """When slurmd's container ended last, whether it has been started since or not."""
+    containers: Iterable[Mapping[str, Any]] = status.get("containerStatuses") or ()
+    shown = next((item for item in containers if item.get("name") == SLURMD), {})
+    for state in (shown.get("state") or {}, shown.get("lastState") or {}):
+        ended = moment((state.get("terminated") or {}).get("finishedAt"))
+        if ended is not None:
+            return ended
+    return None
+
+
+def _containers(status: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    yield from status.get("containerStatuses") or ()
+    yield from status.get("ephemeralContainerStatuses") or ()
+
+
+def _told(condition: Mapping[str, Any] | None) -> Told | None:
+    if condition is None:
+        return None
+    status, reason, message, since = (
+        str(condition.get(key) or "") for key in ("status", "reason", "message", "lastTransitionTime")
+    )
+    return Told(status, reason, message, since)
+
+
+def _integer(text: str | None) -> int:
+    try:
+        return int(text) if text is not None else 0
+    except ValueError:
+        return 0

@@ -1,0 +1,56 @@
+"""Where the pods of a NodeSet may stand, and what they are called there: in Kubernetes, and in Slurm.
+
+Pod and Slurm node have names of their own. With ordinals both are `<nodeset>-<n>`; with one pod on each matching Node
+the pod is `<nodeset>-<node>`, since several NodeSets may stand on one Node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_operator.nodeset.model import ordinals
+
+LONGEST_NAME: Final = 63
+"""A pod's name is the value of a label too."""
+
+_HASH_LENGTH: Final = 8
+_NODE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Room for one pod."""
+
+    pod: str
+    """Name of the pod."""
+    node: str
+    """Name of its Slurm node, which is the pod's host name too."""
+    ordinal: int | None = None
+    host: str = ""
+    """The Kubernetes Node it belongs to; empty if any will do."""
+
+
+def of_ordinal(nodeset: NodeSet, ordinal: int, host: str = "") -> Place:
+    """The place of an ordinal; `host` is the Kubernetes Node it is pinned to, if it is."""
+    name = ordinals.name(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
+    return Place(name, name, ordinal, host)
+
+
+def is_node_name(text: str) -> bool:
+    """Whether a node can be called so: it is the host name of a pod, and must not mean something else to Slurm."""
+    return _NODE_NAME.fullmatch(text) is not None and text not in {"all", "default", "localhost"}
+
+
+def pod_name(nodeset: NodeSet, node: str) -> str:
+    """Name of the pod that this NodeSet makes for a Slurm node."""
+    if nodeset.mode is ScalingMode.STATEFUL_SET:
+        return node
+    whole = f"{nodeset.name}-{node}"
+    if len(whole) <= LONGEST_NAME:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{whole[: LONGEST_NAME - _HASH_LENGTH - 1].rstrip('-')}-{digest}"

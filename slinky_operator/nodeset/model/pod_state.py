@@ -1,0 +1,222 @@
+"""The one state each pod is in, computed afresh from the pod, its Slurm node and what we want of it.
+
+The only thing remembered is the pod condition `Registered`, written before a pod counts as Ready: from then on its node
+may hold jobs, and a node that Slurm does not know any more is a reason to keep the pod, not to delete it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import SlurmFacts
+from slinky_operator.nodeset.slurm_nodes import drains, identity, registration
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.reconcile.text import named
+from slurm_client.models import Job, Node
+
+REGISTRATION_GRACE: Final = timedelta(seconds=30)
+"""How long a slurmd that Slurm does not know may still be on its way, once it runs, or once its pod is there; they need
+a second or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """Not known to Slurm yet."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Registered, and not drained by us; `foreign` is the reason of somebody else's drain."""
+
+    foreign: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Misregistered:
+    """Known to Slurm, which does not take what its slurmd registered with; it gets no job. Jobs on it go on."""
+
+    why: str
+    """Slurm's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draining:
+    """Drained on our behalf, or about to be, and not proven empty."""
+
+    causes: frozenset[Cause]
+    since: datetime | None
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """Drained, and empty by node state and jobs."""
+
+    causes: frozenset[Cause]
+
+
+@dataclass(frozen=True, slots=True)
+class Deleting:
+    """On its way out of Kubernetes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """All its containers have ended for good, by its kubelet's word: nothing in it can be hurt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Slurm cannot tell, or tells something that does not fit. Nothing is deleted."""
+
+    why: str
+    forgotten: bool = False
+    """Whether its node had registered and Slurm has lost it: jobs may run there of which nobody tells."""
+
+
+State = Starting | Ready | Misregistered | Draining | Drained | Deleting | Ended | Unknown
+
+
+def bond_of(pod: Pod, node: Node, owner: str) -> Bond:
+    """How a record of the pod's name belongs to it."""
+    return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=pod.slurmd_started_at)
+
+
+def is_known(pod: Pod, node: Node | None, owner: str) -> bool:
+    """Whether a record is a pod's, as far as that can be told before its kubelet has said that it runs."""
+    if node is None or not identity.is_tagged(node, owner):
+        return False
+    started_at = pod.slurmd_started_at or pod.created_at
+    return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=started_at) is Bond.OURS
+
+
+def known(pods: Iterable[Pod], slurm: SlurmFacts, owner: str) -> frozenset[str]:
+    """Names of the pods that Slurm knows although that is not written on them yet."""
+    unmarked = (pod for pod in pods if not pod.registered)
+    return frozenset(pod.name for pod in unmarked if is_known(pod, slurm.nodes.get(pod.node_name), owner))
+
+
+def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str) -> State:  # noqa: PLR0911 - one for each
+    """Tell the state of a pod.
+
+    Parameters
+    ----------
+    pod
+        The pod.
+    slurm
+        What Slurm shows. Where jobs were not asked for, nothing counts as drained.
+    causes
+        What we want its node drained for.
+    owner
+        Tag of the NodeSet.
+    """
+    if pod.slurmd is Slurmd.ENDED:
+        return Ended()
+    if pod.deleting:
+        return Deleting()
+    if not slurm.readable:
+        if not pod.registered and pod.slurmd is Slurmd.NEVER:
+            return Starting(pod.stuck)
+        return Unknown(slurm.why)
+    node = slurm.nodes.get(pod.node_name)
+    if node is None:
+        if pod.registered:
+            return Unknown(f"Slurm does not know node {pod.node_name}, which had registered", forgotten=True)
+        return Starting(pod.stuck)
+    match bond_of(pod, node, owner):
+        case Bond.FOREIGN:
+            return Unknown(f"node {pod.node_name} in Slurm is somebody else's")
+        case Bond.PREDECESSOR if not pod.registered:
+            return Starting(pod.stuck or "the record of its predecessor is still there")
+        case _:
+            return _registered(pod, node, slurm, frozenset(causes))
+
+
+def _registered(pod: Pod, node: Node, slurm: SlurmFacts, causes: frozenset[Cause]) -> State:
+    wanted, causes = causes, causes | drains.causes_in(node)
+    if not pod.registered:
+        # It counts from the pass after the one that writes it down.
+        return Starting("registered just now")
+    if not wanted and registration.is_rejected(node) and not drains.is_foreign(node):
+        # What we had drained before cannot be given back either.
+        return Misregistered(node.reason)
+    if not causes and not drains.is_ours(node):
+        return Ready(node.reason if drains.is_foreign(node) else "")
+    jobs = (slurm.jobs or {}).get(pod.node_name, ())
+    if slurm.jobs is not None and drains.is_drained(node, jobs):
+        return Drained(causes)
+    since = node.reason_changed_at if drains.is_ours(node) else None
+    return Draining(causes, since, jobs)
+
+
+def is_free_blindly(pod: Pod) -> bool:
+    """Whether a pod cannot hold a job, whatever Slurm would say: no slurmd of it has ever run.
+
+    Where a kubelet has the pod, silence is not enough: its word about a start may still be on the way. It must have
+    said that it cannot start the container.
+    """
+    if pod.slurmd is Slurmd.ENDED:
+        return True
+    if pod.registered or pod.slurmd is not Slurmd.NEVER:
+        return False
+    return not pod.bound or bool(pod.stuck)
+
+
+def _why_awaited(pod: Pod, now: datetime) -> str | None:
+    """Why a pod that Slurm has never known may not be deleted yet, or None if it may.
+
+    A kubelet tells of a start when it is over. A slurmd that starts while its pod is being deleted registers all the
+    same, and Slurm gives jobs to its node, which ends a moment later: it must come up first, and be drained.
+    """
+    if pod.slurmd is Slurmd.RUNNING:
+        if pod.slurmd_started_at is None or now - pod.slurmd_started_at < REGISTRATION_GRACE:
+            return f"slurmd of {pod.name} may be about to register"
+    elif pod.bound and not pod.stuck and pod.created_at is not None and now - pod.created_at < REGISTRATION_GRACE:
+        return f"slurmd of {pod.name} may be about to start"
+    return None
+
+
+def why_kept(  # noqa: PLR0911 - one for each
+    pod: Pod, node: Node | None, jobs: Collection[Job], owner: str, now: datetime, *, forced: bool = False
+) -> str | None:
+    """Why a pod may not be deleted now, or None if it may.
+
+    This is the last word before a delete: `node` and `jobs` have just been asked for.
+
+    Parameters
+    ----------
+    pod
+        The pod as the cache shows it; the delete carries its uid, and its version where that is part of the proof.
+    node
+        The record of its name, None if Slurm has said that there is none.
+    jobs
+        The jobs that hold that node.
+    owner
+        Tag of the NodeSet.
+    now
+        The time, for slurmds that may still register.
+    forced
+        The user has said that its jobs may die.
+    """
+    if forced or pod.slurmd is Slurmd.ENDED:
+        return None
+    if node is None:
+        if pod.registered:
+            return f"Slurm does not know node {pod.node_name}, which had registered"
+        if jobs:
+            return f"jobs name node {pod.node_name}, which Slurm does not show"
+        return _why_awaited(pod, now)
+    if bond_of(pod, node, owner) is Bond.FOREIGN:
+        return f"node {pod.node_name} in Slurm is somebody else's"
+    if drains.is_drained(node, jobs):
+        return None
+    if jobs:
+        return f"node {pod.node_name} holds jobs {named([str(job.id) for job in jobs])}"
+    return f"node {pod.node_name} is {node.state}"

@@ -1,0 +1,70 @@
+"""The hash that tells whether a pod is what its NodeSet's spec describes, and the part of the spec it is about.
+
+It covers what the user wrote and a generator version that is raised on purpose. The operator's own defaults are not in
+it: a new release, or another default image, replaces no pod. Fields that were left out leave no trace, so that a field
+which a later release learns changes no hash either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slinky_api.v1alpha1.common import Resources
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset.model import claims
+
+GENERATOR: Final = 1
+"""Raised when pods made by older releases must be replaced; every NodeSet then rolls."""
+
+_LENGTH: Final = 10
+
+Content = Mapping[str, Any]
+"""The part of a spec that a pod is made from, under the API's names; what was left out is absent."""
+
+
+def content(nodeset: NodeSet) -> Content:
+    """Everything in the spec that a pod is made from."""
+    spec = nodeset.spec
+    resources = spec.resources
+    given = {
+        "template": spec.template,
+        "image": spec.image,
+        "resources": resources.model_dump(mode="json", by_alias=True, exclude_unset=True) if resources else None,
+        "features": list(spec.features),
+        "gres": spec.gres,
+        "weight": spec.weight,
+        "extraConf": spec.extra_conf,
+        # Their names only: a claim that exists does not change with its template.
+        "claims": sorted(claims.template_name(template) for template in spec.volume_claim_templates),
+    }
+    return {key: value for key, value in given.items() if value is not None and value not in ("", [], {})}
+
+
+def of(nodeset: NodeSet) -> str:
+    """Hash of everything in the spec that a pod is made from."""
+    text = json.dumps({"generator": GENERATOR, **content(nodeset)}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
+    """The NodeSet with that part of its spec as it was once recorded; all else is as it is now."""
+    resources = recorded.get("resources")
+    templates = {claims.template_name(template): template for template in nodeset.spec.volume_claim_templates}
+    spec = nodeset.spec.model_copy(
+        update={
+            "template": recorded.get("template"),
+            "image": recorded.get("image"),
+            "resources": Resources.model_validate(resources) if resources is not None else None,
+            "features": tuple(recorded.get("features") or ()),
+            "gres": recorded.get("gres"),
+            "weight": recorded.get("weight"),
+            "extra_conf": recorded.get("extraConf") or "",
+            "volume_claim_templates": tuple(
+                templates.get(name, {"metadata": {"name": name}}) for name in recorded.get("claims") or ()
+            ),
+        }
+    )
+    return nodeset.model_copy(update={"spec": spec})

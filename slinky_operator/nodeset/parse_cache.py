@@ -1,0 +1,97 @@
+"""What is read from objects once, and used until they change: reading them takes longer than a whole plan.
+
+A cache gives the very same object until a new one has come, so that its identity tells. What follows from a NodeSet's
+spec is kept as long as the spec is equal: its status changes with most passes, the spec seldom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.parse_cache import ParseCache
+from slinky_operator.kube.store import Key
+from slinky_operator.nodeset.model import revision
+from slinky_operator.nodeset.model.revision import Content
+from slinky_operator.nodeset.pod_spec import validation
+from slinky_operator.slurm import node_features
+from slinky_operator.slurm.node_features import Feature
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a spec says of the pods to be made from it."""
+
+    hash: str
+    content: Content
+    problems: tuple[str, ...]
+    """Why none can be: fields, with reasons."""
+    features: tuple[Feature, ...] = ()
+    """What their nodes register with beside the name of the NodeSet."""
+
+
+@dataclass(slots=True)
+class _Followed:
+    spec: NodeSetSpec
+    cluster: Cluster | None
+    wanted: Wanted
+
+
+class Readings:
+    """NodeSets and Clusters as they were read last."""
+
+    def __init__(self) -> None:
+        self._nodesets = ParseCache(NodeSet)
+        self._clusters = ParseCache(Cluster)
+        self._uids: dict[Key, str] = {}
+        """Of the Clusters that were read."""
+        self._followed: dict[str, _Followed] = {}
+
+    async def prepare(self, obj: Object, cluster: Object | None) -> None:
+        """Read big ones in a thread."""
+        await self._nodesets.prepare(obj)
+        await self._clusters.prepare(cluster)
+
+    def nodeset(self, obj: Object) -> NodeSet:
+        """Read a NodeSet.
+
+        Raises
+        ------
+        InvalidObjectError
+            It is none that can be read.
+        """
+        return self._nodesets.read(obj)
+
+    def cluster(self, key: Key, obj: Object | None) -> Cluster | None:
+        """Read a Cluster; None if there is none, or none that can be read."""
+        uid = "" if obj is None else obj["metadata"].get("uid", "")
+        before = self._uids.pop(key, uid)
+        if before != uid:
+            self._clusters.forget(before)
+        if obj is None:
+            return None
+        self._uids[key] = uid
+        try:
+            return self._clusters.read(obj)
+        except InvalidObjectError:
+            return None
+
+    def wanted(self, nodeset: NodeSet, cluster: Cluster | None) -> Wanted:
+        """Tell what the spec of a NodeSet says of its pods."""
+        known = self._followed.get(nodeset.uid)
+        if known is None or known.cluster is not cluster or known.spec != nodeset.spec:
+            known = self._followed[nodeset.uid] = _Followed(nodeset.spec, cluster, _wanted(nodeset, cluster))
+        return known.wanted
+
+    def forget(self, uid: str) -> None:
+        """Drop what is kept of a NodeSet that is gone."""
+        self._nodesets.forget(uid)
+        self._followed.pop(uid, None)
+
+
+def _wanted(nodeset: NodeSet, cluster: Cluster | None) -> Wanted:
+    problems = tuple(map(str, validation.check(nodeset, cluster))) if cluster is not None else ()
+    return Wanted(revision.of(nodeset), revision.content(nodeset), problems, node_features.of(nodeset))

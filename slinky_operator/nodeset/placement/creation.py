@@ -1,0 +1,109 @@
+"""Which pods are created now, and why others must wait.
+
+A name that belongs to somebody else is never taken: another NodeSet's pod, a pod of no NodeSet, a record that no pod of
+ours made. With one pod on each Node the next Node is taken instead; with ordinals there is no other name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from slinky_operator.nodeset.disruption import rolling_update
+from slinky_operator.nodeset.model import claims
+from slinky_operator.nodeset.model.actions import CreatePods
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement.layout import Layout
+from slinky_operator.nodeset.slurm_nodes import identity, records
+
+
+@dataclass(slots=True)
+class Creation:
+    """What is to be created, and what keeps the rest."""
+
+    pods: list[CreatePods] = field(default_factory=list)
+    blocked: dict[str, str] = field(default_factory=dict)
+    """Names of nodes whose pods must wait, and why; those in conflict too."""
+    conflicts: dict[str, str] = field(default_factory=dict)
+    """Those of them whose name belongs to somebody else."""
+    awaited: int = 0
+    """How many are made now, or as soon as what keeps their names is over."""
+    held: int = 0
+    """How many wait until fewer others are starting."""
+
+
+def is_possible(snapshot: Snapshot) -> bool:
+    """Whether any pod may be created at all."""
+    cluster = snapshot.cluster
+    return (
+        not snapshot.nodeset.deleting
+        and cluster.exists
+        and not cluster.deleting
+        and cluster.listed
+        and snapshot.slurm.readable
+        and not snapshot.revision.problems
+    )
+
+
+def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
+    """Choose what is to be created now."""
+    found = Creation(conflicts=dict(layout.conflicts), blocked=dict(layout.conflicts))
+    nodeset, left = snapshot.nodeset, layout.missing
+    standing = {pod.name: pod.name for pod in snapshot.pods}
+    # An ordinal may have been written with other digits before.
+    numbered: dict[int | None, str] = {pod.ordinal: pod.name for pod in snapshot.pods if pod.ordinal is not None}
+    starting = sum(1 for pod in live if not pod.registered)
+    room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
+    create: dict[str, list[Place]] = {}
+    for place in layout.free:
+        if left <= 0:
+            break
+        if place.node in snapshot.stripped:
+            left -= 1
+            found.blocked[place.node] = f"pod {place.pod} is there and has lost its labels"
+            continue
+        conflict = _whose(place, snapshot)
+        if conflict is not None:
+            found.blocked[place.node] = found.conflicts[place.node] = conflict
+            continue
+        left -= 1
+        ending = standing.get(place.pod) or numbered.get(place.ordinal)
+        if ending is not None:
+            found.blocked[place.node] = f"pod {ending} is still ending"
+            found.awaited += 1
+            continue
+        why = claims.why_blocked(snapshot.claims, place.pod) or records.why_blocked(
+            snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner
+        )
+        if why is not None:
+            found.blocked[place.node] = why
+            found.awaited += 1
+        elif room > 0:
+            revision = rolling_update.target(_number(place, live), nodeset, snapshot.revision)
+            create.setdefault(revision, []).append(place)
+            found.awaited += 1
+            room -= 1
+        else:
+            found.held += 1
+    found.pods = [CreatePods(tuple(wanted), revision) for revision, wanted in create.items()]
+    return found
+
+
+def _whose(place: Place, snapshot: Snapshot) -> str | None:
+    """Whose a name is that is not ours; None if it is nobody's, or ours."""
+    if place.pod in snapshot.strangers:
+        return f"there is a pod {place.pod} that is not ours"
+    neighbour = snapshot.neighbours.get(place.node)
+    if neighbour is not None:
+        return f"node {place.node} is that of NodeSet {neighbour}"
+    record = snapshot.slurm.nodes.get(place.node)
+    if record is not None and not identity.is_tagged(record, snapshot.owner):
+        return records.why_blocked(record, snapshot.slurm.jobs, snapshot.owner)
+    return None
+
+
+def _number(place: Place, live: Sequence[Pod]) -> int:
+    """Its ordinal, or the place its pod will have in the order of names."""
+    return place.ordinal if place.ordinal is not None else sum(1 for pod in live if pod.name < place.pod)

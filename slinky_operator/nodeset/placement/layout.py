@@ -1,0 +1,177 @@
+"""How many pods a NodeSet is to have, which of them stand where they may, and where there is room for more.
+
+With ordinals there is room everywhere, and the lowest free numbers come first. With one pod on each matching Node the
+Nodes decide: those that match are filled in the order of their weight, then of their names, as many as `replicas` says.
+A pod that stands is not moved because a better Node has come; it goes when its Node no longer matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_operator.nodeset.model import claims, pod_names
+from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement import pinning, scheduling
+from slinky_operator.nodeset.placement.scheduling import Fit
+from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where pods stand, and where they are to."""
+
+    desired: int | None
+    """Pods that are wanted; None where that cannot be said, and nothing is to change."""
+    staying: tuple[Pod, ...] = ()
+    """Those that stand where they may. Among equals the first go first when there are too many."""
+    misplaced: tuple[Pod, ...] = ()
+    """Those whose Node no longer matches."""
+    free: tuple[Place, ...] = ()
+    """Room, in the order in which it is to be used; there may be more of it than is wanted."""
+    missing: int = 0
+    """How many pods may be added."""
+    waiting: frozenset[str] = frozenset()
+    """Names of pods that would come back if their Node took new ones."""
+    conflicts: Mapping[str, str] = field(default_factory=dict)
+    """Nodes that are left out because nothing there can have their name, and why."""
+
+    @property
+    def able(self) -> int:
+        """How many there can be: those wanted, without those whose names are somebody else's for good."""
+        return 0 if self.desired is None else min(self.desired, len(self.staying) + len(self.free))
+
+    @property
+    def excess(self) -> int:
+        """How many of the staying are too many."""
+        return 0 if self.desired is None else max(0, len(self.staying) - self.desired)
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """Names of pods that are not there and may yet be: what is kept for them is still wanted.
+
+        While any is missing that is all for which there is room, since a name that somebody else has is passed over.
+        """
+        return self.waiting | {place.pod for place in self.free if self.missing}
+
+
+def is_fixed_otherwise(nodeset: NodeSet) -> bool:
+    """Whether the spec names another mode than the one that was fixed when the NodeSet was first seen."""
+    return nodeset.spec.scaling_mode not in {None, nodeset.mode}
+
+
+def lay_out(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
+    """Tell where pods stand and where they are to.
+
+    Parameters
+    ----------
+    snapshot
+        Everything known.
+    live
+        The pods that are neither ending nor over.
+    """
+    nodeset = snapshot.nodeset
+    if nodeset.deleting or (snapshot.cluster.deleting and not snapshot.cluster.external):
+        return Layout(0, tuple(live))
+    if is_fixed_otherwise(nodeset):
+        return Layout(None, tuple(live))
+    if nodeset.mode is ScalingMode.STATEFUL_SET:
+        return _numbered(snapshot, live)
+    if snapshot.hosts is None:
+        return Layout(None, tuple(live))
+    return _on_hosts(snapshot, snapshot.hosts, live)
+
+
+def _numbered(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
+    nodeset = snapshot.nodeset
+    absent = 0 if nodeset.spec.counts_from_zero else 1
+    desired = nodeset.spec.replicas if nodeset.spec.replicas is not None else absent
+    missing = max(0, desired - len(live))
+    held = {pod.ordinal for pod in live if pod.ordinal is not None}
+    numbers = claims.next_ordinals(nodeset, snapshot.claims, held, missing)
+    pinned = pinning.known(nodeset)
+    found = [pod_names.of_ordinal(nodeset, number, pinned.get(str(number), "")) for number in numbers]
+    # A name that another NodeSet has is passed over, not replaced: there is no other for that ordinal.
+    taken = {place.pod: _named_like(place) for place in found if place.node in snapshot.cluster.node_sets}
+    free = tuple(place for place in found if place.pod not in taken)
+    return Layout(desired, tuple(live), free=free, missing=missing, waiting=frozenset(taken), conflicts=taken)
+
+
+def _named_like(place: Place) -> str:
+    """Why a place is left empty whose node would be named like a NodeSet."""
+    return (
+        f"pod {place.pod} is not made: NodeSet {place.node}, which was there before, has its name, and Slurm takes no "
+        "node that is named like a NodeSet. Make one of the two again under another name, or scale below this ordinal"
+    )
+
+
+def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, Host], live: Sequence[Pod]) -> Layout:
+    nodeset = snapshot.nodeset
+    template = nodeset.spec.template or {}
+    # What has another shape than a pod template is not read: no pod is made from it, and every pod stays where it is.
+    is_readable = next(misfits(template, POD_TEMPLATE), None) is None
+    pod_spec = (template.get("spec") or {}) if is_readable else {}
+    fits = {name: scheduling.fit(pod_spec, host) for name, host in hosts.items()}
+    staying = [pod for pod in live if fits.get(pod.stands_on, Fit.NO) is not Fit.NO]
+    misplaced = [pod for pod in live if fits.get(pod.stands_on, Fit.NO) is Fit.NO]
+    taken = {pod.stands_on for pod in live}
+    ordered = sorted(hosts.values(), key=_order)
+    rank = {host.name: place for place, host in enumerate(ordered)}
+    open_to = [host for host in ordered if fits[host.name] is Fit.RUN and host.name not in taken]
+    free, conflicts = _name(snapshot, open_to, (hosts[name] for name in taken if name in hosts))
+    eligible = len(staying) + len(open_to)
+    limit = nodeset.spec.replicas
+    desired = eligible if limit is None else min(limit, eligible)
+    missing = desired - len(staying)
+    if limit is not None:
+        # One that is still leaving its Node counts: there are never more than were asked for.
+        missing = min(missing, limit - len(live))
+    return Layout(
+        desired,
+        tuple(sorted(staying, key=lambda pod: rank[pod.stands_on], reverse=True)),
+        tuple(misplaced),
+        free,
+        max(0, missing),
+        frozenset(
+            pod_names.pod_name(nodeset, host.node_name)
+            for host in ordered
+            if fits[host.name] is Fit.STAY or host.name in conflicts
+        ),
+        conflicts,
+    )
+
+
+def _order(host: Host) -> tuple[int, str]:
+    return host.weight, host.name
+
+
+def _name(
+    snapshot: Snapshot, open_to: Iterable[Host], taken: Iterable[Host]
+) -> tuple[tuple[Place, ...], dict[str, str]]:
+    """The places on Nodes, and why some have none: their name belongs to somebody else."""
+    nodeset = snapshot.nodeset
+    names = {host.node_name: host.name for host in taken}
+    free: list[Place] = []
+    conflicts: dict[str, str] = {}
+    for host in open_to:
+        why = _why_unnamed(host, names, snapshot.cluster.node_sets)
+        if why is not None:
+            conflicts[host.name] = why
+            continue
+        names[host.node_name] = host.name
+        free.append(Place(pod_names.pod_name(nodeset, host.node_name), host.node_name, host=host.name))
+    return tuple(free), conflicts
+
+
+def _why_unnamed(host: Host, names: Mapping[str, str], node_sets: Collection[str]) -> str | None:
+    if not pod_names.is_node_name(host.node_name):
+        return f"Node {host.name} would be {host.node_name!r} in Slurm, which is no name for a node"
+    if host.node_name in names:
+        return f"Nodes {names[host.node_name]} and {host.name} would both be {host.node_name} in Slurm"
+    if host.node_name in node_sets:
+        return f"Node {host.name} has the name of a NodeSet, which Slurm does not take for a node"
+    return None

@@ -1,0 +1,165 @@
+"""The slurmd pod: generated, with the user's template merged over it.
+
+The user's word wins, except where the node's identity hangs on it: host name and arguments tie pod, Slurm node and
+NodeSet together, and a pod that registers as something else could not be drained. Such fields are refused by name.
+
+A whole template, as manifests of Slinky 0.1 to 0.3 have it, brings arguments of its own; they are kept, and what makes
+the identity is added to them. How slurmd is started is `launch`'s to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.kube.resources import PODS
+from slinky_operator.nodeset.model import claims, guard
+from slinky_operator.nodeset.model.pod_facts import SLURMD
+from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.placement import scheduling
+from slinky_operator.nodeset.pod_spec import generated, launch, slurmd_arguments
+from slinky_operator.nodeset.pod_spec.generated import Defaults
+from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, check
+from slinky_operator.slurm import naming, security
+from slinky_operator.slurm.templates import POD_SPEC, merge
+
+_LIMITS_OF_ENTRYPOINT: Final = frozenset({"POD_CPUS", "POD_MEMORY"})
+
+
+def build(
+    nodeset: NodeSet, cluster: Cluster, *, place: Place, revision: str, guard_uid: str, defaults: Defaults
+) -> dict[str, Any]:
+    """Make the pod for a place; for parameters and what is raised, see `Stencil`."""
+    return Stencil(nodeset, cluster, revision=revision, guard_uid=guard_uid, defaults=defaults).pod(place)
+
+
+class Stencil:
+    """All that the pods of one NodeSet have in common, merged once for hundreds of them.
+
+    Parameters
+    ----------
+    nodeset, cluster
+        What they belong to.
+    revision
+        Hash of the spec, for their label.
+    guard_uid
+        Uid of the second owner.
+    defaults
+        The operator's.
+
+    Raises
+    ------
+    RefusedTemplate
+        If the template would break the node's identity, or lacks something that no default replaces.
+    """
+
+    def __init__(
+        self, nodeset: NodeSet, cluster: Cluster, *, revision: str, guard_uid: str, defaults: Defaults
+    ) -> None:
+        problems = list(check(nodeset, cluster))
+        if problems:
+            raise RefusedTemplate(nodeset, problems)
+        self._nodeset = nodeset
+        template = nodeset.spec.template or {}
+        # Slinky named nodes after a template's host name; here they are named after the NodeSet or the Node.
+        fragment: dict[str, Any] = {k: value for k, value in (template.get("spec") or {}).items() if k != "hostname"}
+        self._spec = merge(generated.spec(nodeset, cluster, defaults), fragment, POD_SPEC)
+        _tolerate(self._spec, scheduling.OUT_OF_REACH)
+        self._spec["subdomain"] = nodeset.spec.service_name or naming.node_service(cluster.name)
+        _search(self._spec, nodeset, cluster, defaults.domain)
+        self._container = next(item for item in self._spec["containers"] if item["name"] == SLURMD)
+        own: Mapping[str, Any] = next(
+            (item for item in fragment.get("containers") or () if item.get("name") == SLURMD), {}
+        )
+        context = self._container.get("securityContext") or {}
+        self._container["securityContext"] = security.agreeing(context, own.get("securityContext") or {})
+        started = launch.read(own)
+        self._container["command"] = list(started.command)
+        if started.joined:
+            _offer_everything(self._container)
+        self._arguments = slurmd_arguments.build(nodeset, cluster, started, self._container)
+        metadata = template.get("metadata") or {}
+        self._labels = {**(metadata.get("labels") or {}), **generated.own_labels(nodeset, cluster, revision)}
+        self._metadata = {
+            "namespace": nodeset.namespace,
+            "annotations": {
+                "kubectl.kubernetes.io/default-container": SLURMD,
+                **(metadata.get("annotations") or {}),
+            },
+            "ownerReferences": guard.owners(nodeset, guard_uid),
+        }
+
+    def pod(self, place: Place) -> dict[str, Any]:
+        """The pod for a place. What it has in common with others it shares with them: it is not to be changed."""
+        pod_spec = {**self._spec, "hostname": place.node}
+        container = {**self._container, "args": self._arguments.of(place)}
+        pod_spec["containers"] = [container if one is self._container else one for one in pod_spec["containers"]]
+        own_claims = claims.volumes(self._nodeset, place.pod)
+        replaced = {volume["name"] for volume in own_claims}
+        pod_spec["volumes"] = [*(one for one in pod_spec["volumes"] if one.get("name") not in replaced), *own_claims]
+        if place.host and place.ordinal is None:
+            _pin(pod_spec, place.host)
+        elif place.host:
+            _return_to(pod_spec, place.host)
+        return {
+            "apiVersion": PODS.api_version,
+            "kind": PODS.kind,
+            "metadata": {
+                **self._metadata,
+                "name": place.pod,
+                "labels": {**self._labels, **generated.labels_of(place)},
+            },
+            "spec": pod_spec,
+        }
+
+
+def _offer_everything(container: dict[str, Any]) -> None:
+    """Keep an entrypoint like Slinky's from withholding what `CPUs` and `RealMemory` already leave out.
+
+    It takes the difference between the machine and these variables off the node, as CoreSpecCount and MemSpecLimit.
+    """
+    container["env"] = [
+        {"name": one["name"], "value": "0"} if one.get("name") in _LIMITS_OF_ENTRYPOINT else one
+        for one in container.get("env") or ()
+    ]
+
+
+def _pin(pod_spec: dict[str, Any], host: str) -> None:
+    """Make a pod one of one Node. Its own terms have been found to hold there; a later change is ours to see."""
+    affinity = pod_spec.get("affinity") or {}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": scheduling.affinity_to(host)}
+    pod_spec["affinity"] = {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}
+    _tolerate(pod_spec, (*scheduling.TOLERATIONS, scheduling.ANY_EVICTION))
+
+
+def _tolerate(pod_spec: dict[str, Any], tolerations: Iterable[Mapping[str, str]]) -> None:
+    """Add tolerations to those that the template gives."""
+    given = list(pod_spec.get("tolerations") or ())
+    pod_spec["tolerations"] = [*given, *(dict(one) for one in tolerations if dict(one) not in given)]
+
+
+def _return_to(pod_spec: dict[str, Any], host: str) -> None:
+    """Let a pod go to one Node only; what its own terms ask for must hold there as well, or it waits."""
+    affinity = pod_spec.get("affinity") or {}
+    of_node = affinity.get("nodeAffinity") or {}
+    pin = scheduling.affinity_to(host)["nodeSelectorTerms"][0]["matchFields"]
+    terms = [dict(term) for term in scheduling.required_terms(pod_spec) or ()] or [{}]
+    both = [{**term, "matchFields": [*(term.get("matchFields") or ()), *pin]} for term in terms]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": both}}
+    pod_spec["affinity"] = {**affinity, "nodeAffinity": {**of_node, **required}}
+
+
+def _search(pod_spec: dict[str, Any], nodeset: NodeSet, cluster: Cluster, domain: str) -> None:
+    """Let jobs find other nodes by their short names, which are host names below a Service.
+
+    A search list takes whole names only. Where the domain is not known, `<node>.<service>` is found all the same.
+    """
+    if not domain:
+        return
+    services = dict.fromkeys([pod_spec["subdomain"], naming.node_service(cluster.name)])
+    config = pod_spec.setdefault("dnsConfig", {})
+    given = config.get("searches") or []
+    wanted = [f"{service}.{nodeset.namespace}.svc.{domain}" for service in services]
+    config["searches"] = [*given, *(one for one in wanted if one not in given)]

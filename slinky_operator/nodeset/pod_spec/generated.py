@@ -1,0 +1,125 @@
+"""What the operator says of a slurmd pod, before the user's template is merged over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset.model.pod_facts import SLURMD
+from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.slurm import naming, security
+
+GRACE_SECONDS: Final = 30
+"""Between SIGTERM and SIGKILL. The operator deletes pods whose nodes are empty; slurmd then ends at once."""
+
+COMPONENT: Final = "worker"
+CONF_FOLDER: Final = naming.CONF_FOLDER
+KEY_VOLUME: Final = "slurm-key"
+RUN_VOLUME: Final = "run"
+SPOOL_VOLUME: Final = "slurm-spool"
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the operator's settings give where a NodeSet says nothing."""
+
+    image: str
+    image_pull_policy: str = ""
+    domain: str = ""
+    """DNS domain of the Kubernetes cluster; empty if it is not known."""
+
+
+def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, Any]:
+    """The pod's spec, but for what its place decides."""
+    container: dict[str, Any] = {
+        "name": SLURMD,
+        "image": nodeset.spec.image or cluster.status.slurmd_image or defaults.image,
+        "ports": [{"name": SLURMD, "containerPort": naming.SLURMD_PORT, "protocol": "TCP"}],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+        ],
+        "securityContext": security.slurmd(),
+        "volumeMounts": [
+            {"name": SPOOL_VOLUME, "mountPath": naming.SPOOL_FOLDER},
+            # An image made for other daemons too may have a /run/slurm of the user slurm, which slurmd refuses.
+            {"name": RUN_VOLUME, "mountPath": naming.RUN_FOLDER},
+        ],
+    }
+    volumes: list[dict[str, Any]] = [{"name": SPOOL_VOLUME, "emptyDir": {}}, {"name": RUN_VOLUME, "emptyDir": {}}]
+    key = naming.slurm_key(cluster)
+    if key is not None:
+        container["volumeMounts"].append({"name": KEY_VOLUME, "mountPath": CONF_FOLDER, "readOnly": True})
+        volumes.append(
+            {
+                "name": KEY_VOLUME,
+                "secret": {
+                    "secretName": key.secret,
+                    "defaultMode": 0o400,
+                    "items": [{"key": key.key, "path": key.file}],
+                },
+            }
+        )
+    if defaults.image_pull_policy and nodeset.spec.image is None:
+        container["imagePullPolicy"] = defaults.image_pull_policy
+    if nodeset.spec.resources is not None:
+        container["resources"] = nodeset.spec.resources.to_dict()
+    return {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "containers": [container],
+        "volumes": volumes,
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {labels.LABEL_NODESET_UID: nodeset.uid}},
+            }
+        ],
+    }
+
+
+def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, str]:
+    """The labels that tell whose the pod is, and those that an application has."""
+    selector = nodeset.spec.selector
+    defaults = naming.common_labels(cluster, COMPONENT)
+    own = nodeset.spec.template or {}
+    users = {
+        **(selector.match_labels if selector is not None else {}),
+        **((own.get("metadata") or {}).get("labels") or {}),
+    }
+    # Labels that say what an application is called are the user's to choose; those that say whose it is are not.
+    named = {key: users.get(key, value) for key, value in defaults.items() if key.startswith("app.kubernetes.io/")}
+    return {
+        **(selector.match_labels if selector is not None else {}),
+        **named,
+        **reserved_labels(nodeset, cluster),
+        labels.LABEL_REVISION: revision,
+    }
+
+
+def reserved_labels(nodeset: NodeSet, cluster: Cluster) -> dict[str, str]:
+    """The labels that tell whose the pods are, the same for all of a NodeSet: no template may say them otherwise."""
+    return {
+        **naming.slurmd_labels(cluster.name),
+        labels.LABEL_CLUSTER_UID: cluster.uid,
+        labels.LABEL_NODESET_NAME: nodeset.name,
+        labels.LABEL_NODESET_UID: nodeset.uid,
+        labels.LABEL_SCALING_MODE: nodeset.mode.value,
+        **({labels.LABEL_POD_PROTECT: "true"} if nodeset.spec.workload_disruption_protection else {}),
+    }
+
+
+def labels_of(place: Place) -> dict[str, str]:
+    """The labels that tell which pod it is."""
+    return {
+        labels.LABEL_POD_NAME: place.pod,
+        labels.LABEL_POD_HOSTNAME: place.node,
+        **({labels.LABEL_POD_INDEX: str(place.ordinal)} if place.ordinal is not None else {}),
+    }

@@ -1,0 +1,50 @@
+"""What slurmd is started with: the user's arguments, and those that make the node's identity."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.pod_spec import node_conf
+from slinky_operator.nodeset.pod_spec.launch import CONF, CONF_SERVER, Launch
+from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.slurm import naming
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What the slurmds of a NodeSet are started with, but for the name of each node."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def of(self, place: Place) -> list[str]:
+        """Those of one slurmd."""
+        return [*self.before, place.node, *self.after]
+
+
+def build(nodeset: NodeSet, cluster: Cluster, launch: Launch, container: Mapping[str, Any]) -> Arguments:
+    """Arguments of slurmd: the user's, without their `--conf`, and ours with that merged in.
+
+    Parameters
+    ----------
+    launch
+        How the template has slurmd started.
+    container
+        The merged container, whose resources decide what the node offers.
+    """
+    server = naming.conf_server(cluster)
+    # An entrypoint that goes through a shell says itself whether slurmd stays in the foreground.
+    flags = ("-Z",) if launch.joined else ("-D", "-Z")
+    before = [*launch.arguments, *(flag for flag in flags if flag not in launch.arguments), "-N"]
+    after = ["--instance-id", "$(POD_UID)", "--extra", identity.tag(nodeset.namespace, nodeset.name)]
+    if server is not None and not launch.names_conf_server:
+        after += [CONF_SERVER, server]
+    line = node_conf.node_line(nodeset, container.get("resources") or {}, launch.conf, machine=launch.is_whole)
+    after += [CONF, shlex.quote(line) if launch.joined else line]
+    return Arguments(tuple(before), tuple(after))

@@ -1,0 +1,148 @@
+"""What a template may not say, since pod, Slurm node and NodeSet are tied together by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from typing_extensions import override
+
+from slinky_api import labels
+from slinky_api.errors import SpecError
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NAME_LENGTH, NAME_MESSAGE, NodeSet
+from slinky_operator.nodeset.model import claims
+from slinky_operator.nodeset.model.pod_facts import SLURMD
+from slinky_operator.nodeset.pod_spec import generated, launch, node_conf
+from slinky_operator.nodeset.pod_spec.generated import KEY_VOLUME, Defaults
+from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm.shapes import CLAIM, misfits
+from slinky_operator.slurm.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
+
+MOST_PROBLEMS: Final = 8
+"""Fields of the wrong kind that are told at a time."""
+
+_ANOTHER_NAME: Final = "Create a NodeSet with a shorter name, scale this one to 0, and delete it once it is empty"
+_OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
+_OWN_LABELS: Final = frozenset({labels.LABEL_REVISION})
+_REFUSED_SPEC: Final = ("subdomain", "nodeName")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A field that keeps pods from being made, and why."""
+
+    field: str
+    reason: str
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.field}: {self.reason}"
+
+
+class RefusedTemplate(SpecError, ValueError):
+    """No pod can be made from this NodeSet; carries all fields that are in the way."""
+
+    def __init__(self, nodeset: NodeSet, problems: Sequence[Problem]) -> None:
+        self.nodeset = nodeset
+        self.problems = tuple(problems)
+        super().__init__(f"NodeSet {nodeset.namespace}/{nodeset.name}: {'; '.join(map(str, problems))}")
+
+
+def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
+    """All fields of the NodeSet that keep its pods from being made; none if they can be."""
+    yield from _check_name(nodeset)
+    template = nodeset.spec.template or {}
+    odd = [Problem(field, reason) for field, reason in misfits(template, POD_TEMPLATE, "spec.template")]
+    odd += [
+        Problem(field, reason)
+        for place, claim in enumerate(nodeset.spec.volume_claim_templates)
+        for field, reason in misfits(claim, CLAIM, f"spec.volumeClaimTemplates[{place}]")
+    ]
+    if odd:
+        # Nothing else may read what has another shape.
+        yield from odd[:MOST_PROBLEMS]
+        return
+    spec = template.get("spec") or {}
+    where = "spec.template.spec"
+    for field in _REFUSED_SPEC:
+        if spec.get(field):
+            yield Problem(f"{where}.{field}", "is the operator's: it decides which node the pod is to Slurm")
+    if spec.get("restartPolicy") not in {None, "Always"}:
+        yield Problem(f"{where}.restartPolicy", "must be Always: a slurmd that ended comes back under the same name")
+    yield from _check_labels(nodeset, cluster, template)
+    try:
+        merged = merge(generated.spec(nodeset, cluster, Defaults("")), spec, POD_SPEC)
+    except RefusedFragment as error:
+        yield Problem(f"{where}.{error.field}", error.reason)
+        return
+    if not any(item.get("name") == SLURMD for item in merged.get("containers") or ()):
+        yield Problem(f"{where}.containers", f"lacks {SLURMD}, which is what the pod is for")
+        return
+    containers = [item for item in spec.get("containers") or () if "$patch" not in item]
+    yield from _check_containers(containers, where)
+    if naming.conf_server(cluster) is None and not _own_conf_server(containers):
+        yield Problem(
+            "spec.template", "must be a whole one, with --conf-server, or the Cluster must say controller.external"
+        )
+    for field, reason in claims.check(nodeset, {KEY_VOLUME}):
+        yield Problem(field, reason)
+    yield from _check_line(nodeset, containers)
+
+
+def _check_line(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> Iterable[Problem]:
+    try:
+        node_conf.node_line(nodeset, _resources(nodeset, containers))
+    except node_conf.InvalidQuantity as error:
+        yield Problem("spec.resources", str(error))
+    except node_conf.UnbalancedQuotes as error:
+        yield Problem("spec.extraConf", str(error))
+
+
+def _check_name(nodeset: NodeSet) -> Iterable[Problem]:
+    """A longer name is one of Slinky's, from before our CRD: its pods are drained and deleted, and none is made."""
+    if len(nodeset.name) > NAME_LENGTH:
+        yield Problem("metadata.name", f"{NAME_MESSAGE.removeprefix('metadata.name ')}. {_ANOTHER_NAME}")
+
+
+def _check_labels(nodeset: NodeSet, cluster: Cluster, template: Mapping[str, Any]) -> Iterable[Problem]:
+    """Labels of ours may be there with the value that we write: Slinky's chart writes some of them too."""
+    selector = nodeset.spec.selector
+    own = generated.reserved_labels(nodeset, cluster)
+    given = {
+        "spec.template.metadata.labels": (template.get("metadata") or {}).get("labels") or {},
+        "spec.selector.matchLabels": selector.match_labels if selector is not None else {},
+    }
+    for where, found in given.items():
+        for label, value in found.items():
+            if not (label.startswith(whose.OWN_PREFIXES) or label in _OWN_LABELS) or own.get(label) == value:
+                continue
+            only = f", and may only be {own[label]}" if label in own else ""
+            yield Problem(f"{where}[{label}]", f"is the operator's: it says whose a pod is{only}")
+
+
+def _check_containers(containers: Iterable[Mapping[str, Any]], where: str) -> Iterable[Problem]:
+    for place, container in enumerate(containers):
+        at = f"{where}.containers[{place}]"
+        if container.get("name") == SLURMD:
+            yield from _check_slurmd(container, at)
+        elif not container.get("image"):
+            yield Problem(f"{at}.image", "is missing")
+
+
+def _check_slurmd(container: Mapping[str, Any], at: str) -> Iterable[Problem]:
+    yield from (Problem(f"{at}.{field}", why) for field, why in launch.read(container).problems[:MOST_PROBLEMS])
+    for place, variable in enumerate(container.get("env") or ()):
+        if variable.get("name") in _OWN_ENVIRONMENT:
+            yield Problem(f"{at}.env[{place}]", f"{variable['name']} is the operator's: it names the node")
+
+
+def _own_conf_server(containers: Iterable[Mapping[str, Any]]) -> bool:
+    return any(item.get("name") == SLURMD and launch.read(item).names_conf_server for item in containers)
+
+
+def _resources(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    given = nodeset.spec.resources.to_dict() if nodeset.spec.resources is not None else {}
+    own = next((item for item in containers if item.get("name") == SLURMD), {})
+    return merge(given, own.get("resources") or {})

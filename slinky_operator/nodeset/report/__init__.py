@@ -1,0 +1,1 @@
+"""What a NodeSet shows: status, conditions, status text and Events."""

@@ -1,0 +1,88 @@
+"""Nodes that get no job although nobody here drains them: which, why in Slurm's words, who set it, and since when.
+
+Nodes of pods that are on their way, or that Slurm does not know, are not meant: see `hindrance` and `repairs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.slurm_nodes import drains, registration
+from slinky_operator.reconcile.text import cut, stamp
+from slurm_client.models import Node
+
+ORDER: Final = (Reason.NODE_DOWN, Reason.INVALID_REGISTRATION, Reason.NODE_NOT_RESPONDING, Reason.FOREIGN_DRAIN)
+"""What is told first where there are several."""
+
+_LONGEST: Final = 200
+"""Characters shown of the reason that stands on a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfService:
+    """A node that gets no job."""
+
+    reason: Reason
+    node: Node
+
+    @property
+    def text(self) -> str:
+        """Name, state, and Slurm's reason with who set it and when."""
+        return f"{self.node.name} ({_state(self.node)}{why(self.node)})"
+
+
+def nodes(snapshot: Snapshot, found: Assessment) -> list[OutOfService]:
+    """The nodes of registered pods that are out of service, the worst first."""
+    listed = []
+    for pod in snapshot.pods:
+        node = snapshot.slurm.nodes.get(pod.node_name)
+        state = found.states.get(pod.name)
+        if pod.deleting or not pod.registered or node is None or isinstance(state, pod_state.Unknown | pod_state.Ended):
+            continue
+        reason = _reason(node)
+        if reason is not None:
+            listed.append(OutOfService(reason, node))
+    return sorted(listed, key=lambda one: ORDER.index(one.reason))
+
+
+def why(node: Node) -> str:
+    """What stands on a node, as `: <reason>, set by <user> since <time>`; empty where nothing does."""
+    text = f": {cut(node.reason, _LONGEST)}" if node.reason else ""
+    by = f"set by {node.reason_set_by}" if node.reason_set_by else ""
+    since = f"since {stamp(node.reason_changed_at)}" if node.reason_changed_at is not None else ""
+    tail = " ".join(filter(None, (by, since)))
+    return f"{text}, {tail}" if text and tail else text
+
+
+def names(listed: Sequence[OutOfService]) -> tuple[str, ...]:
+    """Names of such nodes."""
+    return tuple(one.node.name for one in listed)
+
+
+def _reason(node: Node) -> Reason | None:
+    if node.is_down and (node.is_not_responding or not _may_be_our_down(node)):
+        return Reason.NODE_DOWN
+    if registration.is_rejected(node) and not drains.is_foreign(node):
+        return Reason.INVALID_REGISTRATION
+    if node.is_not_responding:
+        return Reason.NODE_NOT_RESPONDING
+    return Reason.FOREIGN_DRAIN if drains.is_foreign(node) else None
+
+
+def _may_be_our_down(node: Node) -> bool:
+    """Whether the operator may have marked a node down, to put its jobs back into the queue: its drain has a deadline.
+
+    Who else marks a node down gives a reason, which takes the place of that of our drain.
+    """
+    return not drains.TIMED.isdisjoint(drains.causes_in(node))
+
+
+def _state(node: Node) -> str:
+    """The state, without the flag that all nodes of a NodeSet have."""
+    return "+".join([node.state.base, *sorted(node.state.flags - {"DYNAMIC_NORM"})])

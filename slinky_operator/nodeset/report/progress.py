@@ -1,0 +1,139 @@
+"""What a NodeSet is busy with: the conditions `Progressing` and `Draining`, and the status text while all goes well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from slinky_api.conditions import Reason
+from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.disruption import repairs, rolling_update
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.report import troubles
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.reconcile.text import joined, named, stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Numbers of pods that conditions are about."""
+
+    desired: int
+    ready: int
+    available: int
+    updated: int
+
+
+def held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
+    """Why pods that have another revision are to keep it."""
+    if counts.updated >= counts.desired or snapshot.revision.problems:
+        return None
+    strategy = snapshot.nodeset.spec.update_strategy
+    told = f"{counts.updated} of {counts.desired} pods have revision {snapshot.revision.hash}"
+    if strategy.type == "OnDelete":
+        return Reason.UPDATE_ON_DELETE, f"{told}; the others get it when somebody deletes them"
+    if strategy.rolling_update.paused:
+        return Reason.UPDATE_PAUSED, f"{told}; spec.updateStrategy.rollingUpdate.paused keeps the others as they are"
+    return Reason.UPDATE_HELD_BACK, f"{told}; spec.updateStrategy.rollingUpdate.partition keeps the others as they are"
+
+
+def progress(  # noqa: PLR0911 - one for each
+    snapshot: Snapshot, found: Assessment, counts: Counts, now: datetime
+) -> tuple[Reason, str] | None:
+    """What is under way."""
+    pods, desired = len(snapshot.pods), counts.desired
+    if snapshot.nodeset.deleting:
+        return Reason.DELETING, _deleting(snapshot, found)
+    if snapshot.cluster.deleting and not snapshot.cluster.external:
+        return Reason.DELETING, f"Cluster {snapshot.nodeset.spec.cluster_name} is being deleted: {pods} pods are left"
+    if pods < desired and snapshot.cluster.exists and not snapshot.cluster.listed:
+        return Reason.NOT_IN_CONFIG, _not_listed(snapshot)
+    if found.victims:
+        return Reason.SCALING_IN, f"{pods} pods, {desired} wanted"
+    if snapshot.revision.problems:
+        # No pod can be made from the spec: nothing goes on until it is mended.
+        return None
+    if found.blocked:
+        return Reason.SCALING_OUT, joined([f"{name} waits: {why}" for name, why in sorted(found.blocked.items())])
+    if pods < desired:
+        told = f"; {found.held} wait until others have registered (maxConcurrentStartup)" if found.held else ""
+        return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted{told}"
+    if rolling_update.outdated(snapshot.pods, snapshot.nodeset, snapshot.revision, found.known):
+        return Reason.UPDATING, f"{counts.updated} of {desired} pods have revision {snapshot.revision.hash}"
+    return _starting(snapshot, found, now)
+
+
+def draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None:
+    """Nodes, jobs and since when: what a person needs to see why a pod waits."""
+    told = []
+    jobs = False
+    nodes = {pod.name: pod.node_name for pod in snapshot.pods}
+    states = [(nodes.get(pod, pod), state) for pod, state in found.states.items()]
+    # Those that have taken too long first: they are what somebody may have to look after.
+    for name, state in sorted(states, key=lambda item: (item[0] not in found.overdue, item[0])):
+        if isinstance(state, pod_state.Drained):
+            told.append(f"{name} is drained ({causes(state.causes)})")
+        elif isinstance(state, pod_state.Draining):
+            text = f"{name} ({causes(state.causes)}"
+            if state.since is not None:
+                text += f", since {stamp(state.since)}"
+            text += ")"
+            if state.jobs:
+                jobs = True
+                text += f" holds {named([f'job {job.id} {job.state}' for job in state.jobs])}"
+            if name in found.overdue:
+                text += f", {troubles.overdue(found.overdue[name], snapshot.nodeset.spec.drain)}"
+            told.append(text)
+    if not told:
+        return None
+    if found.overdue:
+        return Reason.DRAIN_TIMED_OUT, joined(told)
+    if jobs:
+        return Reason.WAITING_FOR_JOBS, joined(told)
+    only_cordon = all(
+        state.causes <= drains.CORDONS
+        for state in found.states.values()
+        if isinstance(state, pod_state.Draining | pod_state.Drained)
+    )
+    return Reason.CORDONED if only_cordon else Reason.SCALING_IN, joined(told)
+
+
+def causes(of: Iterable[drains.Cause]) -> str:
+    """What a node is drained for."""
+    return ", ".join(sorted(of)) or "no longer wanted"
+
+
+def _not_listed(snapshot: Snapshot) -> str:
+    name, slurm = snapshot.nodeset.spec.cluster_name, snapshot.slurm
+    told = f"waiting for Cluster {name}, whose running configuration does not have this NodeSet yet"
+    return told if slurm.readable or slurm.reason is Reason.CLUSTER_NOT_READY else f"{told}; Slurm: {slurm.why}"
+
+
+def _starting(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Reason, str] | None:
+    """Pods that are on their way: what keeps each, and for how long it is waited for."""
+    hindrances = {
+        pod.name: pod.hindrance for pod in snapshot.pods if pod.hindrance is not None and not pod.hindrance.is_over(now)
+    }
+    crashing = {name for name, why in hindrances.items() if why.reason is Reason.CRASH_LOOP_BACK_OFF}
+    starting = {name: state.why for name, state in found.states.items() if isinstance(state, pod_state.Starting)}
+    if not starting:
+        return None
+    held = {name: hindrances[name].text if name in hindrances else why for name, why in sorted(starting.items())}
+    stuck = [f"{name}: {why}" for name, why in held.items() if why]
+    again = {name for name, of in found.causes.items() if drains.Cause.REPAIR in of}
+    # Of one that runs between two crashes the time it has is no news: it begins anew with each.
+    late = [
+        repairs.told(found.waits[name], again, now) for name in held if name in found.waits and name not in crashing
+    ]
+    return Reason.NOT_REGISTERED, joined([*stuck, *late] or list(held))
+
+
+def _deleting(snapshot: Snapshot, found: Assessment) -> str:
+    if not snapshot.pods:
+        return "no pod is left"
+    told = f"{len(snapshot.pods)} pods are left"
+    if found.skip_drain:
+        return f"{told}; their jobs are given up, as asked for"
+    return told

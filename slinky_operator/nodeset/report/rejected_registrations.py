@@ -1,0 +1,38 @@
+"""What a NodeSet tells of nodes whose registrations Slurm does not take: which, in Slurm's words, and what to do."""
+
+from __future__ import annotations
+
+from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.slurm_nodes import drains, registration
+from slurm_client.models import Node
+
+
+def told(snapshot: Snapshot, found: Assessment) -> list[str]:
+    """The nodes of registered pods that are out of use for their registration, each with Slurm's words."""
+    texts = []
+    for pod in snapshot.pods:
+        node = snapshot.slurm.nodes.get(pod.node_name)
+        if pod.deleting or node is None or not registration.is_rejected(node):
+            continue
+        if not isinstance(found.states.get(pod.name), pod_state.Starting | pod_state.Unknown):
+            texts.append(_one(pod, node))
+    return texts
+
+
+def advised(nodes: str) -> str:
+    """The same as one text, with what a person can do."""
+    return (
+        f"Slurm does not take what these nodes registered with, and gives them no job: {nodes}. Mend what the spec "
+        "says of their memory, CPUs and GRES: the update replaces them. One that no update reaches: kubectl delete pod"
+    )
+
+
+def _one(pod: Pod, node: Node) -> str:
+    text = f"{node.name}: {node.reason}"
+    if drains.is_busy(node):
+        text += "; jobs run on it"
+    before = registration.words_before(pod, node)
+    return f"{text}; somebody else had drained it before ({before}), so no update replaces it" if before else text

@@ -1,0 +1,287 @@
+"""What a NodeSet tells about itself: counts under both generations' names, and conditions with reasons.
+
+Pure. Whether it is written is decided by comparing it with what is stored. Texts carry times, not ages: a text that
+changes with the clock would be written for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from slinky_api import labels
+from slinky_api.conditions import NodeSetCondition, Reason, merge
+from slinky_api.v1alpha1.common import Condition, LabelSelector
+from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
+from slinky_operator.failures import Failure
+from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.disruption import availability, rolling_update
+from slinky_operator.nodeset.model import pod_state, revision_records
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement import pinning
+from slinky_operator.nodeset.report import node_counts, out_of_service, progress, summary, troubles
+from slinky_operator.nodeset.report.progress import Counts
+from slinky_operator.nodeset.report.troubles import Trouble
+from slinky_operator.reconcile.text import cut, joined
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a pass tells of a NodeSet."""
+
+    status: NodeSetStatus
+    troubles: tuple[Trouble, ...] = ()
+    """What keeps it from what its spec asks for, for Events."""
+
+
+def build(
+    snapshot: Snapshot,
+    found: Assessment,
+    now: datetime,
+    refusals: Sequence[str] = (),
+    failure: Failure | None = None,
+) -> NodeSetStatus:
+    """Make the status alone; for parameters see `report`."""
+    return report(snapshot, found, now, refusals, failure).status
+
+
+def report(
+    snapshot: Snapshot,
+    found: Assessment,
+    now: datetime,
+    refusals: Sequence[str] = (),
+    failure: Failure | None = None,
+) -> Report:
+    """Make the status, and tell what is in it that Events are about.
+
+    Parameters
+    ----------
+    snapshot, found
+        What the pass saw, and what the plan made of it.
+    now
+        For conditions that change.
+    refusals
+        What was refused, or kept a pod from being deleted, in this pass.
+    failure
+        With what this pass will end.
+    """
+    nodeset = snapshot.nodeset
+    stored = nodeset.status
+    pods = [pod for pod in snapshot.pods if not pod.deleting]
+    nodes = [snapshot.slurm.nodes[pod.node_name] for pod in pods if pod.node_name in snapshot.slurm.nodes]
+    ready = sum(1 for pod in pods if availability.is_ready(pod, snapshot))
+    updated = sum(1 for pod in pods if pod.revision == snapshot.revision.hash)
+    desired = found.desired if found.desired is not None else len(pods)
+    draining = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
+    available = sum(1 for pod in pods if availability.serves(pod, snapshot, now))
+    # Until then the status is what another operator may have left, and a takeover reads it.
+    begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
+    # A revision is the current one once the update to it is over: what did not come up is nothing to return to. What
+    # only a cordon keeps from serving has come up.
+    counts = Counts(desired, ready, available, updated)
+    current = snapshot.revision.current
+    up = sum(1 for pod in pods if availability.has_come_up(pod, snapshot, now))
+    if updated == up == len(snapshot.pods) == desired and not snapshot.revision.problems:
+        current = snapshot.revision.hash
+    told = _Told(
+        troubles.find_all(snapshot, found, refusals, now),
+        failure,
+        progress.progress(snapshot, found, counts, now),
+        progress.held_back(snapshot, counts),
+    )
+    written = NodeSetStatus.counted(
+        desired=desired,
+        replicas=len(snapshot.pods),
+        updated=updated,
+        ready=ready,
+        available=available,
+        draining=len(draining),
+        misscheduled=len(found.misplaced),
+        idle=sum(1 for node in nodes if node.is_idle),
+        allocated=sum(1 for node in nodes if node.state.base in {"ALLOCATED", "MIXED"}),
+        down=sum(1 for node in nodes if node.is_down),
+        drain=sum(1 for node in nodes if node.is_drain),
+        summary=summary.text(
+            snapshot,
+            found,
+            counts,
+            told.troubles,
+            failure,
+            told.progress,
+            told.held_back if not told.progress else None,
+        ),
+        nodes=node_counts.count(snapshot, pods),
+        conditions=merge(stored.conditions, _conditions(snapshot, found, counts, told), now),
+        observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
+        selector=selector(nodeset),
+        scaling_mode=nodeset.mode,
+        current_revision=revision_records.name(nodeset, current),
+        update_revision=revision_records.name(nodeset, snapshot.revision.hash),
+        node_set_hash=current if begun else stored.node_set_hash,
+        update_hash=snapshot.revision.hash,
+        collision_count=stored.collision_count,
+        ordinal_to_node=pinning.remembered(nodeset, snapshot.pods),
+    )
+    return Report(written, tuple(told.troubles))
+
+
+def invalid(nodeset: NodeSet | None, stored: NodeSetStatus, text: str, now: datetime) -> NodeSetStatus:
+    """The status of a NodeSet that cannot be read: what it was, and why nothing is done."""
+    why = (Reason.INVALID_SPEC, text)
+    degraded = _condition(NodeSetCondition.DEGRADED, why)
+    ready = _condition(NodeSetCondition.READY, why, holds=False)
+    kept = [one for one in stored.conditions if one.type not in {degraded.type, ready.type}]
+    generation = nodeset.metadata.generation if nodeset is not None else stored.observed_generation
+    return stored.model_copy(
+        update={
+            "conditions": merge(stored.conditions, [*kept, degraded, ready], now),
+            "observed_generation": generation,
+            "summary": cut(text, summary.LONGEST),
+        }
+    )
+
+
+def selector(nodeset: NodeSet) -> str:
+    """Selector of exactly this NodeSet's pods: the user's, and our label with the uid."""
+    parts = [f"{labels.LABEL_NODESET_UID}={nodeset.uid}"]
+    if nodeset.spec.selector is not None:
+        parts = [*_terms(nodeset.spec.selector), *parts]
+    return ",".join(parts)
+
+
+def _terms(given: LabelSelector) -> Iterable[str]:
+    yield from (f"{key}={value}" for key, value in sorted(given.match_labels.items()))
+    for one in given.match_expressions:
+        match one.operator:
+            case "In":
+                yield f"{one.key} in ({','.join(one.values)})"
+            case "NotIn":
+                yield f"{one.key} notin ({','.join(one.values)})"
+            case "Exists":
+                yield one.key
+            case "DoesNotExist":
+                yield f"!{one.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What conditions and the status text have in common."""
+
+    troubles: list[Trouble]
+    failure: Failure | None
+    progress: tuple[Reason, str] | None
+    held_back: tuple[Reason, str] | None
+
+
+def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _Told) -> list[Condition]:
+    trouble = _with(told.failure, _all(told.troubles))
+    busy = told.progress
+    held_back = told.held_back if busy is None else None
+    slurm = snapshot.slurm
+    whole = counts.ready == counts.desired == len(snapshot.pods) and trouble is None and busy is None
+    ready = f"{counts.ready} of {_of(snapshot, counts)} nodes are ready"
+    if not slurm.readable and snapshot.pods:
+        ready = f"not known how many of {_of(snapshot, counts)} nodes are ready"
+    reason, text = trouble or busy or held_back or (Reason.AS_EXPECTED, "")
+    if not whole and reason is Reason.AS_EXPECTED:
+        reason, text = Reason.PODS_NOT_READY, _not_ready(snapshot)
+    return [
+        _condition(NodeSetCondition.READY, (reason, f"{ready}: {text}" if text else ready), holds=whole),
+        _available(snapshot, counts),
+        _condition(NodeSetCondition.PROGRESSING, busy or held_back, holds=busy is not None),
+        _condition(NodeSetCondition.DEGRADED, trouble),
+        _condition(NodeSetCondition.DRAINING, progress.draining(snapshot, found)),
+        _out_of_service(snapshot, found),
+        _condition(NodeSetCondition.NAME_CONFLICT, _conflicts(snapshot, found)),
+        _condition(NodeSetCondition.CLUSTER_GONE, troubles.cluster_gone(snapshot)),
+        _condition(NodeSetCondition.SLURM_REACHABLE, (slurm.reason, slurm.why), holds=slurm.readable),
+        _condition(NodeSetCondition.NODES_WATCHED, _unwatched(snapshot), holds=snapshot.hosts is not None),
+    ]
+
+
+def _all(found: Sequence[Trouble]) -> tuple[Reason, str] | None:
+    """All troubles as one condition: the reason of the first, the words of each."""
+    return (found[0].reason, "; ".join(one.text for one in found)) if found else None
+
+
+def _not_ready(snapshot: Snapshot) -> str:
+    """Pods that Slurm or Kubernetes does not call ready, where nothing else tells of them."""
+    texts = []
+    for pod in snapshot.pods:
+        node = snapshot.slurm.nodes.get(pod.node_name)
+        if availability.is_ready(pod, snapshot) or not snapshot.slurm.readable:
+            continue
+        if pod.deleting:
+            texts.append(f"{pod.name} is ending")
+        elif pod.ready_since is None:
+            texts.append(f"{pod.name} is not Ready in Kubernetes")
+        elif node is not None:
+            texts.append(f"{pod.name} is {node.state}{out_of_service.why(node)}")
+    return joined(texts)
+
+
+def _of(snapshot: Snapshot, counts: Counts) -> int:
+    """Of how many nodes the others are told: while there are too many, of all."""
+    return max(counts.desired, len(snapshot.pods))
+
+
+def _out_of_service(snapshot: Snapshot, found: Assessment) -> Condition:
+    """Nodes that get no job; where Slurm cannot be asked, nobody knows."""
+    kind, slurm = NodeSetCondition.NODES_OUT_OF_SERVICE, snapshot.slurm
+    if not slurm.readable and snapshot.pods:
+        return Condition(type=kind, status="Unknown", reason=slurm.reason, message=slurm.why[:4096])
+    listed = out_of_service.nodes(snapshot, found)
+    if not listed:
+        return _condition(kind, None)
+    what = "node gets" if len(listed) == 1 else "nodes get"
+    return _condition(kind, (listed[0].reason, f"{len(listed)} {what} no job: {joined([one.text for one in listed])}"))
+
+
+def _with(failure: Failure | None, trouble: tuple[Reason, str] | None) -> tuple[Reason, str] | None:
+    """Trouble, and with what the pass ends unless that is told there already."""
+    if failure is None:
+        return trouble
+    if trouble is None:
+        return failure.reason, failure.message
+    reason, text = trouble
+    if failure.words and all(words in text for words in failure.words):
+        return trouble
+    return reason, f"{text}; {failure.message}"
+
+
+def _available(snapshot: Snapshot, counts: Counts) -> Condition:
+    """Whether enough nodes serve; where Slurm cannot be asked, nobody knows."""
+    least = max(0, counts.desired - rolling_update.budget(snapshot.nodeset, counts.desired))
+    told = f"{counts.available} of {_of(snapshot, counts)} nodes available (minimum {least})"
+    holds = counts.available >= least
+    reason = Reason.AS_EXPECTED if holds else Reason.PODS_NOT_READY
+    made = _condition(NodeSetCondition.AVAILABLE, (reason, told), holds=holds)
+    if snapshot.slurm.readable or holds:
+        return made
+    return made.model_copy(update={"status": "Unknown", "reason": snapshot.slurm.reason, "message": snapshot.slurm.why})
+
+
+def _unwatched(snapshot: Snapshot) -> tuple[Reason, str] | None:
+    if snapshot.hosts is not None:
+        return None
+    return Reason.NODES_NOT_WATCHED, "the operator runs with --no-watch-nodes: a cordoned Node is not noticed"
+
+
+def _conflicts(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None:
+    told = [why for _, why in sorted(found.conflicts.items())]
+    if snapshot.cluster.refused.startswith("metadata.name"):
+        told.append(snapshot.cluster.refused)
+    told += sorted(
+        state.why
+        for state in found.states.values()
+        if isinstance(state, pod_state.Unknown) and "somebody else's" in state.why
+    )
+    return (Reason.NAME_CONFLICT, joined(told)) if told else None
+
+
+def _condition(kind: NodeSetCondition, why: tuple[Reason, str] | None, *, holds: bool | None = None) -> Condition:
+    """A condition; one that holds or not by whether there is something to tell, unless it is said."""
+    reason, text = why or (Reason.AS_EXPECTED, "")
+    true = why is not None if holds is None else holds
+    return Condition(type=kind, status="True" if true else "False", reason=reason, message=text[:4096])

@@ -1,0 +1,161 @@
+"""The status text of a NodeSet, as `kubectl get` shows it: what blocks, else what goes on, else how many are ready.
+
+It is short and has no more than one cause of each; the conditions have the rest. Times stand in it, not ages, so that
+it is not written again for nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.failures import LONGEST_SUMMARY, Failure
+from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.report import out_of_service
+from slinky_operator.nodeset.report.progress import Counts
+from slinky_operator.nodeset.report.troubles import Trouble, is_waiting
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.reconcile.text import cut, named
+from slurm_client.models import Job
+from slurm_client.models.values import Infinite
+
+LONGEST: Final = LONGEST_SUMMARY
+"""Characters of the whole text."""
+
+
+def text(
+    snapshot: Snapshot,
+    found: Assessment,
+    counts: Counts,
+    troubles: Sequence[Trouble],
+    failure: Failure | None,
+    progress: tuple[Reason, str] | None,
+    held_back: tuple[Reason, str] | None,
+) -> str:
+    """The status text.
+
+    Parameters
+    ----------
+    snapshot, found, counts
+        What the pass saw, what the plan made of it, and the numbers.
+    troubles, failure
+        What blocks.
+    progress, held_back
+        What is under way, and what is not to be.
+    """
+    blocks = [trouble.brief or trouble.text for trouble in troubles] or ([failure.message] if failure else [])
+    if snapshot.nodeset.deleting:
+        return cut("; ".join([_deleting(snapshot, found), *blocks]), LONGEST)
+    ready = _ready(snapshot, counts)
+    if len(blocks) == 1 and not counts.desired and not snapshot.pods:
+        return cut(blocks[0], LONGEST)
+    if is_waiting(snapshot) and not blocks:
+        return cut(f"waiting for Cluster {snapshot.nodeset.spec.cluster_name}", LONGEST)
+    goes_on = _drains(snapshot, found) or _moves(snapshot, found, troubles, progress, held_back)
+    aside = _out_of_service(snapshot, found, troubles)
+    return cut("; ".join([ready, *blocks, *goes_on, *aside]), LONGEST)
+
+
+def _ready(snapshot: Snapshot, counts: Counts) -> str:
+    if not snapshot.slurm.readable and snapshot.pods:
+        # Who is ready is Slurm's to say.
+        return f"{len(snapshot.pods)} {'pod' if len(snapshot.pods) == 1 else 'pods'}"
+    if counts.ready > counts.desired:
+        return f"{counts.ready} ready, {counts.desired} wanted"
+    return f"{counts.ready} of {counts.desired} ready"
+
+
+def _deleting(snapshot: Snapshot, found: Assessment) -> str:
+    left = len(snapshot.pods)
+    if not left:
+        return "deleting, no pod left"
+    jobs = {} if found.skip_drain else _jobs(found)
+    return f"deleting, {left} {'pod' if left == 1 else 'pods'} left{_held(jobs)}"
+
+
+def _drains(snapshot: Snapshot, found: Assessment) -> list[str]:
+    """Nodes that are drained on our behalf, for what, and how long that may take."""
+    nodes = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
+    if not nodes:
+        return []
+    every = frozenset[drains.Cause]().union(*(state.causes for state in nodes))
+    if every and every <= drains.CORDONS:
+        return [f"{len(nodes)} cordoned and draining{_held(_jobs(found))}"]
+    why = f" for {', '.join(sorted(every))}" if every else ""
+    return [f"draining {len(nodes)} of {len(snapshot.pods)}{why}{_held(_jobs(found))}"]
+
+
+def _moves(
+    snapshot: Snapshot,
+    found: Assessment,
+    troubles: Sequence[Trouble],
+    progress: tuple[Reason, str] | None,
+    held_back: tuple[Reason, str] | None,
+) -> list[str]:
+    if progress is None:
+        return [_HELD_BACK[held_back[0]]] if held_back is not None else []
+    reason, said = progress
+    told = frozenset[str]().union(*(trouble.names for trouble in troubles))
+    coming = [name for name, state in found.states.items() if isinstance(state, pod_state.Starting)]
+    starting = sum(1 for name in coming if name not in told)
+    match reason:
+        case Reason.NOT_IN_CONFIG:
+            return [f"waiting for Cluster {snapshot.nodeset.spec.cluster_name}"]
+        case Reason.SCALING_OUT | Reason.NOT_REGISTERED:
+            taken = [f"name conflict on {named(sorted(found.conflicts), 2)}"] if found.conflicts else []
+            blocked = found.blocked.keys() - found.conflicts.keys() - snapshot.stripped.keys()
+            waits = [*taken, *([f"{len(blocked)} waiting for earlier pods to end"] if blocked else [])]
+            held = [f"{found.held} waiting to start"] if found.held else []
+            texts = [*([f"{starting} starting"] if starting else []), *waits, *held]
+            return texts or ([] if coming else ["scaling out"])
+        case Reason.SCALING_IN:
+            return ["scaling in"]
+        case _:
+            return [f"updating: {said}"] if reason is Reason.UPDATING else [said]
+
+
+_HELD_BACK: Final = {
+    Reason.UPDATE_ON_DELETE: "update waits for pods to be deleted (OnDelete)",
+    Reason.UPDATE_PAUSED: "update paused",
+    Reason.UPDATE_HELD_BACK: "update held back by partition",
+}
+
+
+def _out_of_service(snapshot: Snapshot, found: Assessment, troubles: Sequence[Trouble]) -> list[str]:
+    """Nodes that get no job, unless they are told as trouble already."""
+    if not snapshot.slurm.readable:
+        return []
+    told = {trouble.reason for trouble in troubles}
+    listed = [one for one in out_of_service.nodes(snapshot, found) if one.reason not in told]
+    drained = [one for one in listed if one.reason is Reason.FOREIGN_DRAIN]
+    silent = [one for one in listed if one.reason is Reason.NODE_NOT_RESPONDING]
+    texts = []
+    if silent:
+        texts.append(f"{len(silent)} not responding: {named(out_of_service.names(silent), 2)}")
+    if drained:
+        users = Counter(one.node.reason_set_by for one in drained)
+        by = f" by {next(iter(users))}" if len(users) == 1 and next(iter(users)) else " by others"
+        reasons = {one.node.reason for one in drained}
+        why = f" ({drained[0].node.reason})" if len(reasons) == 1 and drained[0].node.reason else ""
+        texts.append(f"{len(drained)} drained{by}: {named(out_of_service.names(drained), 2)}{why}")
+    return texts
+
+
+def _jobs(found: Assessment) -> dict[int, Job]:
+    states = found.states.values()
+    return {job.id: job for state in states if isinstance(state, pod_state.Draining) for job in state.jobs}
+
+
+def _held(jobs: dict[int, Job]) -> str:
+    """How many jobs are waited for, and until when at most."""
+    if not jobs:
+        return ""
+    ends = [None if isinstance(job.time_limit, Infinite) else job.end_time for job in jobs.values()]
+    known: list[datetime] = [end for end in ends if end is not None]
+    until = f" until {max(known).strftime('%Y-%m-%d %H:%M')} UTC" if len(known) == len(ends) else ""
+    return f", {len(jobs)} {'job' if len(jobs) == 1 else 'jobs'} left{until}"

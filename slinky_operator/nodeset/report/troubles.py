@@ -1,0 +1,276 @@
+"""What keeps a NodeSet from what its spec asks for: for the condition `Degraded`, the status text, and Events.
+
+What concerns the whole NodeSet (a spec that no pod can be made from, a Cluster that is not there) stands alone: the
+rest follows from it. What concerns single pods and nodes is told side by side, each kind with the names it is about. A
+new NodeSet whose Cluster is not up yet is in no trouble: it waits, and the Cluster reports its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.conditions import NodeSetCondition, Reason, find
+from slinky_api.v1alpha1.nodeset import Drain
+from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.disruption import repairs
+from slinky_operator.nodeset.drain.deadline import Overdue
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
+from slinky_operator.nodeset.report import missing_cluster, out_of_service, rejected_registrations
+from slinky_operator.nodeset.slurm_nodes import drains, registration
+from slinky_operator.reconcile.text import joined, named, stamp
+
+EVENTFUL: Final = frozenset(
+    {
+        Reason.CONTAINER_NOT_CREATED,
+        Reason.CRASH_LOOP_BACK_OFF,
+        Reason.DRAIN_TIMED_OUT,
+        Reason.IMAGE_PULL_BACK_OFF,
+        Reason.INVALID_REGISTRATION,
+        Reason.INVALID_SPEC,
+        Reason.LABELS_LOST,
+        Reason.NODE_DOWN,
+        Reason.NODE_UNKNOWN,
+        Reason.NOT_REGISTERED,
+        Reason.UNSCHEDULABLE,
+    }
+)
+"""What is also told in a Warning Event when it begins, and when it comes to further pods."""
+
+_HINDRANCES: Final = (
+    Reason.IMAGE_PULL_BACK_OFF,
+    Reason.CONTAINER_NOT_CREATED,
+    Reason.CRASH_LOOP_BACK_OFF,
+    Reason.UNSCHEDULABLE,
+)
+"""Why pods do not run, in the order in which it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing that keeps a NodeSet from what its spec asks for."""
+
+    reason: Reason
+    text: str
+    """For the condition."""
+    brief: str = ""
+    """For the status text; the beginning of the text where empty."""
+    names: frozenset[str] = frozenset()
+    """Pods and nodes it is about; none if it is about the whole NodeSet."""
+
+
+def find_all(snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now: datetime) -> list[Trouble]:
+    """All troubles of a NodeSet, in the order in which they are told.
+
+    Parameters
+    ----------
+    snapshot, found
+        What the pass saw, and what the plan made of it.
+    refusals
+        What was refused, or kept a pod from being deleted, in this pass.
+    now
+        The time.
+    """
+    whole = _of_the_whole(snapshot, found)
+    if whole is not None:
+        return [whole]
+    troubles = [] if snapshot.slurm.readable or is_waiting(snapshot) else [_blind(snapshot)]
+    if snapshot.slurm.readable:
+        troubles += [*_unknown(found), *_stripped(snapshot)]
+    troubles += _hindered(snapshot, now)
+    if snapshot.slurm.readable:
+        troubles += _out_of_service(snapshot, found)
+    if refusals and snapshot.slurm.readable:
+        troubles.append(Trouble(Reason.POD_REFUSED, joined(sorted(refusals))))
+    if snapshot.slurm.readable:
+        troubles += [*_overdue(snapshot, found), *_unregistered(snapshot, found, now)]
+    return troubles
+
+
+def is_waiting(snapshot: Snapshot) -> bool:
+    """Whether a NodeSet without pods waits for a Cluster that is on its way."""
+    cluster = snapshot.cluster
+    return cluster.exists and not cluster.listed and not snapshot.pods
+
+
+def cluster_gone(snapshot: Snapshot) -> tuple[Reason, str] | None:
+    """What to do about pods whose Cluster is gone for good; None if there are none."""
+    nodeset = snapshot.nodeset
+    if snapshot.cluster.exists or not snapshot.cluster.gone or not snapshot.pods:
+        return None
+    return Reason.CLUSTER_GONE, (
+        f"there is no Cluster {nodeset.spec.cluster_name} in this namespace, so nobody can say what its nodes hold, "
+        f"and no pod is deleted. To give up their jobs: kubectl delete nodeset {nodeset.name} --wait=false; "
+        f"kubectl annotate nodeset {nodeset.name} {labels.ANNOTATION_SKIP_DRAIN}=true"
+    )
+
+
+def overdue(late: Overdue, spec: Drain) -> str:
+    """What comes of a drain that has taken longer than the spec allows."""
+    ended = spec.timeout is not None and stamp(late.since + spec.timeout)
+    told = f"longer than spec.drain.timeout, which ended {ended} (onTimeout {spec.on_timeout})"
+    if late.stuck:
+        numbers = named([str(job.id) for job in late.stuck])
+        told += f": interactive or submitted with --no-requeue, so they are waited for: {numbers}"
+    return told
+
+
+def _of_the_whole(snapshot: Snapshot, found: Assessment) -> Trouble | None:
+    nodeset, cluster = snapshot.nodeset, snapshot.cluster
+    if snapshot.revision.problems:
+        return Trouble(
+            Reason.INVALID_SPEC, "; ".join(snapshot.revision.problems), f"invalid {snapshot.revision.problems[0]}"
+        )
+    if is_fixed_otherwise(nodeset):
+        return Trouble(
+            Reason.SCALING_MODE_FIXED,
+            f"spec.scalingMode: {nodeset.spec.scaling_mode} was asked for, but the NodeSet has been made in mode "
+            f"{nodeset.mode}, which decides how its nodes are called; nothing is done until the spec agrees. "
+            "Another mode takes another NodeSet",
+        )
+    if found.desired is None:
+        return Trouble(
+            Reason.NODES_NOT_WATCHED,
+            f"spec.scalingMode: {nodeset.mode} needs the operator to see Nodes, and it runs with --no-watch-nodes",
+        )
+    if not cluster.exists:
+        told = f"there is no Cluster {nodeset.spec.cluster_name} in this namespace"
+        missing = Reason.CLUSTER_NOT_FOUND, missing_cluster.message(nodeset)
+        return Trouble(*(cluster_gone(snapshot) or missing), brief=told)
+    if cluster.refused:
+        how = "has it as it was" if cluster.listed else "is without it"
+        return Trouble(Reason.CONFIG_REFUSED, f"the Cluster's configuration {how}: {cluster.refused}", cluster.refused)
+    return None
+
+
+def _blind(snapshot: Snapshot) -> Trouble:
+    slurm = snapshot.slurm
+    return Trouble(slurm.reason, slurm.why, f"Slurm cannot be asked: {slurm.why}")
+
+
+def _unknown(found: Assessment) -> list[Trouble]:
+    """Pods of whose nodes Slurm knows nothing, or not what fits."""
+    unknown = {name: state for name, state in found.states.items() if isinstance(state, pod_state.Unknown)}
+    if not unknown:
+        return []
+    lost = sorted(name for name, state in unknown.items() if state.forgotten)
+    others = sorted(state.why for state in unknown.values() if not state.forgotten)
+    texts = [*([_forgotten(lost)] if lost else []), *others]
+    brief = f"Slurm does not know nodes {named(lost)}" if lost else others[0]
+    return [Trouble(Reason.NODE_UNKNOWN, joined(texts), brief, frozenset(unknown))]
+
+
+def _forgotten(names: Sequence[str]) -> str:
+    """The pods whose nodes Slurm has lost, and what a person can do."""
+    told = f"Slurm does not know the nodes of pods {named(names)}, which had registered: jobs may run there"
+    first = " ".join(names[:5])
+    return f"{told} that it has forgotten, so they stay. Where none does: kubectl delete pod {first}"
+
+
+def _stripped(snapshot: Snapshot) -> list[Trouble]:
+    """Pods that have lost our labels."""
+    if not snapshot.stripped:
+        return []
+    texts = [text for _, text in sorted(snapshot.stripped.items())]
+    names = frozenset(snapshot.stripped)
+    brief = f"labels lost on {named(sorted(names))}"
+    return [Trouble(Reason.LABELS_LOST, joined(texts), brief, names)]
+
+
+def _hindered(snapshot: Snapshot, now: datetime) -> list[Trouble]:
+    """Pods that do not run, by what the scheduler and the kubelet say; those for the same cause together."""
+    if snapshot.nodeset.deleting:
+        return []
+    pods = [
+        pod
+        for pod in snapshot.pods
+        if pod.hindrance is not None
+        and pod.hindrance.is_told(now)
+        and not pod.deleting
+        and pod.slurmd is not Slurmd.ENDED
+    ]
+    troubles = []
+    for reason in _HINDRANCES:
+        alike: dict[str, list[Pod]] = {}
+        for pod in pods:
+            if pod.hindrance is not None and pod.hindrance.reason is reason:
+                alike.setdefault(pod.hindrance.text, []).append(pod)
+        if alike:
+            count = sum(map(len, alike.values()))
+            first = next(pod.hindrance for of in alike.values() for pod in of)
+            few = (first.brief or first.text) if first is not None else ""
+            brief = f"{count} {'pod' if count == 1 else 'pods'} {few}"
+            texts = [_hindered_alike(text, of) for text, of in alike.items()]
+            names = frozenset(pod.name for of in alike.values() for pod in of)
+            troubles.append(Trouble(reason, joined(texts), brief, names))
+    return troubles
+
+
+def _hindered_alike(text: str, pods: Sequence[Pod]) -> str:
+    since = min((pod.hindrance.since for pod in pods if pod.hindrance and pod.hindrance.since), default=None)
+    when = f" (since {stamp(since)})" if since is not None else ""
+    return f"{'pod' if len(pods) == 1 else 'pods'} {named([pod.name for pod in pods])}{when}: {text}"
+
+
+def _out_of_service(snapshot: Snapshot, found: Assessment) -> list[Trouble]:
+    """Nodes that Slurm has down, or whose registration it does not take. What others drain is theirs to give back."""
+    troubles = []
+    rejected = rejected_registrations.told(snapshot, found)
+    if rejected:
+        names = _rejected(snapshot)
+        brief = f"invalid registration of {named(sorted(names))}"
+        told = rejected_registrations.advised(joined(rejected))
+        troubles.append(Trouble(Reason.INVALID_REGISTRATION, told, brief, names))
+    down = [one for one in out_of_service.nodes(snapshot, found) if one.reason is Reason.NODE_DOWN]
+    if down and not snapshot.nodeset.deleting:
+        listed = out_of_service.names(down)
+        what = "node is down" if len(down) == 1 else "nodes are down"
+        brief = f"{len(down)} {what}: {named(listed)}"
+        reasons = {one.node.reason for one in down}
+        if len(reasons) == 1 and down[0].node.reason:
+            brief += f" ({down[0].node.reason})"
+        told = f"{len(down)} {what} in Slurm: {joined([one.text for one in down])}"
+        troubles.append(Trouble(Reason.NODE_DOWN, told, brief, frozenset(listed)))
+    return troubles
+
+
+def _rejected(snapshot: Snapshot) -> frozenset[str]:
+    nodes = ((pod, snapshot.slurm.nodes.get(pod.node_name)) for pod in snapshot.pods)
+    return frozenset(pod.node_name for pod, node in nodes if node is not None and registration.is_rejected(node))
+
+
+def _overdue(snapshot: Snapshot, found: Assessment) -> Iterable[Trouble]:
+    """Drains that have taken too long, and to which the operator does nothing more."""
+    late = {name: one for name, one in sorted(found.overdue.items()) if not one.acts and not one.ending}
+    if late:
+        spec = snapshot.nodeset.spec.drain
+        texts = [f"the drain of {name} takes {overdue(one, spec)}" for name, one in late.items()]
+        yield Trouble(Reason.DRAIN_TIMED_OUT, joined(texts), f"drain timed out on {named(list(late))}", frozenset(late))
+
+
+def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> Iterable[Trouble]:
+    """Pods that have not registered in their time; and those made in their place, until they have."""
+    waits = sorted(found.waits.values(), key=lambda one: (one.until, one.pod.name))
+    told_before = _was_told(snapshot)
+    on_the_way = any(isinstance(state, pod_state.Starting | pod_state.Deleting) for state in found.states.values())
+    if any(one.until <= now for one in waits) or (told_before and (waits or on_the_way or found.blocked)):
+        again = {name for name, causes in found.causes.items() if drains.Cause.REPAIR in causes}
+        told = [repairs.told(one, again, now) for one in waits] or ["recreated pods have yet to register"]
+        late = [one.pod.name for one in waits if one.until <= now]
+        brief = f"{named(late)} not registered with Slurm" if late else "recreated pods have yet to register"
+        text = f"{joined(told)}. Probably {repairs.LIKELY}"
+        yield Trouble(Reason.NOT_REGISTERED, text, brief, frozenset(late))
+
+
+def _was_told(snapshot: Snapshot) -> bool:
+    """Whether the stored condition has that pods do not register; its reason is that of the first of its troubles."""
+    stored = find(snapshot.nodeset.status.conditions, NodeSetCondition.DEGRADED)
+    if stored is None or stored.status != "True":
+        return False
+    return stored.reason == Reason.NOT_REGISTERED or repairs.LIKELY in stored.message

@@ -1,0 +1,60 @@
+"""When to look again although nothing has happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.drain import deadline
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.slurm_nodes import drains, records
+
+SOON: Final = 2.0
+"""Seconds until the next look where an end is expected that no node event tells of, such as a suspended job's."""
+
+LATER: Final = 30.0
+"""Seconds until the next look where an event is expected: the net below the events."""
+
+
+def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:
+    """When to look again although nothing has happened."""
+    times = [*_deadlines(snapshot, assessment, now), *_gone_soon(snapshot, now)]
+    times += [left for one in assessment.waits.values() if (left := (one.until - now).total_seconds()) > 0]
+    reported_in = [pod.hindrance.left(now) for pod in snapshot.pods if pod.hindrance is not None]
+    times += [seconds for seconds in reported_in if seconds is not None]
+    states = assessment.states.values()
+    if assessment.waiting_for_slurm:
+        times.append(SOON)
+    if assessment.blocked or any(isinstance(state, pod_state.Unknown | pod_state.Starting) for state in states):
+        times.append(LATER)
+    for pod in snapshot.pods:
+        if isinstance(assessment.states.get(pod.name), pod_state.Draining | pod_state.Drained):
+            node = snapshot.slurm.nodes.get(pod.node_name)
+            # A job that does not show in the node's state ends without a node event.
+            times.append(SOON if node is not None and node.is_drain and not drains.is_busy(node) else LATER)
+    for pod in live:
+        if pod.slurmd is Slurmd.RUNNING and not pod.registered and pod.name in assessment.causes:
+            times.append(SOON)
+        if pod.ready_since is not None and pod.registered:
+            left = snapshot.nodeset.spec.min_ready_seconds - (now - pod.ready_since).total_seconds()
+            if left > 0:
+                times.append(left)
+    return min(times, default=None)
+
+
+def _gone_soon(snapshot: Snapshot, now: datetime) -> list[float]:
+    """Seconds until records are settled that wait for others."""
+    left = records.more_to_come(snapshot.pods, now)
+    return [left] if left is not None else []
+
+
+def _deadlines(snapshot: Snapshot, assessment: Assessment, now: datetime) -> list[float]:
+    """Seconds until each drain has taken too long."""
+    spec, nodes = snapshot.nodeset.spec.drain, snapshot.slurm.nodes
+    draining = [(nodes[pod.node_name], pod) for pod in snapshot.pods if pod.node_name in nodes]
+    left = [deadline.left(node, assessment.causes.get(pod.name, frozenset()), spec, now) for node, pod in draining]
+    return [seconds for seconds in left if seconds is not None and seconds > 0]

@@ -1,0 +1,68 @@
+"""What a Kubernetes Node gives to the Slurm nodes on it: features and a place in the topology.
+
+Both come from annotations of the Node and are written by REST once the node has registered, since with ordinals nobody
+knows the Node before the pod is scheduled, and since they may change while a slurmd runs. Features of a Node have
+a prefix of their own, and only features with that prefix are ever added or taken away; those that slurmd registered
+with, and those that others set, stay. A topology is written where the Node names one, and is never cleared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.slurm_nodes import identity
+from slurm_client.models import Node
+
+PREFIX: Final = "k8s/"
+"""How the features begin that are ours to set, as in Slinky."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be written to a node; None leaves a value alone."""
+
+    features: tuple[str, ...] | None = None
+    active: tuple[str, ...] | None = None
+    """Features that hold now; with the others, Slurm takes both or neither."""
+    topology: str | None = None
+
+
+def missing(node: Node, host: Host) -> Change | None:
+    """What a node has not yet of what its Node gives; None if it has all."""
+    given = tuple(f"{PREFIX}{word}" for word in host.features)
+    topology = host.topology if host.topology and host.topology != node.topology else None
+    if _ours(node.features) == _ours(node.active_features) == set(given):
+        return Change(topology=topology) if topology is not None else None
+    return Change(
+        features=(*(word for word in node.features if not word.startswith(PREFIX)), *given),
+        active=(*(word for word in node.active_features if not word.startswith(PREFIX)), *given),
+        topology=topology,
+    )
+
+
+def to_write(hosts: Mapping[str, Host], fresh: Mapping[str, Node | None], owner: str) -> dict[Change, list[str]]:
+    """What is to be written now, and to which nodes.
+
+    Parameters
+    ----------
+    hosts
+        The Node of each Slurm node.
+    fresh
+        The records as Slurm gave them just now.
+    owner
+        Tag of the NodeSet: nothing else is written to.
+    """
+    found: dict[Change, list[str]] = {}
+    for name, host in hosts.items():
+        node = fresh.get(name)
+        change = missing(node, host) if node is not None and identity.is_tagged(node, owner) else None
+        if change is not None:
+            found.setdefault(change, []).append(name)
+    return found
+
+
+def _ours(features: Iterable[str]) -> set[str]:
+    return {word for word in features if word.startswith(PREFIX)}

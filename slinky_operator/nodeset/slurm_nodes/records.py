@@ -1,0 +1,124 @@
+"""What becomes of a node's record when its pod is gone, and when the name may be used again.
+
+A record is deleted once nothing is on it: a new slurmd would otherwise keep its old values, and Slurm would show a dead
+node for minutes. The record of a node that somebody else drained is never deleted, so that the same name comes back
+drained, with that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.slurm_nodes import drains, identity
+from slurm_client.models import Job, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What is to be done about the records of pods that are gone."""
+
+    delete: tuple[str, ...] = ()
+    down: tuple[str, ...] = ()
+    """Nodes on which Slurm still sees jobs although all has ended: it must be told."""
+    busy: tuple[str, ...] = ()
+    """Nodes on which jobs may still run, the machine being out of reach: Slurm's own timeout decides."""
+
+
+def more_to_come(pods: Iterable[Pod], now: datetime) -> float | None:
+    """Seconds within which the last pod that is being deleted is to be gone; None if none is, or all are late.
+
+    A pod's time is up when its grace period is: one whose Node is out of reach is not waited for any longer.
+    """
+    left = [(pod.gone_by - now).total_seconds() for pod in pods if pod.deleting and pod.gone_by is not None]
+    return max((seconds for seconds in left if seconds > 0), default=None)
+
+
+def settle(orphans: Iterable[Node], jobs: Mapping[str, tuple[Job, ...]] | None, ended: Collection[str]) -> Settling:
+    """Tell what to do about records without a pod.
+
+    Parameters
+    ----------
+    orphans
+        Records tagged with the NodeSet.
+    jobs
+        Jobs by node; None if not asked for, which leaves nothing to be deleted.
+    ended
+        Names of nodes whose pod had ended for certain.
+    """
+    delete, down, busy = [], [], []
+    for node in orphans:
+        held = drains.is_busy(node) or bool((jobs or {}).get(node.name))
+        if held and node.name in ended:
+            if not node.is_down:
+                down.append(node.name)
+        elif held:
+            busy.append(node.name)
+        elif jobs is not None and not drains.is_foreign(node):
+            delete.append(node.name)
+    return Settling(tuple(delete), tuple(down), tuple(busy))
+
+
+def to_delete(
+    wanted: Iterable[str],
+    fresh: Mapping[str, Node | None],
+    jobs: Mapping[str, tuple[Job, ...]],
+    standing: Collection[str],
+    owner: str,
+) -> list[str]:
+    """Of the records to be deleted, those that still may be.
+
+    Parameters
+    ----------
+    wanted
+        Names of the records.
+    fresh
+        The records as Slurm gave them just now.
+    jobs
+        Jobs by node, asked for just now.
+    standing
+        Names under which the API server has a pod, just now: deleting a living slurmd's record makes its node vanish.
+    owner
+        Tag of the NodeSet.
+    """
+    found = []
+    for name in wanted:
+        node = fresh.get(name)
+        if node is None or name in standing or not identity.is_tagged(node, owner):
+            continue
+        if not drains.is_foreign(node) and not drains.is_busy(node) and not jobs.get(name):
+            found.append(name)
+    return found
+
+
+def to_down(
+    wanted: Iterable[str], fresh: Mapping[str, Node | None], standing: Collection[str], owner: str
+) -> tuple[list[str], list[str]]:
+    """Of the nodes to be marked down, those that still are to: without and with somebody else's drain.
+
+    The latter must be written without a reason, which leaves theirs in place (measured). `standing` are the names under
+    which the API server has a living pod, just now.
+    """
+    plain: list[str] = []
+    foreign: list[str] = []
+    for name in wanted:
+        node = fresh.get(name)
+        if node is None or name in standing or node.is_down or not identity.is_tagged(node, owner):
+            continue
+        (foreign if drains.is_foreign(node) else plain).append(name)
+    return plain, foreign
+
+
+def why_blocked(node: Node | None, jobs: Mapping[str, tuple[Job, ...]] | None, owner: str) -> str | None:
+    """Why no pod of this name may be created yet, or None if it may."""
+    if node is None:
+        return None
+    if not identity.is_tagged(node, owner):
+        return f"Slurm has a node {node.name} that is not ours"
+    if drains.is_busy(node) or (jobs or {}).get(node.name):
+        return f"Slurm still sees jobs on node {node.name} of an earlier pod"
+    if not drains.is_foreign(node):
+        return f"the record of node {node.name} of an earlier pod is still there"
+    return None

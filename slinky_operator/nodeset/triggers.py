@@ -1,0 +1,179 @@
+"""What wakes the NodeSet controller: which NodeSets an event is about, and what of it is to be remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from slinky_api import labels
+from slinky_api.v1alpha1.nodeset import ScalingMode
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.store import Key, Store
+from slinky_operator.nodeset.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
+from slinky_operator.nodeset.memory import Memory
+from slinky_operator.nodeset.model import pod_facts
+from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slurm_client.models import Node
+
+
+class Waking:
+    """Handlers of caches and of Clusters' Slurm: each gives the keys of the NodeSets to reconcile.
+
+    Parameters
+    ----------
+    nodesets, clusters, pods
+        Caches, with `INDEXES_OF_NODESETS` and `INDEXES_OF_PODS`.
+    hosts
+        The Kubernetes Nodes; None if nobody watches them.
+    memory
+        What is remembered of NodeSets, by uid.
+    forget
+        Called with the uid of a NodeSet that has gone.
+    """
+
+    def __init__(
+        self,
+        nodesets: Store,
+        clusters: Store,
+        pods: Store,
+        hosts: Hosts | None,
+        memory: dict[str, Memory],
+        forget: Callable[[str], None],
+    ) -> None:
+        self._nodesets = nodesets
+        self._clusters = clusters
+        self._pods = pods
+        self._hosts = hosts
+        self._memory = memory
+        self._forget = forget
+
+    def nodeset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of NodeSets: their own key."""
+        obj = new if new is not None else old
+        if obj is None:
+            return
+        if new is None or (old is not None and old["metadata"]["uid"] != new["metadata"]["uid"]):
+            self._forget((old or obj)["metadata"]["uid"])
+        yield _key(obj)
+
+    def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of Clusters: all NodeSets that name it, unless nothing has changed that they read."""
+        if old is not None and new is not None and _relevant(old) == _relevant(new):
+            return
+        for obj in filter(None, (new if new is not None else old,)):
+            namespace, name = _key(obj)
+            for nodeset in self._nodesets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
+                yield _key(nodeset)
+
+    def pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of pods: their NodeSet. Notes which of them had ended when they went."""
+        obj = new if new is not None else old
+        if obj is None:
+            return
+        own = obj["metadata"].get("labels") or {}
+        if not own.get(labels.LABEL_NODESET_UID) and old is not None:
+            # Somebody has taken the label off: the NodeSet that it named has lost a pod.
+            own = old["metadata"].get("labels") or {}
+        uid, name = own.get(labels.LABEL_NODESET_UID), own.get(labels.LABEL_NODESET_NAME)
+        if not uid or not name:
+            return
+        memory = self._memory.setdefault(uid, Memory())
+        if new is None and pod_facts.has_ended(obj.get("status") or {}, deleting=True):
+            memory.ended.add(pod_facts.node_name(obj))
+        elif new is not None:
+            memory.ended.discard(pod_facts.node_name(obj))
+        yield obj["metadata"].get("namespace") or "", name
+
+    def claim(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of claims: their NodeSet when one goes, since its name may be waited for, or comes.
+
+        One that comes may be left over already: its pod may have been made and be gone before the cache shows it.
+        """
+        obj = new if new is not None else old
+        if obj is not None and (old is None or new is None):
+            own = obj["metadata"].get("labels") or {}
+            yield obj["metadata"].get("namespace") or "", own.get(labels.LABEL_NODESET_NAME) or ""
+
+    def node(self, cluster_uid: str, old: Node | None, new: Node | None) -> Iterable[Key]:
+        """Node event of a Cluster's Slurm: the NodeSet the record names, or whose pod has that name."""
+        node = new if new is not None else old
+        if node is None:
+            return
+        found: set[Key] = set()
+        for record in (old, new):
+            namespace, slash, name = (record.extra if record is not None else "").partition("/")
+            if slash and self._nodesets.get(namespace, name) is not None:
+                found.add((namespace, name))
+        if not found:
+            found.update(self._by_name(cluster_uid, node.name))
+            for namespace, name in self._clusters_of(cluster_uid):
+                pods = self._pods.find(NODE_INDEX, f"{namespace}/{name}/{node.name}")
+                found.update(map(_key_of_owner, pods))
+            if old is None or new is None:
+                # A name that was somebody else's may be free, or one that was free is not.
+                of_cluster = frozenset(self.contact(cluster_uid))
+                on_hosts = {_key(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset)}
+                found.update(on_hosts & of_cluster)
+        yield from found
+
+    def host(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of Kubernetes Nodes: NodeSets with pods there, and those that may want one there.
+
+        Nobody if nothing has changed that means anything.
+        """
+        host = self._hosts.observe(old, new) if self._hosts is not None else None
+        if host is None:
+            return
+        found = {_key_of_owner(pod) for pod in self._pods.find(HOST_INDEX, host.name)}
+        found.update(_key(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset))
+        yield from found
+
+    def contact(self, cluster_uid: str) -> Iterable[Key]:
+        """Change of contact with a Cluster's Slurm: all NodeSets that name it."""
+        for namespace, name in self._clusters_of(cluster_uid):
+            for nodeset in self._nodesets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
+                yield _key(nodeset)
+
+    def _clusters_of(self, uid: str) -> Iterable[Key]:
+        """Key of the Cluster of a uid, if there is one."""
+        return [_key(cluster) for cluster in self._clusters if cluster["metadata"]["uid"] == uid]
+
+    def _by_name(self, cluster_uid: str, node: str) -> Iterable[Key]:
+        """The NodeSet that would name a pod so, among those of a Cluster."""
+        head, dash, _ = node.rpartition("-")
+        if not dash:
+            return
+        for key in self.contact(cluster_uid):
+            if key[1] == head:
+                yield key
+
+
+def _relevant(cluster: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What NodeSets read of a Cluster."""
+    metadata = cluster["metadata"]
+    config = (cluster.get("status") or {}).get("config") or {}
+    return (
+        metadata["uid"],
+        metadata.get("deletionTimestamp"),
+        metadata.get("generation"),
+        tuple(config.get("nodeSets") or ()),
+        tuple((one.get("name"), one.get("message")) for one in config.get("refused") or ()),
+    )
+
+
+def _is_on_hosts(nodeset: Mapping[str, Any]) -> bool:
+    """Whether a NodeSet has one pod on each matching Node, by its mode once fixed, else by its spec."""
+    spec = nodeset.get("spec") or {}
+    mode = (nodeset.get("status") or {}).get("scalingMode") or spec.get("scalingMode")
+    return mode == ScalingMode.DAEMON_SET if mode else spec.get("replicas") is None
+
+
+def _key_of_owner(pod: Mapping[str, Any]) -> Key:
+    """Key of the NodeSet a pod belongs to."""
+    metadata = pod["metadata"]
+    return metadata.get("namespace") or "", metadata["labels"].get(labels.LABEL_NODESET_NAME) or ""
+
+
+def _key(obj: Mapping[str, Any]) -> Key:
+    metadata = obj["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]

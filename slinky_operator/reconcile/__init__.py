@@ -1,0 +1,1 @@
+"""What every controller needs and no Slurm rule: children, Secrets, calls side by side, texts."""

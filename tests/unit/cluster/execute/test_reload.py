@@ -1,0 +1,116 @@
+"""What is sent to slurmctld so that it reads its files, and what is believed of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import cast
+
+from slinky_operator.cluster.actions import Reload
+from slinky_operator.cluster.execute.reload import UNREAD, reload
+from slinky_operator.cluster.memory import Loaded
+from slinky_operator.slurm.clients import ClusterClient
+from slurm_client import errors
+from slurm_client.models import Partition
+from slurm_client.operations.base import Listing
+
+BUSY = errors.ControllerDown("the server answered 504")
+REFUSED = errors.ServerError("slurm_reconfigure() failed: Unspecified error (-1)")
+
+
+@dataclass
+class Slurmctld:
+    """What it does with a `reconfigure`, and what it has read."""
+
+    on_reconfigure: Callable[[], errors.SlurmError | None] = lambda: None
+    busy: bool = False
+    reads: bool = True
+    now: float = 100.0
+    told: list[float] = field(default_factory=list)
+    read_at: float = 0.0
+
+    async def reconfigure(self, **_: float) -> None:
+        self.told.append(self.now)
+        error = self.on_reconfigure()
+        if self.reads and not isinstance(error, errors.ServerError):
+            self.read_at = self.now
+        if error is not None:
+            raise error
+
+    async def partitions(self, update_time: int | None = None, **_: float) -> Listing[Partition] | None:
+        if self.busy:
+            raise BUSY
+        if update_time is not None and update_time > self.read_at:
+            return None
+        return Listing((Partition(name="all", node_sets="ALL"),), last_update=int(self.now))
+
+    async def ask(self, before: Loaded | None = None) -> Loaded:
+        client = cast("ClusterClient", SimpleNamespace(client=self, hurry=lambda: None))
+        action = Reload("pod", "1", {"all": "ALL"}, before)
+        return await reload(client, action, lambda: self.now)
+
+
+async def test_what_is_read_is_proven_with_one_reconfigure() -> None:
+    slurmctld = Slurmctld()
+    said = await slurmctld.ask()
+    assert said.proven
+    assert len(slurmctld.told) == 1
+
+
+async def test_a_time_out_is_no_reason_to_tell_it_again_however_long_it_takes() -> None:
+    slurmctld = Slurmctld()
+
+    def is_busy() -> errors.SlurmError:
+        slurmctld.busy = True
+        return errors.Timeout("no answer within 5.0 s")
+
+    slurmctld.on_reconfigure = is_busy
+    said = await slurmctld.ask()
+    for _ in range(50):
+        slurmctld.now += 10
+        said = await slurmctld.ask(said)
+        assert (said.lost, said.asked) == (True, 100)
+    slurmctld.busy = False
+    said = await slurmctld.ask(said)
+    assert said.proven
+    assert len(slurmctld.told) == 1
+
+
+async def test_one_that_has_read_nothing_is_told_once_more_and_then_believed() -> None:
+    slurmctld = Slurmctld(reads=False)
+    said = await slurmctld.ask()
+    assert (said.lost, len(slurmctld.told)) == (True, 1)
+    said = await slurmctld.ask(said)
+    assert len(slurmctld.told) == 1, "it may be about to begin"
+    slurmctld.now += UNREAD
+    said = await slurmctld.ask(said)
+    assert (said.lost, said.asked) == (True, None)
+    said = await slurmctld.ask(said)
+    slurmctld.now += UNREAD
+    said = await slurmctld.ask(said)
+    assert (said.lost, said.proven, len(slurmctld.told)) == (False, False, 2)
+    assert "told 2 times" in said.why
+
+
+async def test_a_refusal_is_believed_when_it_comes_twice_with_an_answer_in_between() -> None:
+    slurmctld = Slurmctld(lambda: REFUSED)
+    said = await slurmctld.ask()
+    assert (said.lost, said.proven, len(slurmctld.told)) == (False, False, 2)
+    assert "slurm_reconfigure() failed" in said.why
+
+
+async def test_a_reconfigure_that_was_never_sent_is_sent_later() -> None:
+    slurmctld = Slurmctld(lambda: errors.CircuitOpen("not tried"), reads=False)
+    said = await slurmctld.ask()
+    assert (said.lost, said.asked) == (True, None)
+    slurmctld.on_reconfigure, slurmctld.reads = (lambda: None), True
+    assert (await slurmctld.ask(said)).proven
+
+
+async def test_what_slurmctld_shows_otherwise_is_named() -> None:
+    slurmctld = Slurmctld()
+    client = cast("ClusterClient", SimpleNamespace(client=slurmctld, hurry=lambda: None))
+    said = await reload(client, Reload("pod", "1", {"all": "ALL", "night": "a"}), lambda: slurmctld.now)
+    assert (said.proven, said.lost) == (False, False)
+    assert said.why == "slurmctld does not show partition night after a reconfigure"

@@ -1,0 +1,324 @@
+"""The doors of the model: a Kubernetes API and a Slurm as the controller sees them.
+
+Before every question to Slurm, something may happen: `meanwhile` is called. Between an answer and the order that
+follows from it nothing happens: that gap is there in reality too, as long as one round trip, and no rule can close it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from slinky_operator.kube import errors
+from slinky_operator.kube.errors import Target
+from slinky_operator.kube.objects import Listing
+from slinky_operator.kube.resources import (
+    CONFIGMAPS,
+    CONTROLLERREVISIONS,
+    NODESETS,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+    Resource,
+)
+from slinky_operator.slurm.clients import Contact, ContactState
+from slurm_client import errors as slurm_errors
+from slurm_client.models import Diag, Job, Node
+from tests.unit.nodeset.simulation.objects import Object, clone
+from tests.unit.nodeset.simulation.world import World
+
+Meanwhile = Callable[[], None]
+
+SHARED_FOR = 0.0
+"""Seconds for which an answer about jobs is shared; with 6,000 jobs it would be 25."""
+
+
+class KubeDoor:
+    """The API server."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def _fail(self, target: Target) -> None:
+        if self.world.fail_kube:
+            self.world.fail_kube -= 1
+            raise errors.Unavailable(target, "no connection", maybe_done=False)
+
+    def _lose(self, target: Target) -> None:
+        if self.world.lose_kube:
+            self.world.lose_kube -= 1
+            raise errors.Unavailable(target, "the answer was lost", maybe_done=True)
+
+    def _all(self, resource: Resource) -> dict[str, Object]:
+        if resource == PODS:
+            return self.world.pods
+        if resource == CONFIGMAPS:
+            return self.world.maps
+        if resource == CONTROLLERREVISIONS:
+            return self.world.revisions
+        if resource == PERSISTENTVOLUMECLAIMS:
+            return self.world.claims
+        if resource == NODESETS and self.world.nodeset is not None:
+            return {self.world.nodeset["metadata"]["name"]: self.world.nodeset}
+        return {}
+
+    def _find(self, target: Target, resource: Resource, name: str) -> Object:
+        found = self._all(resource).get(name)
+        if found is None:
+            raise errors.NotFound(target, "not found", status=404)
+        return found
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        return clone(self._find(Target("get", str(resource), namespace, name), resource, name))
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, label_selector: str | None = None
+    ) -> Listing:
+        key, _, value = (label_selector or "").partition("=")
+        found = [
+            clone(obj)
+            for obj in self._all(resource).values()
+            if not key or (obj["metadata"].get("labels") or {}).get(key) == value
+        ]
+        return Listing(found, str(self.world.counter))
+
+    async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
+        name = body["metadata"]["name"]
+        target = Target("create", str(resource), namespace, name)
+        self._fail(target)
+        if name in self._all(resource):
+            raise errors.AlreadyExists(target, "exists", status=409)
+        obj = clone(body)
+        if resource == PODS:
+            self.world.order_create_pod(obj)
+        elif resource == CONTROLLERREVISIONS:
+            self.world.order_record(obj)
+        elif resource == PERSISTENTVOLUMECLAIMS:
+            self.world.order_claim(obj)
+        else:
+            self.world.order_guard(obj)
+        self._lose(target)
+        return clone(obj)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None,
+        resource_version: str | None = None,
+    ) -> Object:
+        target = Target("delete", str(resource), namespace, name)
+        self._fail(target)
+        metadata = self._find(target, resource, name)["metadata"]
+        if uid is not None and metadata["uid"] != uid:
+            raise errors.Conflict(target, "another uid", status=409)
+        if resource_version is not None and metadata["resourceVersion"] != resource_version:
+            raise errors.Conflict(target, "another version", status=409)
+        if resource == PODS:
+            if "deletionTimestamp" not in metadata:
+                self.world.order_delete_pod(name)
+        elif resource == CONTROLLERREVISIONS:
+            self.world.order_drop(name)
+        elif resource == PERSISTENTVOLUMECLAIMS:
+            self.world.order_unclaim(name)
+        else:
+            del self.world.maps[name]
+            if any(self.world.is_ours(pod) for pod in self.world.pods.values()):
+                self.world.violations.append("the guard went before the pods")
+        self._lose(target)
+        return {}
+
+    async def merge_patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Object,
+        namespace: str | None = None,
+        *,
+        resource_version: str | None = None,
+        uid: str | None = None,
+    ) -> Object:
+        target = Target("patch", str(resource), namespace, name)
+        self._fail(target)
+        obj = self._find(target, resource, name)
+        if resource_version is not None and obj["metadata"]["resourceVersion"] != resource_version:
+            raise errors.Conflict(target, "another version", status=409)
+        if resource == CONTROLLERREVISIONS:
+            obj["revision"] = patch["revision"]
+            self.world.tell("revisions", "MODIFIED", obj)
+            return clone(obj)
+        if uid is not None and obj["metadata"]["uid"] != uid:
+            raise errors.Conflict(target, "another uid", status=409)
+        if resource == PERSISTENTVOLUMECLAIMS:
+            self.world.order_mark_claim(name, patch["metadata"]["annotations"])
+            self._lose(target)
+            return clone(obj)
+        if resource == PODS:
+            self.world.order_mark(name, patch["metadata"])
+            self._lose(target)
+            return clone(obj)
+        assert resource == NODESETS
+        if len(patch["metadata"]["finalizers"]) < len(obj["metadata"].get("finalizers") or ()):
+            self.world.order_let_go()
+        obj["metadata"]["finalizers"] = patch["metadata"]["finalizers"]
+        self.world.tell("nodesets", "MODIFIED", obj)
+        self.world.release()
+        self._lose(target)
+        return clone(obj)
+
+    async def apply(
+        self,
+        resource: Resource,
+        body: Object,
+        *,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+        force: bool = True,
+    ) -> Object:
+        metadata = body["metadata"]
+        target = Target("apply", str(resource), metadata["namespace"], metadata["name"])
+        self._fail(target)
+        obj = self._find(target, resource, metadata["name"])
+        if obj["metadata"]["uid"] != metadata["uid"]:
+            raise errors.Conflict(target, "another uid", status=409)
+        if subresource is None:
+            self.world.order_owners(metadata["name"], metadata["ownerReferences"])
+            self._lose(target)
+            return clone(obj)
+        (condition,) = body["status"]["conditions"]
+        others = [one for one in obj["status"].get("conditions") or [] if one["type"] != condition["type"]]
+        obj["status"]["conditions"] = [*others, condition]
+        self.world.tell("pods", "MODIFIED", obj)
+        self._lose(target)
+        return clone(obj)
+
+    async def patch_status(
+        self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
+    ) -> Object:
+        target = Target("patch", str(resource), namespace, name)
+        self._fail(target)
+        obj = self._find(target, resource, name)
+        obj["status"] = {**(obj.get("status") or {}), **status}
+        self.world.tell("nodesets", "MODIFIED", obj)
+        self._lose(target)
+        return clone(obj)
+
+
+class SlurmDoor:
+    """A Cluster's Slurm, its client and its node cache in one."""
+
+    def __init__(self, world: World, meanwhile: Meanwhile) -> None:
+        self.world = world
+        self.meanwhile = meanwhile
+        self.client = self
+        self.shared: tuple[datetime, Iterable[Job]] | None = None
+
+    @property
+    def contact(self) -> Contact:
+        if self.world.ready:
+            return Contact(ContactState.READY, datetime(2026, 1, 1, tzinfo=UTC), "")
+        return Contact(ContactState.UNREACHABLE, datetime(2026, 1, 1, tzinfo=UTC), "no answer")
+
+    # The cache is read as an attribute and asked for as a call, under the same name in two objects.
+
+    @property
+    def nodes_at(self) -> float | None:
+        return self.world.picture_at
+
+    async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
+        self.meanwhile()
+        self.world.check_slurm()
+        found: dict[str, Node | None] = {}
+        for name in names:
+            record = self.world.records.get(name)
+            found[name] = self.world.show(record) if record is not None else None
+            if record is None:
+                self.world.picture.pop(name, None)
+            else:
+                self.world.picture[name] = self.world.show(record)
+        return found
+
+    def hurry(self) -> None:
+        self.world.do_poll(0)
+
+    async def shared_jobs(self, since: float = -math.inf) -> Iterable[Job]:
+        """An answer that may have been given to somebody else before, a good while ago where jobs are many.
+
+        The clock stands still while much happens: an answer of that very moment may be from before.
+        """
+        old = self.shared is None or (self.world.now - self.shared[0]).total_seconds() > SHARED_FOR
+        if self.shared is None or old or self.shared[0].timestamp() <= since:
+            self.shared = self.world.now, await self.fresh_jobs()
+        return self.shared[1]
+
+    async def fresh_jobs(self) -> Iterable[Job]:
+        self.meanwhile()
+        self.world.check_slurm()
+        return [self.world.show_job(job) for job in self.world.jobs]
+
+    async def diag(self) -> Diag:
+        self.meanwhile()
+        self.world.check_slurm()
+        return Diag(now=self.world.slurm_now)
+
+    async def drain_nodes(self, names: Iterable[str], reason: str) -> None:
+        self.world.order_drain(list(names), reason)
+
+    async def undrain_nodes(self, names: Iterable[str]) -> None:
+        self.world.order_undrain(list(names))
+
+    async def resume_nodes(self, names: Iterable[str]) -> None:
+        self.world.order_resume(list(names))
+
+    async def update_nodes(
+        self,
+        names: Iterable[str],
+        *,
+        state: str | None = None,
+        reason: str | None = None,
+        extra: str | None = None,
+        features: Sequence[str] | None = None,
+        active_features: Sequence[str] | None = None,
+        topology: str | None = None,
+    ) -> None:
+        if topology is not None and not self.world.keeps_instance:
+            # That is 24.11, whose data parsers do not know of it.
+            raise slurm_errors.NotSupported("no such field", available_in=["v0.0.45"])
+        if state is None:
+            assert features == active_features
+            self.world.order_traits(list(names), features, topology)
+            return
+        assert state == "DOWN"
+        self.world.order_down(list(names), reason)
+
+    async def cancel_job(self, job: Job | int) -> None:
+        self.world.order_end_jobs(job, "Cancel")
+
+    async def requeue_job(self, job: Job | int) -> None:
+        if not self.world.keeps_instance:
+            # Slurm 24.11, which takes new instance ids, has no data parser with that call.
+            raise slurm_errors.NotSupported("no such call", available_in=["v0.0.45"])
+        self.world.order_end_jobs(job, "Requeue")
+
+    async def delete_nodes(self, names: Iterable[str]) -> None:
+        self.world.order_delete_records(list(names))
+
+    @property
+    def nodes(self) -> Any:
+        return _Nodes(self.world.picture, self)
+
+
+class _Nodes(dict[str, Node]):
+    """The cache as a mapping, which can also be called for a fresh list, as the client's method of that name is."""
+
+    def __init__(self, picture: Mapping[str, Node], door: SlurmDoor) -> None:
+        super().__init__(picture)
+        self._door = door
+
+    async def __call__(self) -> Iterable[Node]:
+        self._door.meanwhile()
+        self._door.world.check_slurm()
+        return [self._door.world.show(record) for record in self._door.world.records.values()]

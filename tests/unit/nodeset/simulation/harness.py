@@ -1,0 +1,500 @@
+"""Runs the controller in the model's world, one history at a time.
+
+A history is a list of steps, each a name and a number. Most happen to the world; `pass` lets the controller make
+a pass, in the midst of which some of the following steps happen; `see` lets a cache catch up; `restart` replaces the
+controller by one that remembers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from slinky_operator.kube import errors as kube_errors
+from slinky_operator.kube.store import Store
+from slinky_operator.nodeset.controller import NodeSetController
+from slinky_operator.nodeset.indexes import (
+    INDEXES_OF_CLAIMS,
+    INDEXES_OF_NODESETS,
+    INDEXES_OF_PODS,
+    INDEXES_OF_REVISIONS,
+)
+from slinky_operator.nodeset.pod_spec.generated import Defaults
+from tests.unit.nodeset.simulation.doors import KubeDoor, SlurmDoor
+from tests.unit.nodeset.simulation.objects import (
+    BAD,
+    CLUSTER,
+    CLUSTER_UID,
+    HOSTS,
+    LOW,
+    MISFIT,
+    NAMESPACE,
+    NEIGHBOUR_UID,
+    NODESET,
+    OURS,
+    PATIENCE,
+    REGISTERED,
+    SELECTED,
+    TAG,
+    Object,
+    clone,
+)
+from tests.unit.nodeset.simulation.world import World
+
+Step = tuple[str, int]
+
+# What happens often stands here several times.
+STEPS: tuple[str, ...] = (
+    *("pass",) * 14,
+    *("see",) * 2,
+    *("see_all",) * 6,
+    "schedule",
+    "start",
+    "report",
+    "register",
+    *("stick",) * 2,
+    *("come_up",) * 4,
+    *("poll",) * 6,
+    *("job_starts",) * 5,
+    *("job_ends",) * 3,
+    "job_suspends",
+    "job_suspends",
+    *("kubelet_ends",) * 3,
+    *("scale",) * 3,
+    *("edit",) * 2,
+    "misfit",
+    "misregister",
+    "reregister",
+    *("hold_back",) * 2,
+    "patience",
+    "pad",
+    "retain",
+    "squat",
+    "claims_go",
+    "policy",
+    "policy",
+    "delete",
+    "give_up",
+    "finalizer_taken",
+    *("collect",) * 2,
+    "evict",
+    "user_deletes_pod",
+    "user_deletes_guard",
+    "usurp",
+    *("cordon",) * 2,
+    *("cordon_host",) * 2,
+    "annotate_host",
+    "host_goes",
+    *("host_comes",) * 2,
+    *("pods_collected",) * 2,
+    "neighbour_comes",
+    *("neighbour_registers",) * 2,
+    "neighbour_goes",
+    "kubectl_drain",
+    "kubectl_drain",
+    "slurm_notices",
+    "node_lost",
+    "node_returns",
+    "admin_drains",
+    "admin_drains",
+    "admin_undrains",
+    "slurm_forgets",
+    "slurmctld_restarts",
+    *("slurmds_report",) * 2,
+    "slurm_clock",
+    "fault",
+    *("heal",) * 3,
+    "lose_slurm",
+    "lose_kube",
+    "fail_kube",
+    "time",
+    "time",
+    "restart",
+)
+
+TROUBLES = frozenset(
+    {
+        *("fault", "lose_slurm", "slurm_forgets", "slurmctld_restarts", "lose_kube", "fail_kube", "restart"),
+        *("host_goes", "pods_collected", "finalizer_taken", "neighbour_comes"),
+    }
+)
+"""After these, nobody can be sure to learn of every job on what is lost."""
+
+STEPS_ON_HOSTS = (*STEPS, *("label_host",) * 2)
+"""With one pod on each Node it matters which Nodes there are."""
+
+
+def ready_since(pod: Object) -> datetime | None:
+    """Since when a pod is Ready, by its status."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    found = [one["lastTransitionTime"] for one in conditions if one["type"] == "Ready" and one["status"] == "True"]
+    return datetime.fromisoformat(found[0]) if found else None
+
+
+class Silent:
+    """A recorder that forgets."""
+
+    def normal(self, obj: Object, reason: str, message: str) -> None: ...
+
+    def warning(self, obj: Object, reason: str, message: str) -> None: ...
+
+
+class Violated(AssertionError):
+    """Something happened that never may."""
+
+
+@dataclass
+class Run:
+    """One history under way."""
+
+    world: World
+    cursor: int = 0
+    pending: list[Step] = field(default_factory=list)
+    interruptions: int = 0
+    cordons: set[str] = field(default_factory=set)
+    """Nodes that are cordoned, as the controller's cache shows them."""
+
+    def __post_init__(self) -> None:
+        self.kube = KubeDoor(self.world)
+        self.slurm = SlurmDoor(self.world, self.meanwhile)
+        self.restart()
+
+    def restart(self) -> None:
+        """A controller that remembers nothing; its caches have just listed."""
+        self.nodesets = Store(INDEXES_OF_NODESETS)
+        self.pods = Store(INDEXES_OF_PODS)
+        self.revisions = Store(INDEXES_OF_REVISIONS)
+        self.claims = Store(INDEXES_OF_CLAIMS)
+        self.clusters = Store()
+        self.clusters.put(
+            {
+                "apiVersion": "slinky.slurm.net/v1alpha1",
+                "kind": "Cluster",
+                "metadata": {"name": CLUSTER, "namespace": NAMESPACE, "uid": CLUSTER_UID, "resourceVersion": "1"},
+                "spec": {},
+                "status": {"isReady": True, "config": {"nodeSets": [NODESET]}},
+            }
+        )
+        if self.world.nodeset is not None:
+            self.nodesets.put(clone(self.world.nodeset))
+        for pod in self.world.pods.values():
+            self.pods.put(clone(pod))
+        for revision in self.world.revisions.values():
+            self.revisions.put(clone(revision))
+        for claim in self.world.claims.values():
+            self.claims.put(clone(claim))
+        self.cursor = len(self.world.log)
+        self.world.do_poll(0)
+        self.controller = NodeSetController(
+            self.kube,
+            nodesets=self.nodesets,
+            clusters=self.clusters,
+            pods=self.pods,
+            watch_hosts=True,
+            revisions=self.revisions,
+            claims=self.claims,
+            slurm=self,
+            recorder=Silent(),
+            defaults=Defaults("slurmd"),
+            now=lambda: self.world.now,
+            patience=timedelta(seconds=PATIENCE),
+            clock=lambda: self.world.now.timestamp(),  # noqa: PLW0108 - now changes
+        )
+        for host in self.world.hosts.values():
+            self.see_host(clone(host))
+
+    def get(self, uid: str) -> SlurmDoor | None:
+        """The client map."""
+        return self.slurm if uid == CLUSTER_UID else None
+
+    def see_host(self, host: Object, *, gone: bool = False) -> None:
+        list(self.controller.waking.host(host if gone else None, None if gone else host))
+        name = host["metadata"]["name"]
+        self.cordons.discard(name)
+        self.world.seen_selected.discard(name)
+        if gone:
+            return
+        if host["spec"].get("unschedulable"):
+            self.cordons.add(name)
+        if host["metadata"]["labels"] == SELECTED:
+            self.world.seen_selected.add(name)
+
+    def see(self, count: int) -> None:
+        """The caches catch up by some events."""
+        for resource, kind, obj in self.world.log[self.cursor : self.cursor + count]:
+            self.cursor += 1
+            if resource == "nodes":
+                self.see_host(obj, gone=kind == "DELETED")
+                continue
+            stores = {"pods": self.pods, "revisions": self.revisions, "claims": self.claims, "nodesets": self.nodesets}
+            store = stores[resource]
+            change = store.remove(obj) if kind == "DELETED" else store.put(obj)
+            if change is None:
+                continue
+            if resource == "pods":
+                self.controller.expectations.observe(*change)
+                list(self.controller.waking.pod(*change))
+            elif resource == "nodesets":
+                list(self.controller.waking.nodeset(*change))
+
+    def meanwhile(self) -> None:
+        """Some of what comes next happens in the midst of a pass."""
+        if self.interruptions and self.pending and self.pending[0][0] not in {"pass", "restart", "slurm_clock"}:
+            self.interruptions -= 1
+            self.apply(*self.pending.pop(0))
+
+    async def history(self, steps: Sequence[Step]) -> None:
+        """Live through a history."""
+        self.pending = list(steps)
+        while self.pending:
+            name, number = self.pending.pop(0)
+            if name == "pass":
+                self.interruptions = number % 3
+                await self.one_pass()
+                self.interruptions = 0
+            else:
+                self.apply(name, number)
+            self.check()
+
+    def apply(self, name: str, number: int) -> None:
+        self.world.troubled |= name in TROUBLES
+        match name:
+            case "see":
+                self.see(1 + number)
+            case "see_all":
+                self.see(len(self.world.log))
+            case "restart":
+                self.restart()
+            case "neighbour_comes":
+                self.neighbour_comes(number)
+            case _:
+                getattr(self.world, f"do_{name}")(number)
+
+    def neighbour_comes(self, number: int) -> None:
+        """Another NodeSet, of the same controller, takes the name of a node that nobody has or is taking."""
+        node = HOSTS[number % len(HOSTS)] if self.world.on_hosts else f"{NODESET}-{number % 4}"
+        there = {self.world.node_of(name) for name in self.world.pods} | set(self.world.records)
+        seen = {self.world.node_in(pod) for pod in self.pods} | set(self.world.picture)
+        if node in there | seen or not self.controller._reserved.take(CLUSTER_UID, node, NEIGHBOUR_UID):
+            return
+        self.world.neighbour_comes(node)
+
+    async def one_pass(self) -> None:
+        seen = self.nodesets.get(NAMESPACE, NODESET)
+        # A pass decides by what is seen when it begins.
+        self.world.seen_cordoned = set(self.cordons)
+        self.world.seen_drain = seen["spec"].get("drain") or {} if seen is not None else {}
+        self.world.given_back = set()
+        self.world.seen_finalizers = seen is not None and bool(seen["metadata"].get("finalizers"))
+        self.world.seen_deleting = seen is not None and "deletionTimestamp" in seen["metadata"]
+        self.world.seen_image = seen["spec"]["image"] if seen is not None else ""
+        self.world.seen_replicas = seen["spec"]["replicas"] if seen is not None else 0
+        retention = "persistentVolumeClaimRetentionPolicy"
+        self.world.seen_retention = seen["spec"][retention] if seen is not None else {}
+        self.world.seen_pods = {pod["metadata"]["name"] for pod in self.pods if self.world.is_ours(pod)}
+        self.world.seen_live = {self.world.node_in(pod) for pod in self.pods if self.world.is_live(pod)}
+        failing = self.world.fail_kube
+        left_over = self.claims_without_pods()
+        self.world.seen_update = (seen["spec"].get("updateStrategy") or {}) if seen is not None else {}
+        self.world.seen_patience = seen["spec"].get("minReadySeconds", 0) if seen is not None else 0
+        picture = self.world.picture.values()
+        self.world.seen_silent = {node.name for node in picture if node.is_down or node.is_not_responding}
+        self.world.seen_invalid = {node.name for node in picture if "INVALID_REG" in node.state.flags}
+        self.world.seen_ready = {self.world.node_in(pod): ready_since(pod) for pod in self.pods}
+        try:
+            await self.controller.reconcile((NAMESPACE, NODESET))
+        except* kube_errors.KubeError:
+            # The loop of the real thing comes again; so does this one.
+            pass
+        retains = self.world.seen_retention.get("whenScaled") == "Retain"
+        if retains and failing == self.world.fail_kube and self.has_looked_at(seen):
+            # Those that got their pods back in this very pass are not kept any more.
+            self.world.kept |= left_over & self.claims_without_pods()
+
+    def claims_without_pods(self) -> set[str]:
+        """Uids of claims whose pods are gone, by what the controller sees, and are not just being made."""
+        world = self.world
+        pods = world.seen_pods | set(world.pods)
+        numbers = {world.ordinal_of(pod) for pod in pods}
+        return {
+            claim["metadata"]["uid"]
+            for claim in self.claims
+            for pod in [claim["metadata"]["name"].removeprefix("data-")]
+            if (pod not in pods if world.on_hosts else world.ordinal_of(pod) not in numbers)
+        }
+
+    def has_looked_at(self, seen: Object | None) -> bool:
+        """Whether the controller has settled what to do about a spec, and no deletion has changed that since."""
+        nodeset = self.world.nodeset
+        if seen is None or nodeset is None or "deletionTimestamp" in seen["metadata"]:
+            return False
+        observed = (nodeset.get("status") or {}).get("observedGeneration")
+        return bool(observed == seen["metadata"]["generation"])
+
+    def check(self) -> None:
+        if self.world.violations:
+            raise Violated("; ".join(self.world.violations))
+        for name, reason in self.world.foreign.items():
+            record = self.world.records.get(name)
+            if record is not None and record.drain and record.reason != reason:
+                raise Violated(f"the reason of {name} was {reason!r} and is {record.reason!r}")
+
+    async def settle(self) -> None:
+        """No more faults: everything comes to its end, and the NodeSet to what it is to be."""
+        world = self.world
+        world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
+        self.calm()
+        for _ in range(40):
+            self.give_back_hosts()
+            await self.one_pass()
+            self.check()
+            for index in range(4):
+                for happening in ("schedule", "start", "report", "register", "kubelet_ends"):
+                    getattr(world, f"do_{happening}")(index)
+            for job in world.jobs:
+                if job.holds:
+                    job.end("COMPLETED")
+            world.do_node_returns(0)
+            world.do_slurmds_report(0)
+            world.do_reregister(0)
+            world.do_neighbour_goes(0)
+            world.do_pods_collected(0)
+            world.do_collect(0)
+            world.do_claims_go(0)
+            world.do_time(3)
+            world.do_poll(0)
+            self.see(len(world.log))
+            if await self.settled():
+                return
+        raise Violated(f"never settled: {self.describe()}")
+
+    def calm(self) -> None:
+        """What stands in the way of an end is cleared away."""
+        world = self.world
+        world.do_neighbour_goes(0)
+        for host in HOSTS:
+            if host not in world.hosts:
+                world.end_machine(host)
+                world.lose_nodes_of(host)
+        if world.nodeset is not None:
+            world.do_hold_back(0)
+            world.do_retain(0)
+            if world.nodeset["spec"]["image"] in {BAD, MISFIT}:
+                world.do_edit(0)
+        for name, pod in list(world.pods.items()):
+            if not world.is_ours(pod) and not world.is_neighbours(pod):
+                world.remove_pod(name)
+        world.claims = {name: one for name, one in world.claims.items() if "labels" in one["metadata"]}
+        for pod in world.pods.values():
+            (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
+            world.tell("pods", "MODIFIED", pod)
+        self.give_back_lost_words()
+        # Those that are not made anew, since a person keeps them from it or they had registered, come up after all.
+        kept = {
+            world.uid_of(name)
+            for name, pod in world.pods.items()
+            if world.node_of(name) in world.foreign or has_registered(pod)
+        }
+        world.stuck, world.next_stuck = world.stuck - kept, 0
+        for name in list(world.pods):
+            # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
+            if world.node_of(name) not in world.records:
+                world.known.discard(world.uid_of(name))
+
+    def give_back_lost_words(self) -> None:
+        """Where Slurm wrote its words over a drain that had just been taken back, unseen, somebody does so again."""
+        world = self.world
+        for name, pod in world.pods.items():
+            record = world.records.get(world.node_of(name))
+            if record is not None and record.reason == LOW and tells_of_a_foreign_drain(pod):
+                record.drain = record.invalid = False
+
+    def give_back_hosts(self) -> None:
+        """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget."""
+        world = self.world
+        image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
+        images = {pod["spec"].get("containers", [{}])[0].get("image") for pod in world.pods.values()}
+        if images <= {image} and not any(world.uid_of(name) in world.stuck for name in world.pods):
+            return
+        for host in world.hosts.values():
+            if host["spec"].pop("unschedulable", None):
+                world.tell("nodes", "MODIFIED", host)
+
+    async def settled(self) -> bool:  # noqa: C901, PLR0911, PLR0912 - one for each
+        """Whether all is as wanted and a further pass changes nothing."""
+        world = self.world
+        ours = [record for record in world.records.values() if record.extra == TAG]
+        if world.nodeset is None:
+            return not any(world.is_ours(pod) for pod in world.pods.values())
+        if any(world.pod_of(record.name) is None and record.name not in world.foreign for record in ours):
+            return False
+        if world.on_hosts and not all(world.is_selected(pod["spec"].get("nodeName")) for pod in world.pods.values()):
+            return False
+        for record in ours:
+            pod = world.pods.get(world.pod_of(record.name) or "")
+            is_cordoned = pod is not None and world.is_cordoned(pod["spec"].get("nodeName"))
+            drained_by_us = record.drain and record.reason.startswith(OURS)
+            features, topology = world.traits_of(pod["spec"].get("nodeName") if pod is not None else None)
+            if pod is not None and {one for one in record.features if one.startswith("k8s/")} != features:
+                return False
+            if pod is not None and world.keeps_instance and topology and record.topology != topology:
+                return False
+            if drained_by_us != is_cordoned and record.name not in world.foreign:
+                return False
+        wanted = world.wanted()
+        if len(world.pods) != wanted:
+            return False
+        if not all(map(has_registered, world.pods.values())):
+            return False
+        guards = {guard["metadata"]["uid"] for guard in world.maps.values()}
+        if any(world.guards_of(name) != guards for name in world.pods):
+            return False
+        if any(
+            world.is_protected(name) is world.is_cordoned(pod["spec"].get("nodeName"))
+            for name, pod in world.pods.items()
+        ):
+            return False
+        if world.nodeset.get("status", {}).get("replicas") != wanted:
+            return False
+        if world.nodeset["status"].get("updatedReplicas") != wanted or len(world.revisions) != 1:
+            return False
+        if not {f"data-{name}" for name in world.pods} <= set(world.claims):
+            return False
+        # What a scale-in has kept stays; what one under Delete has not, is gone, and a pod's claim says nothing.
+        written = {name: world.retention_of(name) for name in world.claims}
+        if "Delete" in written.values() or any(written[f"data-{name}"] for name in world.pods):
+            return False
+        before = world.counter
+        await self.one_pass()
+        return world.counter == before
+
+    def describe(self) -> str:
+        world = self.world
+        pods = {name: (pod["metadata"].get("deletionTimestamp"), pod.get("status")) for name, pod in world.pods.items()}
+        return f"{world.nodeset}\n{pods}\n{world.records}\n{world.jobs}"
+
+
+def has_registered(pod: Object) -> bool:
+    """Whether it is written on a pod that Slurm knows its node."""
+    return any(one["type"] == REGISTERED for one in pod["status"].get("conditions") or ())
+
+
+def tells_of_a_foreign_drain(pod: Object) -> bool:
+    """Whether it is written on a pod that somebody else has drained its node."""
+    return any(one.get("reason") == "ForeignDrain" for one in pod["status"].get("conditions") or ())
+
+
+async def begin(*, keeps_instance: bool = True, on_hosts: bool = False) -> World:
+    """A world in which three nodes are up and idle."""
+    world = World(keeps_instance=keeps_instance, on_hosts=on_hosts)
+    world.do_scale(3)
+    await Run(world).settle()
+    return world
+
+
+async def live(world: World, steps: Sequence[Step]) -> None:
+    """Live through one history from a copy of a world on, and then settle."""
+    run = Run(world.twin())
+    await run.history(steps)
+    await run.settle()

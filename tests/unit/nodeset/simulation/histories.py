@@ -1,0 +1,32 @@
+"""Random histories: each from a seed, so that one that fails can be lived through again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from tests.unit.nodeset.simulation.harness import STEPS, STEPS_ON_HOSTS, Step
+
+
+def history(
+    seed: int, favoured: Sequence[Step] = (), *, beginning: Sequence[Step] = (), on_hosts: bool = False
+) -> list[Step]:
+    """A history of 20 to 80 steps.
+
+    Parameters
+    ----------
+    favoured
+        Steps that happen more often than others.
+    beginning
+        Steps that come before them all.
+    on_hosts
+        Whether it is for a world with one pod on each Node.
+    """
+    rng = random.Random(seed)  # noqa: S311 - to be repeated
+    steps = list(beginning)
+    for _ in range(rng.randrange(20, 80)):
+        if favoured and rng.random() < 0.4:
+            steps.append(rng.choice(favoured))
+        else:
+            steps.append((rng.choice(STEPS_ON_HOSTS if on_hosts else STEPS), rng.randrange(8)))
+    return steps

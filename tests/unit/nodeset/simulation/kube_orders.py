@@ -1,0 +1,210 @@
+"""What the controller orders of Kubernetes, and what it never may."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tests.unit.nodeset.simulation.machines import Machines
+from tests.unit.nodeset.simulation.objects import PATIENCE, RETENTION, TAG, Object, revision_of, stamp
+
+
+class KubeOrders(Machines):
+    """Pods, claims and revisions made and deleted."""
+
+    def order_claim(self, claim: Object) -> None:
+        claim["metadata"] |= {"uid": f"claim-{self.next()}"}
+        self.claims[claim["metadata"]["name"]] = claim
+        self.tell("claims", "ADDED", claim)
+
+    def order_unclaim(self, name: str) -> None:
+        claim = self.claims[name]
+        if "deletionTimestamp" in claim["metadata"]:
+            return
+        claim["metadata"]["deletionTimestamp"] = stamp(self.now)
+        self.tell("claims", "MODIFIED", claim)
+        pod = name.removeprefix("data-")
+        if "labels" not in claim["metadata"]:
+            self.violations.append(f"claim {name} is not ours and was deleted")
+        elif pod in self.pods and self.is_ours(self.pods[pod]):
+            self.violations.append(f"claim {name} was deleted under its pod")
+        if self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]:
+            if self.retention_of(name) == "Retain":
+                self.violations.append(f"claim {name} was deleted with the NodeSet although it had been kept before")
+            return
+        self.watch_scale_in(name)
+
+    def watch_scale_in(self, name: str) -> None:
+        """Note a claim that is deleted for a scale-in and may not be."""
+        if self.seen_retention.get("whenScaled") != "Delete":
+            self.violations.append(f"claim {name} was deleted although it was to be retained")
+        if self.retention_of(name) != "Delete":
+            self.violations.append(f"claim {name} was deleted although it does not say so")
+        if self.claims[name]["metadata"]["uid"] in self.kept:
+            self.violations.append(f"claim {name} was deleted although a scale-in had kept it")
+        if self.on_hosts:
+            return
+        left = {
+            self.ordinal_of(one["metadata"]["name"])
+            for one in self.claims.values()
+            if "labels" in one["metadata"] and "deletionTimestamp" not in one["metadata"]
+        }
+        if len(left) < self.seen_replicas:
+            self.violations.append(f"claim {name} was deleted although a pod is to come back to it")
+        standing = {self.ordinal_of(one) for one, other in self.pods.items() if self.is_ours(other)}
+        if self.ordinal_of(name) in standing:
+            self.violations.append(f"claim {name} was deleted although its ordinal still stands")
+
+    def order_mark_claim(self, name: str, notes: Object) -> None:
+        """Write on a claim what becomes of it; None takes that away."""
+        claim = self.claims[name]
+        pod = name.removeprefix("data-")
+        seen = {self.ordinal_of(one) for one in self.seen_pods}
+        is_seen = pod in self.seen_pods if self.on_hosts else self.ordinal_of(pod) in seen
+        if notes[RETENTION] == "Delete" and not (is_seen and self.seen_retention.get("whenScaled") == "Delete"):
+            self.violations.append(f"claim {name} is to be deleted, and not for a scale-in that happens under Delete")
+        held = claim["metadata"].setdefault("annotations", {})
+        before = held.pop(RETENTION, None)
+        if notes[RETENTION] is not None:
+            held[RETENTION] = notes[RETENTION]
+        if before != notes[RETENTION]:
+            self.tell("claims", "MODIFIED", claim)
+
+    def retention_of(self, name: str) -> str | None:
+        """What is written on a claim."""
+        found: str | None = (self.claims[name]["metadata"].get("annotations") or {}).get(RETENTION)
+        return found
+
+    def order_record(self, revision: Object) -> None:
+        revision["metadata"] |= {"uid": f"revision-{self.next()}"}
+        self.revisions[revision["metadata"]["name"]] = revision
+        self.tell("revisions", "ADDED", revision)
+
+    def order_drop(self, name: str) -> None:
+        revision = self.revisions.pop(name)
+        self.tell("revisions", "DELETED", revision)
+        if any(revision_of(pod) == revision_of(revision) for pod in self.pods.values() if self.is_ours(pod)):
+            self.violations.append(f"revision {name} was dropped although a pod carries it")
+
+    def order_create_pod(self, pod: Object) -> None:
+        name = pod["metadata"]["name"]
+        pod["metadata"] |= {"uid": f"pod-{self.next()}", "creationTimestamp": stamp(self.now)}
+        pod["status"] = {"phase": "Pending"}
+        self.befall(pod["metadata"]["uid"])
+        pod["spec"].pop("nodeName", None)
+        if not self.seen_finalizers:
+            self.violations.append(f"pod {name} was created before the finalizer was there")
+        claim = self.claims.get(f"data-{name}")
+        if claim is None or "labels" not in claim["metadata"] or "deletionTimestamp" in claim["metadata"]:
+            self.violations.append(f"pod {name} was created without a claim of ours")
+        else:
+            self.kept.discard(claim["metadata"]["uid"])
+        if not any(revision_of(one) == revision_of(pod) for one in self.revisions.values()) and not self.was_taken(pod):
+            self.violations.append(f"pod {name} was created before its revision was recorded")
+        node = str(pod["spec"]["hostname"])
+        if self.on_hosts and node in self.seen_cordoned:
+            self.violations.append(f"pod {name} was created for a Node that is cordoned")
+        if any(self.node_of(other) == node for other in self.pods):
+            self.violations.append(f"pod {name} was created beside another of node {node}")
+        if not self.on_hosts:
+            number = self.ordinal_of(name)
+            twins = [one for one, other in self.pods.items() if self.is_ours(other) and self.ordinal_of(one) == number]
+            self.violations += [f"pod {name} was created beside {one}, which has the same ordinal" for one in twins]
+        record = self.records.get(node)
+        if record is not None and self.jobs_on(node):
+            self.violations.append(f"pod {name} was created while Slurm saw jobs of its predecessor")
+        self.pods[name] = pod
+        if not self.guards_of(name) & self.guards_made:
+            self.violations.append(f"pod {name} was created before its guard")
+        self.tell("pods", "ADDED", pod)
+        self.collect_guards()
+        if len(self.live()) > 4:
+            self.violations.append(f"{len(self.live())} pods, and never more than 3 wanted")
+
+    def was_taken(self, pod: Object) -> bool:
+        """Whether the revision of a pod went with its NodeSet, whose deletion the controller does not see yet.
+
+        Such a pod does no harm: it is never made again, and the deletion drains it as it does the others.
+        """
+        is_going = self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]
+        return is_going and not self.seen_deleting and revision_of(pod) in self.taken
+
+    def order_guard(self, guard: Object) -> None:
+        guard["metadata"]["uid"] = f"map-{self.next()}"
+        self.maps[guard["metadata"]["name"]] = guard
+        self.guards_made.add(guard["metadata"]["uid"])
+
+    def order_owners(self, name: str, owners: list[Object]) -> None:
+        """Give a pod owners; those that were given in this way before go."""
+        metadata = self.pods[name]["metadata"]
+        others = [one for one in metadata.get("ownerReferences") or () if one["kind"] != "ConfigMap"]
+        metadata["ownerReferences"] = [*others, *owners]
+        self.bared.discard(metadata["uid"])
+        self.tell("pods", "MODIFIED", self.pods[name])
+        self.collect_guards()
+
+    def order_mark(self, name: str, metadata: Object) -> None:
+        """Change labels and annotations of a pod; None takes one away."""
+        pod = self.pods[name]
+        for kind, wanted in metadata.items():
+            if kind in {"labels", "annotations"}:
+                held = pod["metadata"].setdefault(kind, {})
+                for key, value in wanted.items():
+                    held.pop(key, None)
+                    if value is not None:
+                        held[key] = value
+        if self.is_protected(name):
+            self.exposed.discard(self.uid_of(name))
+        elif self.node_of(name) in self.given_back:
+            # It was, after the question whether it is drained and before the answer about its jobs.
+            self.expose(self.node_of(name))
+        self.tell("pods", "MODIFIED", pod)
+
+    def order_delete_pod(self, name: str) -> None:
+        pod = self.pods[name]
+        uid = pod["metadata"]["uid"]
+        if not self.is_ours(pod):
+            self.violations.append(f"pod {name} is not ours and was deleted")
+        for job in self.jobs:
+            if uid in job.alive and not self.given_up and not self.may_end_jobs(self.node_of(name), "Force"):
+                self.violations.append(f"pod {name} was deleted under job {job.id} ({job.state})")
+        self.watch_repair(name)
+        self.begin_deletion(name)
+
+    def order_let_go(self) -> None:
+        """The NodeSet is let go: Slurm knows by then which of its jobs are over, if it could be told."""
+        for record in self.records.values():
+            if self.troubled or record.extra != TAG or record.name in self.foreign or record.slurmd in self.running:
+                continue
+            self.violations += [
+                f"the NodeSet was let go with job {job.id} {job.state} on {record.name}, of which nothing is left"
+                for job in self.jobs_on(record.name)
+            ]
+
+    def watch_repair(self, name: str) -> None:
+        """Note a pod that is deleted for nothing but its slurmd's silence, and whether that is one too many."""
+        pod, node = self.pods[name], self.node_of(name)
+        if self.uid_of(name) not in self.running or self.uid_of(name) in self.known:
+            return
+        if self.nodeset is None or "deletionTimestamp" in self.nodeset["metadata"]:
+            return
+        if len(self.live()) > self.seen_replicas or self.image_of(name) != self.seen_image:
+            return
+        if self.on_hosts and pod["spec"].get("nodeName") not in self.seen_selected:
+            return
+        self.repaired = {other for other in self.repaired if other != node and self.is_coming(other)}
+        self.repaired.add(node)
+        if len(self.repaired) > self.update_budget:
+            self.violations.append(f"more is repaired at once than the budget allows: {sorted(self.repaired)}")
+
+    def is_coming(self, node: str) -> bool:
+        """Whether a node is missing for a while only: its pod is going, or is on its way up and young."""
+        name = self.pod_of(node)
+        if name is None:
+            has_place = not self.on_hosts or (self.is_selected(node) and not self.is_cordoned(node))
+            return has_place and len(self.live()) < self.seen_replicas
+        metadata = self.pods[name]["metadata"]
+        if not self.is_ours(self.pods[name]) or self.uid_of(name) in self.known:
+            return False
+        if "deletionTimestamp" in metadata:
+            return self.now < datetime.fromisoformat(metadata["deletionTimestamp"])
+        return (self.now - datetime.fromisoformat(metadata["creationTimestamp"])).total_seconds() < PATIENCE

@@ -1,0 +1,85 @@
+"""Features and topology that Nodes give to the Slurm nodes on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slinky_operator.nodeset.model import kubernetes_nodes
+from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.slurm_nodes import kubernetes_features
+from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Change
+from slurm_client.models import Node
+from slurm_client.models.node import NodeState
+
+
+def node(*features: str, active: tuple[str, ...] | None = None, **values: Any) -> Node:
+    given: dict[str, Any] = {"name": "a-0", "extra": "ns/a", **values}
+    words = ("a", *features)
+    return Node(
+        state=NodeState.from_words(["IDLE", "DYNAMIC_NORM"]),
+        features=words,
+        active_features=words if active is None else active,
+        **given,
+    )
+
+
+def test_features_come_with_their_prefix_and_others_stay() -> None:
+    change = kubernetes_features.missing(node("mine", "k8s/old"), Host("m", features=("ib", "rack-1")))
+
+    assert change == Change(("a", "mine", "k8s/ib", "k8s/rack-1"), ("a", "mine", "k8s/ib", "k8s/rack-1"))
+
+
+def test_features_that_somebody_switched_off_stay_off() -> None:
+    change = kubernetes_features.missing(node("mine", active=("a",)), Host("m", features=("ib",)))
+
+    assert change == Change(("a", "mine", "k8s/ib"), ("a", "k8s/ib"))
+
+
+@pytest.mark.parametrize(
+    ("record", "host"),
+    [
+        (node(), Host("m")),
+        (node("k8s/ib"), Host("m", features=("ib",))),
+        (node(topology="default:s1"), Host("m")),
+        (node(topology="default:s1"), Host("m", topology="default:s1")),
+    ],
+)
+def test_what_a_node_has_is_not_written_again(record: Node, host: Host) -> None:
+    assert kubernetes_features.missing(record, host) is None
+
+
+def test_features_of_a_node_that_names_none_any_more_go() -> None:
+    assert kubernetes_features.missing(node("k8s/ib"), Host("m")) == Change(("a",), ("a",))
+
+
+def test_a_topology_is_written_where_it_differs() -> None:
+    assert kubernetes_features.missing(node(topology="default:s1"), Host("m", topology="default:s2")) == Change(
+        topology="default:s2"
+    )
+
+
+def test_only_our_nodes_are_written_to_and_alike_ones_together() -> None:
+    host = Host("m", topology="default:s1")
+    fresh = {
+        "a-0": node(),
+        "a-1": node(name="a-1"),
+        "a-2": node(name="a-2", topology="default:s1"),
+        "other": node(name="other", extra="ns/a-b"),
+        "gone": None,
+    }
+
+    assert kubernetes_features.to_write(dict.fromkeys(fresh, host), fresh, "ns/a") == {
+        Change(topology="default:s1"): ["a-0", "a-1"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("ib, rack-1 ,ib", ("ib", "rack-1")), ("", ()), ("a b,c(d),-e,f", ("f",)), ("x&y\nStateSave=/,z", ("z",))],
+)
+def test_features_are_words_that_slurm_takes(text: str, words: tuple[str, ...]) -> None:
+    annotations = {"features.slinky.slurm.net/spec": text}
+
+    assert kubernetes_nodes.read({"metadata": {"name": "m", "annotations": annotations}}).features == words

@@ -1,0 +1,33 @@
+"""Which NodeSets an event wakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from slinky_api import labels
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.store import Key, Store
+from slinky_operator.nodeset import indexes
+from slinky_operator.nodeset.triggers import Waking
+
+CLAIM: Object = {
+    "metadata": {"name": "data-a-0", "namespace": "team", "uid": "1", "labels": {labels.LABEL_NODESET_NAME: "a"}}
+}
+
+
+@pytest.fixture
+def waking() -> Waking:
+    return Waking(
+        Store(indexes.INDEXES_OF_NODESETS), Store(), Store(indexes.INDEXES_OF_PODS), None, {}, lambda uid: None
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "woken"),
+    [(None, CLAIM, [("team", "a")]), (CLAIM, CLAIM, []), (CLAIM, None, [("team", "a")])],
+    ids=["comes", "changes", "goes"],
+)
+def test_a_claim_wakes_its_nodeset_when_it_comes_and_when_it_goes(
+    waking: Waking, old: Object | None, new: Object | None, woken: list[Key]
+) -> None:
+    assert list(waking.claim(old, new)) == woken

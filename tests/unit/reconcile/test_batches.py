@@ -51,6 +51,7 @@ async def test_each_call_has_its_result_and_few_are_under_way(count: int) -> Non
     server = Server()
     async with asyncio.TaskGroup() as group:
         task = group.create_task(side_by_side(server.call() for _ in range(count)))
+        await settled()
         await server.answer_all(task)
     assert task.result() == list(range(count))
     assert server.most == min(count, UNDER_WAY)

@@ -207,7 +207,20 @@ def merge(stored: Iterable[Condition], wanted: Iterable[Condition], now: datetim
     merged = []
     for condition in wanted:
         old = before.get(condition.type)
+        if old is not None and old.last_transition_time is not None and _says_the_same(old, condition):
+            merged.append(old)
+            continue
         same = old is not None and old.status == condition.status and old.last_transition_time is not None
         time = old.last_transition_time if old is not None and same else now.astimezone(UTC).replace(microsecond=0)
         merged.append(condition.model_copy(update={"last_transition_time": time}))
     return tuple(sorted(merged, key=lambda condition: condition.type))
+
+
+def _says_the_same(one: Condition, other: Condition) -> bool:
+    """Whether two conditions of one type differ in nothing but their times."""
+    return (
+        one.status == other.status
+        and one.reason == other.reason
+        and one.message == other.message
+        and one.observed_generation == other.observed_generation
+    )

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from slinky_api.errors import InvalidObjectError, Problem
 from slinky_api.v1alpha1.common import ApiObject
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.weight import MOST_VALUES, decide, weigh
+from slinky_operator.kube.weight import MOST_VALUES, Weight, decide, weigh
 
 M = TypeVar("M", bound=ApiObject)
 
@@ -42,16 +42,22 @@ class ParseCache(Generic[M]):
         uid = obj["metadata"].get("uid", "")
         known = self._known.get(uid)
         if known is None or known[0] is not obj:
-            known = self._known[uid] = obj, self._parse(obj)
+            known = self._known[uid] = obj, self._parse(obj, weigh(obj))
         if isinstance(known[1], InvalidObjectError):
             raise known[1]
         return known[1]
 
     async def prepare(self, *objects: Object | None) -> None:
-        """Read those in a thread that would keep the event loop; `read` finds them read."""
-        heavy = [obj for obj in self._unread(objects) if weigh(obj).heavy]
+        """Read them, in a thread where they would block the event loop; `read` finds them read."""
+        heavy = []
+        for obj in self._unread(objects):
+            weight = weigh(obj)
+            if weight.heavy:
+                heavy.append((obj, weight))
+            else:
+                self._known[obj["metadata"].get("uid", "")] = obj, self._parse(obj, weight)
         if heavy:
-            for obj, parsed in zip(heavy, await decide(self._parse_all, heavy), strict=True):
+            for (obj, _), parsed in zip(heavy, await decide(self._parse_all, heavy), strict=True):
                 self._known[obj["metadata"].get("uid", "")] = obj, parsed
 
     def keep(self, uids: Iterable[str]) -> None:
@@ -70,11 +76,11 @@ class ParseCache(Generic[M]):
             if obj is not None and self._known.get(obj["metadata"].get("uid", ""), known)[0] is not obj
         ]
 
-    def _parse_all(self, objects: list[Object]) -> list[M | InvalidObjectError]:
-        return [self._parse(obj) for obj in objects]
+    def _parse_all(self, objects: list[tuple[Object, Weight]]) -> list[M | InvalidObjectError]:
+        return [self._parse(obj, weight) for obj, weight in objects]
 
-    def _parse(self, obj: Object) -> M | InvalidObjectError:
-        if weigh(obj).too_many:
+    def _parse(self, obj: Object, weight: Weight) -> M | InvalidObjectError:
+        if weight.too_many:
             metadata = obj["metadata"]
             problem = Problem("", f"has more than {MOST_VALUES} values; the operator reads no object as big as this")
             return InvalidObjectError(

@@ -99,7 +99,7 @@ class KubeDoor:
         else:
             self.world.order_guard(obj)
         self._lose(target)
-        return clone(obj)
+        return self.world.told(obj)
 
     async def delete(
         self,
@@ -149,17 +149,17 @@ class KubeDoor:
         if resource == CONTROLLERREVISIONS:
             obj["revision"] = patch["revision"]
             self.world.tell("revisions", "MODIFIED", obj)
-            return clone(obj)
+            return self.world.told(obj)
         if uid is not None and obj["metadata"]["uid"] != uid:
             raise errors.Conflict(target, "another uid", status=409)
         if resource == PERSISTENTVOLUMECLAIMS:
             self.world.order_mark_claim(name, patch["metadata"]["annotations"])
             self._lose(target)
-            return clone(obj)
+            return self.world.told(obj)
         if resource == PODS:
             self.world.order_mark(name, patch["metadata"])
             self._lose(target)
-            return clone(obj)
+            return self.world.told(obj)
         assert resource == NODESETS
         if len(patch["metadata"]["finalizers"]) < len(obj["metadata"].get("finalizers") or ()):
             self.world.order_let_go()
@@ -167,7 +167,7 @@ class KubeDoor:
         self.world.tell("nodesets", "MODIFIED", obj)
         self.world.release()
         self._lose(target)
-        return clone(obj)
+        return self.world.told(obj)
 
     async def apply(
         self,
@@ -187,13 +187,13 @@ class KubeDoor:
         if subresource is None:
             self.world.order_owners(metadata["name"], metadata["ownerReferences"])
             self._lose(target)
-            return clone(obj)
+            return self.world.told(obj)
         (condition,) = body["status"]["conditions"]
         others = [one for one in obj["status"].get("conditions") or [] if one["type"] != condition["type"]]
         obj["status"]["conditions"] = [*others, condition]
         self.world.tell("pods", "MODIFIED", obj)
         self._lose(target)
-        return clone(obj)
+        return self.world.told(obj)
 
     async def patch_status(
         self, resource: Resource, name: str, status: Object, namespace: str | None = None, *, uid: str | None = None
@@ -204,7 +204,7 @@ class KubeDoor:
         obj["status"] = {**(obj.get("status") or {}), **status}
         self.world.tell("nodesets", "MODIFIED", obj)
         self._lose(target)
-        return clone(obj)
+        return self.world.told(obj)
 
 
 class SlurmDoor:

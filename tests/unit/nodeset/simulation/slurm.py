@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import lru_cache
 
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
 from tests.unit.nodeset.simulation.state import Record, State, WorldJob
+
+
+@lru_cache(maxsize=4096)
+def shown(
+    name: str,
+    base: str,
+    flags: frozenset[str],
+    reason: str,
+    changed: datetime | None,
+    extra: str,
+    instance: str,
+    features: tuple[str, ...],
+    topology: str,
+    slurmd_start: datetime | None,
+) -> Node:
+    """A record as Slurm shows it. Nodes are frozen, and most are shown again as they were."""
+    return Node(
+        name=name,
+        state=NodeState(base, flags),
+        reason=reason,
+        reason_changed_at=changed,
+        extra=extra,
+        instance_id=instance,
+        features=features,
+        active_features=features,
+        topology=topology,
+        slurmd_start_time=slurmd_start,
+    )
 
 
 class Slurm(State):
@@ -157,17 +186,17 @@ class Slurm(State):
             flags.add("NOT_RESPONDING")
         if "COMPLETING" in states:
             flags.add("COMPLETING")
-        return Node(
-            name=record.name,
-            state=NodeState(base, frozenset(flags)),
-            reason=record.reason,
-            reason_changed_at=record.changed,
-            extra=record.extra,
-            instance_id=record.instance,
-            features=record.features,
-            active_features=record.features,
-            topology=record.topology,
-            slurmd_start_time=record.slurmd_start,
+        return shown(
+            record.name,
+            base,
+            frozenset(flags),
+            record.reason,
+            record.changed,
+            record.extra,
+            record.instance,
+            record.features,
+            record.topology,
+            record.slurmd_start,
         )
 
     def show_job(self, job: WorldJob) -> Job:

@@ -177,6 +177,18 @@ class State:
         obj["metadata"]["resourceVersion"] = str(self.next())
         self.log.append((resource, kind, clone(obj)))
 
+    def told(self, obj: Object) -> Object:
+        """A copy of an object for whoever asked for it: the one that watchers were just given, or one more.
+
+        Nobody changes such a copy, neither caches nor the controller.
+        """
+        version = obj["metadata"].get("resourceVersion")
+        if version is not None:
+            for _, _, copied in self.log[:-4:-1]:
+                if copied["metadata"]["resourceVersion"] == version:
+                    return copied
+        return clone(obj)
+
     def pick(self, items: Any, index: int) -> Any:
         ordered = sorted(items)
         return ordered[index % len(ordered)] if ordered else None

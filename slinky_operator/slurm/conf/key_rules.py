@@ -1,14 +1,13 @@
 """What a change of each key of slurm.conf does to jobs, and therefore what the operator does with it. Data.
 
-Every key of slurm.conf(5) of 24.11 and 26.05 is here once. `merge` refuses what is not the user's to decide, `keys`
-knows what needs a restart, and `slinky_operator.cluster.in_use.parameters` keeps what waits for jobs. The table in
-docs/configuration.md is made from this one (``python -m hack.key_rules``).
+Every key of slurm.conf(5) of 24.11 and 26.05 is here once. `merge` refuses keys that users may not set, `keys` knows
+which need a restart, and `slinky_operator.cluster.in_use.parameters` keeps those that wait for jobs. The table in
+docs/configuration.md is generated from this one (``python -m hack.key_rules``).
 
 "Tried" means: with real daemons of both releases, a batch job with steps on one node and one over two nodes, an
-salloc, a suspended job, a pending job and a pending array under way, the key was set and taken away again by a
-`reconfigure`; all jobs were looked at, went on to another step and to their ends, and the nodes became idle. A key of
-one release alone was tried with that one. "Manual" means slurm.conf(5) and, where that says nothing, Slurm's source:
-the key was not set under jobs.
+salloc, a suspended job, a pending job and a pending array, the key was set and removed again by a `reconfigure`; all
+jobs were checked, ran another step and finished, and the nodes became idle. A key of one release only was tried with
+that one. "Manual" means slurm.conf(5) or, where it is silent, Slurm's source: the key was not set while jobs ran.
 """
 
 from __future__ import annotations
@@ -25,27 +24,27 @@ class Kind(Enum):
 
     HARMLESS = "applied"
     WAITS = "waits until no job runs"
-    COUNTED = "waits until there are few enough"
-    RESTART = "applied; slurmctld is started again where it has to be"
+    COUNTED = "waits until there are few enough job records"
+    RESTART = "applied; slurmctld is restarted if necessary"
     OWN = "refused: the operator's"
     LINE = "refused: has a field"
     FIXED = "refused"
 
 
 class Source(Enum):
-    """How that is known."""
+    """How the effect is known."""
 
     TRIED = "tried"
     MANUAL = "manual"
 
 
 Concerns = Callable[[str, str], bool]
-"""Whether a change, from one value to another, is one that jobs must not see; an absent key has an empty value."""
+"""Whether a change from one value to another would harm jobs; an absent key has an empty value."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What holds for some keys."""
+    """A rule for some keys."""
 
     kind: Kind
     why: str
@@ -91,7 +90,7 @@ def _gang(before: str, after: str) -> bool:
 
 
 def _named(before: str, after: str) -> bool:
-    """Another plugin than `none`, which is what there is without the key, comes or goes."""
+    """A plugin other than `none`, the default, is set or removed."""
     return (before.lower().rpartition("/")[2] or "none") != (after.lower().rpartition("/")[2] or "none")
 
 
@@ -108,13 +107,13 @@ RULES: Final = (
     ),
     Rule(
         Kind.OWN,
-        "how they trust each other",
+        "how they authenticate each other",
         Source.MANUAL,
         "SlurmUser SlurmdUser AuthType AuthInfo AuthAltTypes AuthAltParameters CredType CryptoType",
     ),
     Rule(
         Kind.OWN,
-        "paths that the pods are built on",
+        "paths that the pods rely on",
         Source.MANUAL,
         "StateSaveLocation SlurmdSpoolDir SlurmctldPidFile SlurmdPidFile SlurmctldLogFile SlurmdLogFile",
     ),
@@ -122,55 +121,56 @@ RULES: Final = (
     Rule(Kind.LINE, "a NodeSet has one already", Source.MANUAL, "NodeSet"),
     Rule(Kind.LINE, "use spec.partitions, or a NodeSet's spec.partition", Source.TRIED, "PartitionName"),
     Rule(Kind.LINE, "use the state of the node", Source.MANUAL, "DownNodes"),
-    Rule(Kind.LINE, "front ends are not supported", Source.MANUAL, "FrontendName"),
-    Rule(Kind.LINE, "actions with words of their own are not supported", Source.MANUAL, "PowerAction"),
+    Rule(Kind.LINE, "front-end nodes are not supported", Source.MANUAL, "FrontendName"),
+    Rule(Kind.LINE, "power actions are not supported", Source.MANUAL, "PowerAction"),
     Rule(Kind.LINE, "use spec.configFiles", Source.MANUAL, "Include"),
     Rule(
         Kind.FIXED,
-        "steps of running jobs keep the old one, and their jobs would never end for Slurm",
+        "steps of running jobs keep the old plugin, and slurmctld would never see their jobs end",
         Source.TRIED,
         "HashPlugin",
     ),
     # wait
     Rule(
         Kind.COUNTED,
-        "slurmctld forgets the jobs it has no record for, running ones too: a limit that is lowered waits until there"
-        " are fewer records, those of finished jobs (MinJobAge) and each task of an array among them",
+        "slurmctld drops jobs beyond the limit, running ones too: a lower limit waits until there are fewer records,"
+        " including those of finished jobs (MinJobAge) and each task of an array",
         Source.TRIED,
         "MaxJobCount MaxJobId FirstJobId",
     ),
     Rule(
         Kind.WAITS,
-        "memory becomes a resource, or is none any more: jobs from before have none to give to their next step, which"
-        " fails or waits for ever; other changes are applied at once",
+        "memory becomes, or stops being, an allocated resource: earlier jobs have none for their next step, which"
+        " fails or waits forever; other changes are applied at once",
         Source.TRIED,
         "SelectTypeParameters",
         _memory,
     ),
     Rule(
         Kind.WAITS,
-        "a lower limit counts the steps that jobs have had: their next one is refused; a higher one is applied at once",
+        "a lower limit counts earlier steps of running jobs: their next step is refused; a higher one is applied at"
+        " once",
         Source.TRIED,
         "MaxStepCount",
         lowered(40_000),
     ),
     Rule(
         Kind.WAITS,
-        "a shorter grace ends jobs that have passed their limit; a longer one is applied at once",
+        "a shorter grace period ends jobs that have passed their time limit; a longer one is applied at once",
         Source.MANUAL,
         "OverTimeLimit",
         lowered(0),
     ),
     Rule(
         Kind.WAITS,
-        "slurmd ends jobs over their memory that were let run before `OverMemoryKill`; other items are applied at once",
+        "`OverMemoryKill` makes slurmd kill running jobs that exceed their memory; other items are applied at once",
         Source.MANUAL,
         "JobAcctGatherParams",
         gained("overmemorykill"),
     ),
     Rule(
         Kind.WAITS,
-        "jobs that are suspended for others would stay so without `GANG` or `SUSPEND`; other changes are applied at"
+        "without `GANG` or `SUSPEND`, jobs suspended for others would stay suspended; other changes are applied at"
         " once, and decide from then on which jobs are preempted and how",
         Source.MANUAL,
         "PreemptMode",
@@ -178,15 +178,15 @@ RULES: Final = (
     ),
     Rule(
         Kind.WAITS,
-        "jobs began without what the flags ask for: the next step of a job on several nodes fails, or the job is"
-        " cancelled, and a node of it is drained for `Prolog error`",
+        "running jobs started without what the flags require: the next step of a job on several nodes fails, or the"
+        " job is cancelled, and one of its nodes is drained for `Prolog error`",
         Source.TRIED,
         "PrologFlags",
     ),
     Rule(
         Kind.WAITS,
-        "jobs are tracked and ended by the plugin they were started with: they did not end after `proctrack/pgid` had"
-        " been taken away",
+        "jobs are tracked and ended by the plugin they were started with: they did not end after `proctrack/pgid` was"
+        " removed",
         Source.TRIED,
         "ProctrackType",
     ),
@@ -200,20 +200,20 @@ RULES: Final = (
     ),
     Rule(
         Kind.WAITS,
-        "what slurmctld has saved about jobs and steps is read by the new plugin: records may be lost",
+        "the new plugin reads the saved state of jobs and steps: records may be lost",
         Source.MANUAL,
         "SwitchType BurstBufferType",
         _named,
     ),
     Rule(
         Kind.WAITS,
-        "jobs that run talk to the daemons, and load their plugins, as when they were started",
+        "running jobs talk to the daemons, and load plugins, as configured when they started",
         Source.MANUAL,
         "TLSType TLSParameters CertmgrType CertmgrParameters CertgenType CertgenParameters PluginDir",
     ),
     Rule(
         Kind.HARMLESS,
-        "slurmctld takes `select/cons_tres` alone beside `MaxNodeCount`; others are refused when they are tried",
+        "with `MaxNodeCount`, slurmctld accepts `select/cons_tres` only; the preflight refuses others",
         Source.TRIED,
         "SelectType",
     ),
@@ -227,7 +227,7 @@ RULES: Final = (
     # applied at once
     Rule(
         Kind.HARMLESS,
-        "asked when a job is submitted or starts",
+        "read when a job is submitted or starts",
         Source.TRIED,
         """AllowSpecResourcesUsage CliFilterParameters CliFilterPlugins CpuFreqDef CpuFreqGovernors DefMemPerCPU
         DefMemPerNode DisableRootJobs EnforcePartLimits GpuFreqDef InteractiveStepOptions JobFileAppend JobRequeue
@@ -244,7 +244,7 @@ RULES: Final = (
     ),
     Rule(
         Kind.HARMLESS,
-        "decides which pending jobs come next, where, and by how much they count; those that run stay",
+        "affects order, placement and priority of pending jobs; running jobs are not affected",
         Source.TRIED,
         """DependencyParameters FairShareDampeningFactor LicenseParameters Licenses MCSParameters MCSPlugin
         PreemptExemptTime PreemptParameters PreemptType PriorityCalcPeriod PriorityDecayHalfLife PriorityFavorSmall
@@ -260,7 +260,7 @@ RULES: Final = (
     ),
     Rule(
         Kind.HARMLESS,
-        "programs that daemons run from then on; a job under way ends with the new epilog",
+        "programs that daemons run from then on; a running job ends with the new epilog",
         Source.TRIED,
         """Epilog EpilogSlurmctld EpilogTimeout HealthCheckInterval HealthCheckNodeState HealthCheckProgram
         HealthCheckTimeout PrEpParameters PrEpPlugins Prolog PrologEpilogTimeout PrologSlurmctld PrologTimeout
@@ -268,7 +268,7 @@ RULES: Final = (
     ),
     Rule(
         Kind.HARMLESS,
-        "times that count from then on; nodes that answer stay up, and so do jobs whose srun or salloc answers",
+        "times that apply from then on; nodes that answer stay up, as do jobs whose srun or salloc answers",
         Source.TRIED,
         """BatchStartTimeout CompleteWait EioTimeout EpilogMsgTime InactiveLimit KeepAliveTime KillOnBadExit
         KillWait MessageTimeout MinJobAge ReturnToService SlurmctldTimeout SlurmdTimeout TCPTimeout TreeWidth
@@ -276,7 +276,7 @@ RULES: Final = (
     ),
     Rule(
         Kind.HARMLESS,
-        "power saving takes idle nodes only",
+        "power saving affects idle nodes only",
         Source.TRIED,
         """ResumeFailProgram ResumeProgram ResumeRate ResumeTimeout SuspendExcStates SuspendProgram SuspendRate
         SuspendTime SuspendTimeout""",
@@ -324,13 +324,13 @@ RULES: Final = (
     Rule(Kind.HARMLESS, "the same", Source.MANUAL, "BurstBufferParameters NodeFeaturesPlugins SwitchParameters"),
     Rule(
         Kind.HARMLESS,
-        "kinds that jobs have stay known while they have them (see GresInUse)",
+        "kinds allocated to jobs stay configured until released (see GresInUse)",
         Source.TRIED,
         "GresTypes",
     ),
     Rule(
         Kind.HARMLESS,
-        "not used by these releases any more",
+        "no longer used by these releases",
         Source.MANUAL,
         """CoreSpecPlugin ExtSensorsFreq ExtSensorsType FastSchedule GetEnvTimeout JobCredentialPrivateKey
         JobCredentialPublicCertificate LaunchType PowerParameters PowerPlugin RoutePlugin SallocDefaultCommand""",
@@ -342,12 +342,12 @@ _BY_KEY: Final = {key.lower(): rule for rule in RULES for key in rule.keys}
 
 
 def rule_of(key: str) -> Rule | None:
-    """The rule for a key, in any case of letters; `None` for one that is in neither release."""
+    """The rule for a key, case-insensitive; `None` for a key of neither release."""
     return _BY_KEY.get(key.lower())
 
 
 def documented() -> str:
-    """The table for people: what is the user's to change, and what becomes of jobs."""
+    """The table for the documentation: keys that users may change, and the effect on jobs."""
     rows = ["| keys | a change is | because | known |", "|---|---|---|---|"]
     for rule in RULES:
         if rule.kind in {Kind.OWN, Kind.LINE, Kind.FIXED}:

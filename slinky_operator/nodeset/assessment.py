@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from slinky_operator.nodeset.disruption.repairs import Wait
+from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -36,7 +36,7 @@ class Assessment:
     """Pods on Kubernetes Nodes that no longer match."""
     held: int = 0
     """How many pods are not made yet because too many others are starting."""
-    waits: Mapping[str, Wait] = field(default_factory=dict)
+    waits: Mapping[str, UnregisteredPod] = field(default_factory=dict)
     """Pods that run and have not registered, by name."""
     known: frozenset[str] = frozenset()
     """Names of the pods that Slurm knows although that is not written on them yet."""

@@ -25,10 +25,10 @@ from slinky_operator.kube.store import Key, Store
 from slinky_operator.kube.weight import decide
 from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.execute import slurm_queries
-from slinky_operator.nodeset.execute.context import Means, Outcome
-from slinky_operator.nodeset.execute.executor import Actor
+from slinky_operator.nodeset.execute.context import Outcome, PassContext
+from slinky_operator.nodeset.execute.executor import Executor
 from slinky_operator.nodeset.memory import Memory
-from slinky_operator.nodeset.model.actions import LetGo
+from slinky_operator.nodeset.model.actions import RemoveFinalizer
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observe import Observer, blinded, with_jobs
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 NAME: Final = "nodeset"
 
-AT_ONCE: Final = 0.05
+REQUEUE_AFTER_WRITE_S: Final = 0.05
 """Seconds until the pass after one that wrote to Slurm: what it wrote is in the cache by then."""
 
 GATHERING: Final = 0.0004
@@ -58,10 +58,10 @@ GATHERING: Final = 0.0004
 
 Pods that come or go by the hundred would otherwise have a pass for each, all over all of them."""
 
-LONG: Final = 200
+THREAD_THRESHOLD_PODS: Final = 200
 """Pods, there or wanted, from which on rules are left to a thread."""
 
-BLIND: Final = 5.0
+RETRY_SLURM_S: Final = 5.0
 """Seconds until the next try after Slurm has failed to answer a question or a write."""
 
 STARTUP: Final = 1000
@@ -158,7 +158,7 @@ class NodeSetController:
         cluster = self._observer.cluster(nodeset)
         slurm = self._observer.slurm(cluster)
         if memory.must_wait_for(slurm, self._clock):
-            return Result(AT_ONCE * 4, rest=AT_ONCE)
+            return Result(REQUEUE_AFTER_WRITE_S * 4, rest=REQUEUE_AFTER_WRITE_S)
         snapshot = self._observer.observe(
             nodeset,
             cluster_gone=cluster is None and await self._is_gone(nodeset),
@@ -167,7 +167,7 @@ class NodeSetController:
         )
         snapshot = await lost_labels.look_up(self._kube, snapshot)
         snapshot, planned = await self._plan(snapshot, slurm, memory)
-        outcome = await Actor(self._means(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
+        outcome = await Executor(self._means(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         if outcome.told_slurm_at is not None:
             memory.told_slurm_at = outcome.told_slurm_at
         if outcome.slurm_error is not None:
@@ -207,14 +207,14 @@ class NodeSetController:
 
     async def _pure(self, snapshot: Snapshot, rules: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What rules make of a snapshot: all they read is frozen, so that a long one need not keep the loop."""
-        if max(len(snapshot.pods), snapshot.nodeset.spec.replicas or 0) < LONG:
+        if max(len(snapshot.pods), snapshot.nodeset.spec.replicas or 0) < THREAD_THRESHOLD_PODS:
             return rules(*args, **kwargs)
         return await decide(rules, *args, **kwargs)
 
     def _means(
         self, nodeset: NodeSet, obj: Object, cluster: Cluster | None, slurm: Slurm | None, snapshot: Snapshot
-    ) -> Means:
-        return Means(
+    ) -> PassContext:
+        return PassContext(
             kube=self._kube,
             slurm=slurm,
             nodeset=nodeset,
@@ -282,9 +282,9 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
     """When to come again."""
     times = [planned.wake_up] if planned.wake_up is not None else []
     if outcome.slurm_error is not None:
-        times.append(BLIND)
+        times.append(RETRY_SLURM_S)
     elif outcome.acted:
-        times.append(AT_ONCE)
+        times.append(REQUEUE_AFTER_WRITE_S)
     if outcome.refusals:
         # The same would be refused again; a change of what is in the way mostly wakes us. A deadline is not put off.
         times = [LATER, *([max(planned.wake_up, SOON)] if planned.wake_up is not None else [])]
@@ -295,5 +295,5 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
 
 def _lets_go(planned: Plan, outcome: Outcome) -> bool:
     """Whether the NodeSet has been released: it may be gone, and there is nothing to tell."""
-    asked_for = any(isinstance(action, LetGo) for action in planned.actions)
+    asked_for = any(isinstance(action, RemoveFinalizer) for action in planned.actions)
     return asked_for and not outcome.errors and not outcome.kept and outcome.slurm_error is None

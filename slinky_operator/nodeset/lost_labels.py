@@ -38,7 +38,7 @@ def words(nodeset: NodeSet, obj: Mapping[str, Any], revision: str) -> str | None
         The revision it is given where it has lost that, too.
     """
     metadata = obj["metadata"]
-    if "deletionTimestamp" in metadata or not guard.has_its_life_from(nodeset, obj):
+    if "deletionTimestamp" in metadata or not guard.is_owned_by(nodeset, obj):
         return None
     own = metadata.get("labels") or {}
     found_by = {
@@ -74,11 +74,11 @@ def suspects(snapshot: Snapshot) -> list[str]:
         for node in snapshot.slurm.nodes.values()
         if node.name not in standing
         and node.name not in snapshot.ended
-        and node.name not in snapshot.neighbours
+        and node.name not in snapshot.names_of_other_nodesets
         and not node.is_down
         and not node.is_not_responding
         and identity.is_tagged(node, snapshot.owner)
-        and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.strangers
+        and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.foreign_pods
     ]
     return sorted(found)[:MOST]
 

@@ -16,10 +16,11 @@ from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.model import claims as claim_facts
-from slinky_operator.nodeset.model import ordinals, pod_facts, pod_names, revision_records
+from slinky_operator.nodeset.model import pod_facts, pod_names, revision_records
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
-from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
-from slinky_operator.nodeset.parse_cache import Readings, Wanted
+from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
+from slinky_operator.nodeset.parse_cache import NodeSetParseCache, Wanted
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.slurm import node_features
@@ -77,7 +78,7 @@ class Observer:
         self._clock = clock
         self._max_startup = max_startup
         self._patience = patience
-        self.readings = Readings()
+        self.readings = NodeSetParseCache()
         self._read: dict[str, dict[str, pod_facts.Pod]] = {}
         """Pods as they were read last, by uids of NodeSet and pod: few of them change between two passes."""
 
@@ -124,7 +125,7 @@ class Observer:
         mode_is_fixed = nodeset.status.scaling_mode is not None
         nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, own)
-        strangers, neighbours = self._others(nodeset, cluster, own, slurm)
+        foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
         known = _cluster_facts(nodeset, cluster, gone=cluster_gone)
         current = revision_records.current(nodeset, wanted.hash, recorded)
         return Snapshot(
@@ -141,9 +142,9 @@ class Observer:
             pods=tuple(sorted(own, key=lambda item: (item.ordinal if item.ordinal is not None else -1, item.name))),
             claims=tuple(map(claim_facts.read, self._claims.find(CLAIM_INDEX, f"{nodeset.namespace}/{nodeset.name}"))),
             hosts=self._hosts.picture() if self._hosts is not None else None,
-            strangers=strangers,
-            stripped=self._stripped(nodeset, strangers, current or wanted.hash),
-            neighbours=neighbours,
+            foreign_pods=foreign_pods,
+            stripped=self._stripped(nodeset, foreign_pods, current or wanted.hash),
+            names_of_other_nodesets=names_of_other_nodesets,
             mode_is_fixed=mode_is_fixed,
             ended=ended,
             guard=guard,
@@ -198,7 +199,7 @@ class Observer:
     def _namer(self, nodeset: NodeSet) -> Callable[[str], bool]:
         """Tells of the name of a node whether one of ours could be called so."""
         if nodeset.mode is ScalingMode.STATEFUL_SET or self._hosts is None:
-            return lambda name: ordinals.ordinal(nodeset.name, name) is not None
+            return lambda name: pod_names.ordinal(nodeset.name, name) is not None
         names = {host.node_name for host in self._hosts.picture().values()}
         return names.__contains__
 
@@ -209,7 +210,7 @@ class Observer:
         possible = set(slurm.nodes)
         if nodeset.mode is ScalingMode.STATEFUL_SET:
             padding, numbers = nodeset.spec.ordinal_padding, range((nodeset.spec.replicas or 0) + len(own))
-            possible.update(ordinals.name(nodeset.name, number, padding) for number in numbers)
+            possible.update(pod_names.numbered(nodeset.name, number, padding) for number in numbers)
             wanted = set(possible)
         else:
             if self._hosts is not None:
@@ -217,21 +218,21 @@ class Observer:
             wanted = {pod_names.pod_name(nodeset, node) for node in possible}
         wanted.difference_update(item.name for item in own)
         namespace = nodeset.namespace
-        strangers = frozenset(name for name in wanted if (namespace, name) in self._pods)
+        foreign_pods = frozenset(name for name in wanted if (namespace, name) in self._pods)
         if cluster is None:
-            return strangers, {}
-        neighbours = {}
+            return foreign_pods, {}
+        names_of_other_nodesets = {}
         for node in possible:
             for other in self._pods.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{node}"):
                 given = other["metadata"]["labels"]
                 if given[labels.LABEL_NODESET_UID] != nodeset.uid:
-                    neighbours[node] = given.get(labels.LABEL_NODESET_NAME) or ""
-        return strangers, neighbours
+                    names_of_other_nodesets[node] = given.get(labels.LABEL_NODESET_NAME) or ""
+        return foreign_pods, names_of_other_nodesets
 
-    def _stripped(self, nodeset: NodeSet, strangers: frozenset[str], revision: str) -> dict[str, str]:
+    def _stripped(self, nodeset: NodeSet, foreign_pods: frozenset[str], revision: str) -> dict[str, str]:
         """Of pods that stand where ours could, those that are ours and have lost a label."""
         found = {}
-        for name in strangers:
+        for name in foreign_pods:
             obj = self._pods.get(nodeset.namespace, name)
             text = lost_labels.words(nodeset, obj, revision) if obj is not None else None
             if obj is not None and text is not None:

@@ -40,7 +40,7 @@ class _Followed:
     wanted: Wanted
 
 
-class Readings:
+class NodeSetParseCache:
     """NodeSets and Clusters as they were read last."""
 
     def __init__(self) -> None:

@@ -19,14 +19,14 @@ from slinky_operator.nodeset import requeue
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
-from slinky_operator.nodeset.model import guard, pod_names, pod_state
+from slinky_operator.nodeset.model import pod_facts, pod_names, pod_state
 from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
     DeleteRecords,
     EnsureGuard,
-    LetGo,
     MarkDown,
+    RemoveFinalizer,
     TakeOver,
 )
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
@@ -74,7 +74,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         return Plan(Assessment(desired))
     skip = nodeset.deleting and labels.is_true(nodeset.metadata.annotations, labels.ANNOTATION_SKIP_DRAIN)
     orphans = _orphans(snapshot)
-    if not layout.missing and records.more_to_come(snapshot.pods, now) is not None:
+    if not layout.missing and requeue.more_to_come(snapshot.pods, now) is not None:
         # The others will follow within seconds, and are settled with them in the same few calls.
         orphans = [node for node in orphans if drains.is_busy(node)]
     waits = repairs.waiting(snapshot, live, layout)
@@ -83,18 +83,18 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
             Assessment(desired), needs_jobs=True, orphans=frozenset(node.name for node in orphans if layout.missing)
         )
 
-    chosen = drain_causes.choose(snapshot, layout, now)
+    chosen = drain_causes.scale_in_victims(snapshot, layout, now)
     created = creation.Creation()
     if layout.missing and creation.is_possible(snapshot):
         created = creation.choose(snapshot, layout, live)
-    causes = drain_causes.assign(snapshot, live, layout, chosen, waits, created.awaited, now)
+    causes = drain_causes.assign_causes(snapshot, live, layout, chosen, waits, created.awaited, now)
     states = {
         pod.name: pod_state.classify(pod, snapshot.slurm, causes.get(pod.name, frozenset()), snapshot.owner)
         for pod in snapshot.pods
     }
     actions: list[Action] = []
     late = slurm_steps.overdue(snapshot, live, causes, now) if snapshot.slurm.readable and not skip else []
-    settling = records.Settling()
+    settling = records.RecordCleanup()
     if snapshot.slurm.readable:
         # Of a NodeSet whose jobs are given up too: Slurm would show them RUNNING for minutes.
         settling = records.settle(orphans, snapshot.slurm.jobs, _ended(snapshot))
@@ -122,19 +122,19 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
             actions.append(DeleteRecords(settling.delete))
     record, forget = pod_steps.upkeep(snapshot)
     actions += record
-    unguarded = guard.without(snapshot.pods, snapshot.guard)
-    if unguarded and not skip:
+    without_guard = pod_facts.unguarded(snapshot.pods, snapshot.guard)
+    if without_guard and not skip:
         # Behind all that concerns jobs: a refusal here must not hold that up.
-        actions.append(EnsureGuard(unguarded))
+        actions.append(EnsureGuard(without_guard))
     if created.pods:
-        actions += [*([] if snapshot.guard or unguarded else [EnsureGuard()]), *created.pods]
+        actions += [*([] if snapshot.guard or without_guard else [EnsureGuard()]), *created.pods]
     marked, left_over = pod_steps.claims_to_settle(snapshot, layout, live, causes)
     # What becomes of a claim is written down before its pod goes.
     actions = [*marked, *actions, *forget, *left_over]
     # Afterwards others may hold it for hours: there is nothing left to do then.
     held = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers or bool(snapshot.guard)
     if nodeset.deleting and held and not snapshot.pods and (skip or not settling.down):
-        actions.append(LetGo(anyway=skip))
+        actions.append(RemoveFinalizer(anyway=skip))
     assessment = Assessment(
         desired,
         states,
@@ -162,8 +162,8 @@ def _orphans(snapshot: Snapshot) -> list[Node]:
         if node.name not in standing
         and node.name not in snapshot.stripped
         # A NodeSet that was deleted by force and created anew has the tag of its predecessor, whose pods may still run.
-        and node.name not in snapshot.neighbours
-        and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.strangers
+        and node.name not in snapshot.names_of_other_nodesets
+        and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.foreign_pods
         and identity.is_tagged(node, snapshot.owner)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -11,7 +11,7 @@ from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.slurm_nodes import drains, records
+from slinky_operator.nodeset.slurm_nodes import drains
 
 SOON: Final = 2.0
 """Seconds until the next look where an end is expected that no node event tells of, such as a suspended job's."""
@@ -48,7 +48,7 @@ def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now
 
 def _gone_soon(snapshot: Snapshot, now: datetime) -> list[float]:
     """Seconds until records are settled that wait for others."""
-    left = records.more_to_come(snapshot.pods, now)
+    left = more_to_come(snapshot.pods, now)
     return [left] if left is not None else []
 
 
@@ -58,3 +58,12 @@ def _deadlines(snapshot: Snapshot, assessment: Assessment, now: datetime) -> lis
     draining = [(nodes[pod.node_name], pod) for pod in snapshot.pods if pod.node_name in nodes]
     left = [deadline.left(node, assessment.causes.get(pod.name, frozenset()), spec, now) for node, pod in draining]
     return [seconds for seconds in left if seconds is not None and seconds > 0]
+
+
+def more_to_come(pods: Iterable[Pod], now: datetime) -> float | None:
+    """Seconds within which the last pod that is being deleted is to be gone; None if none is, or all are late.
+
+    A pod's time is up when its grace period is: one whose Node is out of reach is not waited for any longer.
+    """
+    left = [(pod.gone_by - now).total_seconds() for pod in pods if pod.deleting and pod.gone_by is not None]
+    return max((seconds for seconds in left if seconds > 0), default=None)

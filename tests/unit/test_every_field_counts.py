@@ -18,7 +18,7 @@ from slinky_operator.cluster.actions import Tell
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, not_supported
 from slinky_operator.kube.events import EventType
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
 from slinky_operator.slurm.conf.gather import names_of_sources
@@ -162,7 +162,7 @@ def build_pod(cluster: dict[str, Any], nodeset: dict[str, Any]) -> None:
     """Make a pod, which is what reads the rest."""
     of, cluster_of = NodeSet.parse(nodeset), Cluster.parse(cluster)
     defaults = generated.Defaults("slurmd:1", "")
-    builder.build(of, cluster_of, place=Place("a-0", "a-0", 0), revision="r", guard_uid="g", defaults=defaults)
+    builder.build(of, cluster_of, place=PodSlot("a-0", "a-0", 0), revision="r", guard_uid="g", defaults=defaults)
 
 
 def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Reads) -> None:

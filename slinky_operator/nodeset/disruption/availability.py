@@ -8,7 +8,7 @@ from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, registration
-from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slurm_client.models import Node
 
 
@@ -30,7 +30,7 @@ def _answers(pod: Pod, node: Node, snapshot: Snapshot) -> bool:
     """Whether a pod is Ready to Kubernetes, and its slurmd answers Slurm."""
     if pod.deleting or pod.ready_since is None or not pod.registered:
         return False
-    if pod_state.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
+    if pod_state.bond_of(pod, node, snapshot.owner) is not RecordOwnership.OURS:
         return False
     return not node.is_down and not node.is_not_responding
 

@@ -18,7 +18,7 @@ from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
-from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slurm_client.models import Job, Node
 
 
@@ -46,6 +46,6 @@ def may_undrain(nodeset: NodeSet, pod: Pod) -> bool:
 
 def may_be_lifted(pod: Pod, node: Node | None, jobs: Collection[Job], owner: str) -> bool:
     """Whether the protection of a pod may be lifted, by an answer of Slurm that has just come."""
-    if node is None or pod_state.bond_of(pod, node, owner) is Bond.FOREIGN:
+    if node is None or pod_state.bond_of(pod, node, owner) is RecordOwnership.FOREIGN:
         return False
     return drains.is_drained(node, jobs)

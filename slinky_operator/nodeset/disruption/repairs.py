@@ -28,7 +28,7 @@ from slinky_operator.nodeset.placement import creation
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
-from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slinky_operator.reconcile.text import named
 from slurm_client.models import Job, Node
 
@@ -37,7 +37,7 @@ LIKELY: Final = "it cannot reach slurmctld, has another key, or is refused; its 
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class UnregisteredPod:
     """A pod whose slurmd runs and has not registered."""
 
     pod: Pod
@@ -53,17 +53,19 @@ class Wait:
         return self.until <= now and not self.jobs
 
 
-def may_be_meant(pod: Pod, node: Node | None, owner: str) -> bool:
+def is_repair_candidate(pod: Pod, node: Node | None, owner: str) -> bool:
     """Whether a pod runs and has never registered, by its record or by there being none.
 
     A predecessor's record is none of its own; one that somebody else drains is theirs to give back.
     """
     if pod.registered or pod.slurmd is not Slurmd.RUNNING or pod.slurmd_started_at is None:
         return False
-    return node is None or (pod_state.bond_of(pod, node, owner) is Bond.PREDECESSOR and not drains.is_foreign(node))
+    return node is None or (
+        pod_state.bond_of(pod, node, owner) is RecordOwnership.PREDECESSOR and not drains.is_foreign(node)
+    )
 
 
-def waiting(snapshot: Snapshot, live: Iterable[Pod], layout: Layout) -> dict[str, Wait]:
+def waiting(snapshot: Snapshot, live: Iterable[Pod], layout: Layout) -> dict[str, UnregisteredPod]:
     """The pods whose slurmd runs and has not registered, by name; none where none could be made in their place."""
     conditions = snapshot.nodeset.status.conditions
     reachable = find(conditions, NodeSetCondition.SLURM_REACHABLE)
@@ -73,7 +75,7 @@ def waiting(snapshot: Snapshot, live: Iterable[Pod], layout: Layout) -> dict[str
         return {}
     found = {}
     for pod in live:
-        if not may_be_meant(pod, snapshot.slurm.nodes.get(pod.node_name), snapshot.owner):
+        if not is_repair_candidate(pod, snapshot.slurm.nodes.get(pod.node_name), snapshot.owner):
             continue
         if pod.slurmd_started_at is None or pod_names.pod_name(snapshot.nodeset, pod.node_name) in layout.waiting:
             continue
@@ -81,7 +83,7 @@ def waiting(snapshot: Snapshot, live: Iterable[Pod], layout: Layout) -> dict[str
         begin = max(filter(None, (pod.slurmd_started_at, pod.created_at, reachable.last_transition_time)))
         jobs = tuple(job.id for job in (snapshot.slurm.jobs or {}).get(pod.node_name, ()))
         until = _until(pod, pod.slurmd_started_at, begin + snapshot.patience, snapshot.patience)
-        found[pod.name] = Wait(pod, pod.slurmd_started_at, until, jobs)
+        found[pod.name] = UnregisteredPod(pod, pod.slurmd_started_at, until, jobs)
     return found
 
 
@@ -92,7 +94,9 @@ def _until(pod: Pod, started_at: datetime, latest: datetime, patience: timedelta
     return min(latest, max(pod.register_by, started_at + patience))
 
 
-def announcements(snapshot: Snapshot, waits: Mapping[str, Wait], now: datetime) -> tuple[tuple[Pod, str | None], ...]:
+def announcements(
+    snapshot: Snapshot, waits: Mapping[str, UnregisteredPod], now: datetime
+) -> tuple[tuple[Pod, str | None], ...]:
     """What is to be written on pods of when they are made again: the time, or None where none holds any more.
 
     A slurmd that has just started is on its way as a rule, and nothing is written for it.
@@ -114,13 +118,19 @@ def _differ(written: datetime | None, until: datetime) -> bool:
     return written is None or written.tzinfo is None or int(written.timestamp()) != int(until.timestamp())
 
 
-def needs_jobs(snapshot: Snapshot, waits: Iterable[Wait], now: datetime) -> bool:
+def needs_jobs(snapshot: Snapshot, waits: Iterable[UnregisteredPod], now: datetime) -> bool:
     """Whether the jobs must be asked for before anything is chosen."""
     return snapshot.slurm.readable and snapshot.slurm.jobs is None and any(one.until <= now for one in waits)
 
 
 def choose(
-    snapshot: Snapshot, waits: Collection[Wait], live: Sequence[Pod], *, awaited: int, desired: int, now: datetime
+    snapshot: Snapshot,
+    waits: Collection[UnregisteredPod],
+    live: Sequence[Pod],
+    *,
+    awaited: int,
+    desired: int,
+    now: datetime,
 ) -> frozenset[str]:
     """Names of the pods to be made anew now: those begun already, then those that have run longest.
 
@@ -151,12 +161,19 @@ def choose(
         for pod in live
         if pod.registered and pod.node_name in nodes and Cause.UPDATE in drains.causes_in(nodes[pod.node_name])
     )
-    room = max(0, rolling_update.budget(snapshot.nodeset, desired) - going(snapshot, now) - coming - updating - awaited)
+    room = max(
+        0,
+        rolling_update.budget(snapshot.nodeset, desired)
+        - terminating_count(snapshot, now)
+        - coming
+        - updating
+        - awaited,
+    )
     over.sort(key=lambda one: (one.pod.name not in begun, one.since, one.pod.name))
     return frozenset(one.pod.name for one in over[:room])
 
 
-def going(snapshot: Snapshot, now: datetime) -> int:
+def terminating_count(snapshot: Snapshot, now: datetime) -> int:
     """How many pods are on their way out, and not for longer than that may take."""
     return sum(1 for pod in snapshot.pods if pod.deleting and (pod.gone_by is None or pod.gone_by > now))
 
@@ -191,7 +208,7 @@ def still_meant(
     found, kept = [], []
     for pod in wanted:
         node = fresh.get(pod.node_name)
-        if not may_be_meant(pod, node, owner):
+        if not is_repair_candidate(pod, node, owner):
             # It has registered, or somebody has taken the node: the next pass sees that.
             continue
         why = pod_state.why_kept(pod, node, jobs.get(pod.node_name, ()), owner, now)
@@ -202,7 +219,7 @@ def still_meant(
     return found, kept
 
 
-def told(one: Wait, chosen: Collection[str], now: datetime) -> str:
+def told(one: UnregisteredPod, chosen: Collection[str], now: datetime) -> str:
     """What is to be said of such a pod, in a condition."""
     text = f"{one.pod.name} has run since {_stamp(one.since)} and has not registered"
     if one.jobs:

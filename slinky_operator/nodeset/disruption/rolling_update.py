@@ -14,8 +14,9 @@ from math import ceil
 
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.disruption.victims import Rank
+from slinky_operator.nodeset.model import revision_records
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.snapshot import Revision
+from slinky_operator.nodeset.model.revision_records import Revision
 
 
 def budget(nodeset: NodeSet, desired: int) -> int:
@@ -23,23 +24,6 @@ def budget(nodeset: NodeSet, desired: int) -> int:
     value = nodeset.spec.update_strategy.rolling_update.max_unavailable
     number = ceil(desired * int(value.removesuffix("%")) / 100) if isinstance(value, str) else value
     return max(1, number)
-
-
-def target(place: int, nodeset: NodeSet, revision: Revision) -> str:
-    """Hash of the revision that a pod is made from now.
-
-    Parameters
-    ----------
-    place
-        Its ordinal; without ordinals, its place in the order of names.
-    nodeset, revision
-        What is wanted, and what was before.
-    """
-    strategy = nodeset.spec.update_strategy
-    if strategy.type == "OnDelete":
-        return revision.hash
-    held_back = strategy.rolling_update.paused or place < strategy.rolling_update.partition
-    return revision.current or revision.hash if held_back else revision.hash
 
 
 def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision, known: Collection[str]) -> list[Pod]:
@@ -63,7 +47,7 @@ def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision, known: C
             place, unnumbered = unnumbered, unnumbered + 1
         else:
             place = pod.ordinal
-        wanted = target(place, nodeset, revision)
+        wanted = revision_records.target(place, nodeset, revision)
         # Below the partition a pod keeps what it has, unless that has never run.
         if pod.revision != wanted and (wanted == revision.hash or has_never_run(pod, known)):
             found.append(pod)

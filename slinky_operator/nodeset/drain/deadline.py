@@ -22,7 +22,7 @@ from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
-from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slurm_client.models import Job, Node
 
 _ENDING: Final = frozenset({"COMPLETING", "STAGE_OUT"})
@@ -102,7 +102,7 @@ def overdue(
     found = []
     for pod, causes in wanted:
         node = nodes.get(pod.node_name)
-        if node is None or not drains.is_ours(node) or pod_state.bond_of(pod, node, owner) is Bond.FOREIGN:
+        if node is None or not drains.is_ours(node) or pod_state.bond_of(pod, node, owner) is RecordOwnership.FOREIGN:
             continue
         over = left(node, causes, spec, now)
         held = jobs.get(pod.node_name, ())

@@ -7,30 +7,31 @@ from datetime import datetime
 
 from slinky_operator.nodeset.disruption import repairs, rolling_update, victims
 from slinky_operator.nodeset.disruption.availability import may_come_up, may_serve, serves
+from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
-from slinky_operator.nodeset.slurm_nodes import drains, registration
+from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
-def choose(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Pod, ...]:
+def scale_in_victims(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Pod, ...]:
     """The pods that are too many, in order."""
     if snapshot.slurm.readable:
         return victims.choose(layout.staying, layout.excess, snapshot.slurm, now)
     # With Slurm out of sight only those can be chosen that need no asking.
-    free = [pod for pod in layout.staying if pod_state.is_free_blindly(pod)]
+    free = [pod for pod in layout.staying if pod_state.may_delete_without_slurm(pod)]
     free.sort(key=lambda pod: -(pod.ordinal if pod.ordinal is not None else -1))
     return tuple(free[: layout.excess])
 
 
-def assign(
+def assign_causes(
     snapshot: Snapshot,
     live: Sequence[Pod],
     layout: Layout,
     chosen: Sequence[Pod],
-    waits: Mapping[str, repairs.Wait],
+    waits: Mapping[str, repairs.UnregisteredPod],
     awaited: int,
     now: datetime,
 ) -> dict[str, frozenset[Cause]]:
@@ -93,7 +94,7 @@ def _updates(
         pod
         for pod in rolling_update.outdated(staying, snapshot.nodeset, snapshot.revision, known)
         # Its record would go with it, and with that somebody else's drain, of which it says nothing any more.
-        if pod.node_name not in nodes or not registration.words_before(pod, nodes[pod.node_name])
+        if pod.node_name not in nodes or not pod_condition.words_before(pod, nodes[pod.node_name])
     ]
     if not outdated:
         return frozenset()
@@ -103,7 +104,7 @@ def _updates(
         if pod.node_name in nodes and Cause.UPDATE in drains.causes_in(nodes[pod.node_name])
     }
     serving = sum(1 for pod in staying if pod.name not in begun and serves(pod, snapshot, now))
-    going = repairs.going(snapshot, now)
+    going = repairs.terminating_count(snapshot, now)
     old = {pod.name for pod in outdated}
     coming = sum(1 for pod in staying if pod.name not in old and may_come_up(pod, snapshot, now))
     return rolling_update.choose(

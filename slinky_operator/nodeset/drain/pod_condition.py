@@ -8,16 +8,22 @@ something has happened.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.pod_facts import Pod, Told
+from slinky_operator.nodeset.model.actions import PodStatusPatch
+from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.slurm_nodes import registration
 from slurm_client.models import Job, Node
 from slurm_client.models.values import Infinite
+
+FOREIGN_DRAIN: Final = "ForeignDrain"
+"""Reason of the condition on a pod whose node somebody else has drained."""
+
+WORDS: Final = "with the reason: "
+"""What stands before Slurm's words there."""
 
 LONGEST_LIST: Final = 10
 """Jobs named in a condition."""
@@ -26,23 +32,12 @@ LONGEST_LIST: Final = 10
 class _Reason(StrEnum):
     DRAINED = "Drained"
     DRAINING = "Draining"
-    FOREIGN_DRAIN = registration.FOREIGN_DRAIN
+    FOREIGN_DRAIN = FOREIGN_DRAIN
     INVALID_REGISTRATION = "InvalidRegistration"
     NOT_DRAINED = "NotDrained"
 
 
-@dataclass(frozen=True, slots=True)
-class Showing:
-    """What is to be written on one pod."""
-
-    pod: Pod
-    told: Told | None = None
-    """The condition; None if it is as it should be."""
-    deadline: str | None = None
-    """The annotation, empty if it is to go; None if it is as it should be."""
-
-
-def change(pod: Pod, node: Node | None, state: pod_state.State) -> Showing | None:
+def change(pod: Pod, node: Node | None, state: pod_state.State) -> PodStatusPatch | None:
     """What is to be written on a pod, or None if it shows what it should.
 
     Parameters
@@ -60,33 +55,37 @@ def change(pod: Pod, node: Node | None, state: pod_state.State) -> Showing | Non
         told = None
     if deadline == pod.deadline:
         deadline = None
-    return Showing(pod, told, deadline) if told is not None or deadline is not None else None
+    return PodStatusPatch(pod, told, deadline) if told is not None or deadline is not None else None
 
 
-def _told(pod: Pod, node: Node | None, state: pod_state.State) -> Told | None:  # noqa: PLR0911 - one for each
+def _told(pod: Pod, node: Node | None, state: pod_state.State) -> DrainCondition | None:  # noqa: PLR0911 - one for each
     if node is None:
         return None
     match state:
         case pod_state.Drained():
-            return Told("True", _Reason.DRAINED.value, f"node {node.name} holds no job; {_drain(node)}")
+            return DrainCondition("True", _Reason.DRAINED.value, f"node {node.name} holds no job; {_drain(node)}")
         case pod_state.Draining() if node.is_drain and state.jobs:
-            return Told("False", _Reason.DRAINING.value, f"node {node.name} holds {_jobs(state.jobs)}; {_drain(node)}")
+            return DrainCondition(
+                "False", _Reason.DRAINING.value, f"node {node.name} holds {_jobs(state.jobs)}; {_drain(node)}"
+            )
         case pod_state.Misregistered():
             text = f"node {node.name} is {node.state}; {_drain(node)}"
             # Nothing but what stands there tells of a drain that slurmctld has written over.
-            is_lost = registration.words_before(pod, node)
-            return pod.told if is_lost else Told("False", _Reason.INVALID_REGISTRATION.value, text)
+            is_lost = words_before(pod, node)
+            return pod.told if is_lost else DrainCondition("False", _Reason.INVALID_REGISTRATION.value, text)
         case pod_state.Ready() if state.foreign:
-            return Told("False", _Reason.FOREIGN_DRAIN.value, f"node {node.name} is {node.state}; {_drain(node)}")
+            return DrainCondition(
+                "False", _Reason.FOREIGN_DRAIN.value, f"node {node.name} is {node.state}; {_drain(node)}"
+            )
         case pod_state.Ready() if pod.told is not None:
-            return Told("False", _Reason.NOT_DRAINED.value, f"node {node.name} takes jobs")
+            return DrainCondition("False", _Reason.NOT_DRAINED.value, f"node {node.name} takes jobs")
         case _:
             return None
 
 
 def _drain(node: Node) -> str:
     since = f" since {_stamp(node.reason_changed_at)}" if node.reason_changed_at is not None else ""
-    return f"drained{since} {registration.WORDS}{node.reason}"
+    return f"drained{since} {WORDS}{node.reason}"
 
 
 def _jobs(jobs: Iterable[Job]) -> str:
@@ -111,3 +110,11 @@ def _deadline(state: pod_state.State) -> str | None:
 
 def _stamp(when: datetime) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def words_before(pod: Pod, node: Node) -> str:
+    """The words of somebody else's drain that slurmctld has written over; empty if there were none."""
+    if pod.told is None or pod.told.reason != FOREIGN_DRAIN or not registration.is_slurms_drain(node):
+        return ""
+    words = pod.told.message.partition(WORDS)[2]
+    return "" if registration.has_slurms_words(words) else words

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from slinky_operator.nodeset.disruption import eviction, repairs
-from slinky_operator.nodeset.disruption.repairs import Wait
+from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state, revision_records
 from slinky_operator.nodeset.model.actions import (
@@ -50,7 +50,7 @@ def deletions_without_slurm(
         pod
         for pod in live
         if causes.get(pod.name, frozenset()) & drains.REMOVAL
-        and pod_state.is_free_blindly(pod)
+        and pod_state.may_delete_without_slurm(pod)
         # Where a kubelet has the pod and Slurm can be asked, it is.
         and not (snapshot.slurm.readable and pod.bound)
     )
@@ -97,7 +97,7 @@ def showings(
     return [Show(found)] if found else []
 
 
-def announcements(snapshot: Snapshot, waits: Mapping[str, Wait], now: datetime) -> list[Action]:
+def announcements(snapshot: Snapshot, waits: Mapping[str, UnregisteredPod], now: datetime) -> list[Action]:
     """What is told on pods of when they are made again."""
     found = repairs.announcements(snapshot, waits, now)
     return [Announce(found)] if found else []

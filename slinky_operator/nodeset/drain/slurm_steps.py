@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from slinky_operator.nodeset.disruption import eviction, victims
-from slinky_operator.nodeset.drain import deadline
-from slinky_operator.nodeset.execute import takeover
+from slinky_operator.nodeset.drain import deadline, pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import (
     Action,
@@ -20,12 +19,12 @@ from slinky_operator.nodeset.model.actions import (
     SetTraits,
     Undrain,
 )
-from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.slurm_nodes import drains, kubernetes_features, registration
+from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
-from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slinky_operator.reconcile.text import named
 from slurm_client.models import Job, Node
 
@@ -45,14 +44,14 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
         node = snapshot.slurm.nodes.get(pod.node_name)
         bond = pod_state.bond_of(pod, node, snapshot.owner) if node is not None else None
         why = causes.get(pod.name, frozenset())
-        if bond is Bond.OURS and not pod.registered:
+        if bond is RecordOwnership.OURS and not pod.registered:
             registered.append(pod)
-        if node is not None and takeover.is_named_in(node, snapshot.nodeset.namespace, pod.name):
+        if node is not None and identity.is_named_in(node, snapshot.nodeset.namespace, pod.name):
             unmarked.append(pod)
-        if bond is Bond.FOREIGN:
+        if bond is RecordOwnership.FOREIGN:
             continue
         # What slurmctld has written its words over may be somebody else's drain.
-        is_open = node is not None and not registration.words_before(pod, node)
+        is_open = node is not None and not pod_condition.words_before(pod, node)
         if node is not None and is_open and not why and _may_undrain(snapshot, pod, node):
             undrain.append(pod.node_name)
         if node is not None and is_open and why and drains.needs_write(node, why):
@@ -90,10 +89,10 @@ def _may_undrain(snapshot: Snapshot, pod: Pod, node: Node) -> bool:
 
 def give_traits(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
     """What their Kubernetes Nodes give to the Slurm nodes of our pods."""
-    found: dict[str, Host] = {}
+    found: dict[str, KubernetesNode] = {}
     for pod in live:
         node, host = snapshot.slurm.nodes.get(pod.node_name), snapshot.host_of(pod)
-        if node is None or host is None or pod_state.bond_of(pod, node, snapshot.owner) is not Bond.OURS:
+        if node is None or host is None or pod_state.bond_of(pod, node, snapshot.owner) is not RecordOwnership.OURS:
             continue
         if kubernetes_features.missing(node, host) is not None:
             found[pod.node_name] = host

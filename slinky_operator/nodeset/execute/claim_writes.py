@@ -10,7 +10,7 @@ from slinky_api import labels
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS
-from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.actions import DeleteClaims, MarkClaims
 from slinky_operator.nodeset.model.claims import Claim, Retention
@@ -18,7 +18,7 @@ from slinky_operator.nodeset.placement import claim_retention
 from slinky_operator.reconcile.batches import side_by_side
 
 
-async def mark(means: Means, action: MarkClaims) -> None:
+async def mark(means: PassContext, action: MarkClaims) -> None:
     """Write on claims what becomes of them, side by side; what fails is noted."""
     means.outcome.acted = True
     for result in await side_by_side(_mark(means, claim, wanted) for claim, wanted in action.marks):
@@ -30,20 +30,20 @@ async def mark(means: Means, action: MarkClaims) -> None:
             raise result
 
 
-async def _mark(means: Means, claim: Claim, wanted: Retention | None) -> None:
+async def _mark(means: PassContext, claim: Claim, wanted: Retention | None) -> None:
     note = {labels.ANNOTATION_CLAIM_RETENTION: wanted.value if wanted is not None else None}
     patch: Object = {"metadata": {"annotations": note}}
     await means.kube.merge_patch(PERSISTENTVOLUMECLAIMS, claim.name, patch, means.nodeset.namespace, uid=claim.uid)
 
 
-async def delete(means: Means, action: DeleteClaims) -> None:
+async def delete(means: PassContext, action: DeleteClaims) -> None:
     """Delete claims of a scale-in that are still marked, and whose pods, by a look past the cache, are gone."""
     gone = [claim.name for claim in action.claims if await _delete(means, claim)]
     if gone:
         means.say("ClaimDeleted", f"deleted after their pods, as whenScaled: Delete says: {listed(gone)}")
 
 
-async def _delete(means: Means, claim: Claim) -> bool:
+async def _delete(means: PassContext, claim: Claim) -> bool:
     namespace = means.nodeset.namespace
     try:
         await means.kube.get(PODS, claim.pod, namespace)
@@ -64,7 +64,7 @@ async def _delete(means: Means, claim: Claim) -> bool:
     return await _delete_exactly(means, found)
 
 
-async def let_go(means: Means) -> bool:
+async def let_go(means: PassContext) -> bool:
     """Delete the claims of a NodeSet that is going, where its spec says so; mark the others as kept. Its pods are gone.
 
     A NodeSet made again under the name finds the marks: whatever its policy, it erases nothing that was kept before.
@@ -89,7 +89,7 @@ async def let_go(means: Means) -> bool:
     return len(means.outcome.kept) == before
 
 
-async def _delete_exactly(means: Means, found: Object) -> bool:
+async def _delete_exactly(means: PassContext, found: Object) -> bool:
     """Delete a claim as it was just read; gives whether it was deleted by that."""
     metadata = found["metadata"]
     name, version = metadata["name"], metadata.get("resourceVersion")

@@ -12,7 +12,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.model.claims import Claim
-from slinky_operator.nodeset.model.snapshot import Revision
+from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm
 from slinky_operator.nodeset.reserved_names import ReservedNames
@@ -43,7 +43,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Means:
+class PassContext:
     """What one pass for one NodeSet acts with.
 
     Parameters

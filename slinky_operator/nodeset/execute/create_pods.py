@@ -12,11 +12,11 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.execute import owned_objects
-from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model.actions import CreatePods
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.model.revision import restored
-from slinky_operator.nodeset.pod_spec.builder import Stencil
+from slinky_operator.nodeset.pod_spec.builder import PodBuilder
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
 from slinky_operator.reconcile.batches import growing
 
@@ -25,14 +25,14 @@ FIRST: Final = 8
 """
 
 
-async def create(means: Means, action: CreatePods) -> None:
+async def create(means: PassContext, action: CreatePods) -> None:
     """Create pods, until one is refused."""
     wanted, guard_uid = [place for place in action.places if _take(means, place)], means.guards[means.nodeset.uid]
     if means.cluster is None:
         raise ValueError("a pod cannot be made without a Cluster")
     nodeset = _at(means, action.revision)
     try:
-        stencil = Stencil(
+        stencil = PodBuilder(
             nodeset, means.cluster, revision=action.revision, guard_uid=guard_uid, defaults=means.defaults
         )
     except RefusedTemplate as error:
@@ -45,7 +45,7 @@ async def create(means: Means, action: CreatePods) -> None:
         means.say(str(Reason.SCALING_OUT), f"created: {listed(told)}")
 
 
-async def _create(means: Means, nodeset: NodeSet, stencil: Stencil, place: Place, created: set[str]) -> bool:
+async def _create(means: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot, created: set[str]) -> bool:
     """Create a pod and note what became of it; False if no further one is to be tried."""
     means.outcome.acted = True
     namespace = means.nodeset.namespace
@@ -71,7 +71,7 @@ async def _create(means: Means, nodeset: NodeSet, stencil: Stencil, place: Place
     return True
 
 
-def _take(means: Means, place: Place) -> bool:
+def _take(means: PassContext, place: PodSlot) -> bool:
     """Take the name of a node, unless another NodeSet has just taken it: a moment later the cache shows its pod."""
     if means.cluster is None or means.reserved.take(means.cluster.uid, place.node, means.nodeset.uid):
         return True
@@ -79,7 +79,7 @@ def _take(means: Means, place: Place) -> bool:
     return False
 
 
-def _at(means: Means, revision: str) -> NodeSet:
+def _at(means: PassContext, revision: str) -> NodeSet:
     """The NodeSet as it was at a revision."""
     found = next((one for one in means.revision.recorded if one.hash == revision), None)
     if revision == means.revision.hash or found is None:
@@ -87,7 +87,7 @@ def _at(means: Means, revision: str) -> NodeSet:
     return restored(means.nodeset, found.content)
 
 
-async def _create_one(means: Means, nodeset: NodeSet, stencil: Stencil, place: Place) -> Object | str | None:
+async def _create_one(means: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot) -> Object | str | None:
     """Create a pod: gives it, or why its name is taken, or None if it is there already and ours."""
     why = await owned_objects.ensure_claims(means.kube, nodeset, place.pod, means.claims)
     if why is not None:

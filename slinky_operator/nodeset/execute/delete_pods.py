@@ -16,7 +16,7 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.disruption import eviction, repairs
 from slinky_operator.nodeset.execute import slurm_queries
-from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model import pod_facts, pod_names, pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.reconcile.batches import side_by_side
@@ -40,7 +40,7 @@ SINGLY: Final = 8
 """Pods looked up one by one; for more, they are listed."""
 
 
-async def delete_checked(means: Means, wanted: Sequence[Pod]) -> None:
+async def delete_checked(means: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods that hold nothing by what Slurm says now, and note why others are kept."""
     slurm = means.reach()
     for start in range(0, len(wanted), DELETE_BATCH):
@@ -60,7 +60,7 @@ async def delete_checked(means: Means, wanted: Sequence[Pod]) -> None:
         await delete(means, going, until=asked + PROOF_HOLDS)
 
 
-async def repair(means: Means, wanted: Sequence[Pod]) -> None:
+async def repair(means: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods whose slurmds have not registered by what Slurm says now, and tell of it."""
     answer = await slurm_queries.everything(means.reach(), [pod.node_name for pod in wanted])
     meant, kept = repairs.still_meant(wanted, answer.nodes, answer.jobs, means.owner, means.now())
@@ -72,7 +72,7 @@ async def repair(means: Means, wanted: Sequence[Pod]) -> None:
         means.warn("PodsRepaired", f"recreated, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
 
 
-async def give_up(means: Means, wanted: Sequence[Pod], blind: str) -> None:
+async def give_up(means: PassContext, wanted: Sequence[Pod], blind: str) -> None:
     """Delete pods with their jobs, as the user has asked for, and warn which jobs those are.
 
     Parameters
@@ -89,7 +89,7 @@ async def give_up(means: Means, wanted: Sequence[Pod], blind: str) -> None:
             blind = str(error)
     asked = f"{labels.ANNOTATION_SKIP_DRAIN}=true"
     losing = [f"{pod.node_name} (jobs {_some(held[pod.node_name])})" for pod in wanted if held.get(pod.node_name)]
-    unknown = [pod.name for pod in wanted if not pod_state.is_free_blindly(pod)] if blind else []
+    unknown = [pod.name for pod in wanted if not pod_state.may_delete_without_slurm(pod)] if blind else []
     if losing:
         means.warn(
             "JobsGivenUp",
@@ -110,7 +110,7 @@ def _some(jobs: Sequence[Job]) -> str:
     return shown if len(jobs) <= JOBS_TOLD else f"{shown} and {len(jobs) - JOBS_TOLD} more"
 
 
-async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]], *, until: float = math.inf) -> list[Pod]:
+async def delete(means: PassContext, wanted: Sequence[tuple[Pod, str | None]], *, until: float = math.inf) -> list[Pod]:
     """Delete pods of exactly these uids, and of these versions where the version is part of the proof.
 
     Gives those that were deleted. Where the proof holds for some time only, nothing is sent after `until`, by the clock
@@ -140,7 +140,7 @@ async def delete(means: Means, wanted: Sequence[tuple[Pod, str | None]], *, unti
     return done
 
 
-async def _delete_one(means: Means, pod: Pod, version: str | None, until: float) -> None:
+async def _delete_one(means: PassContext, pod: Pod, version: str | None, until: float) -> None:
     left = until - means.clock()
     if left <= 0:
         raise TimeoutError
@@ -148,7 +148,7 @@ async def _delete_one(means: Means, pod: Pod, version: str | None, until: float)
         await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=pod.uid, resource_version=version)
 
 
-async def evictable(means: Means, wanted: Sequence[Pod]) -> Sequence[Pod]:
+async def evictable(means: PassContext, wanted: Sequence[Pod]) -> Sequence[Pod]:
     """Of these pods, those that may be evicted."""
     if not means.nodeset.spec.workload_disruption_protection:
         return wanted
@@ -160,7 +160,7 @@ async def evictable(means: Means, wanted: Sequence[Pod]) -> Sequence[Pod]:
     ]
 
 
-async def standing(means: Means, names: Sequence[str]) -> frozenset[str]:
+async def standing(means: PassContext, names: Sequence[str]) -> frozenset[str]:
     """Of these nodes, those for which the API server itself has a pod that may be alive."""
     namespace = means.nodeset.namespace
     if len(names) > SINGLY:

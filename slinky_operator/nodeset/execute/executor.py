@@ -18,7 +18,7 @@ from slinky_operator.nodeset.execute import (
     owned_objects,
     slurm_writes,
 )
-from slinky_operator.nodeset.execute.context import Means, Outcome, listed
+from slinky_operator.nodeset.execute.context import Outcome, PassContext, listed
 from slinky_operator.nodeset.execute.owned_objects import NameTaken
 from slinky_operator.nodeset.execute.patch_pods import Marks
 from slinky_operator.nodeset.model import guard
@@ -36,13 +36,13 @@ from slinky_operator.nodeset.model.actions import (
     DropRevisions,
     EndDrains,
     EnsureGuard,
-    LetGo,
     MarkClaims,
     MarkDown,
     MarkRecords,
     MarkRegistered,
     Protect,
     RecordRevision,
+    RemoveFinalizer,
     RenumberRevision,
     Repair,
     SetTraits,
@@ -55,10 +55,10 @@ from slinky_operator.nodeset.model.pod_facts import Pod
 from slurm_client import errors as slurm_errors
 
 
-class Actor:
+class Executor:
     """Carries out plans for one NodeSet in one pass."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: PassContext) -> None:
         self.means = means
 
     async def carry_out(self, actions: Iterable[Action]) -> Outcome:
@@ -78,7 +78,7 @@ class Actor:
                 self.means.outcome.slurm_error = error
             except kube_errors.KubeError as error:
                 self.means.outcome.errors.append(error)
-                if isinstance(action, AddFinalizer | TakeOver | EnsureGuard | LetGo | RecordRevision):
+                if isinstance(action, AddFinalizer | TakeOver | EnsureGuard | RemoveFinalizer | RecordRevision):
                     # What follows builds on these.
                     break
             except NameTaken as error:
@@ -99,7 +99,7 @@ class Actor:
                 await finalizer.take_over(means)
             case MarkRecords():
                 await slurm_writes.mark_records(means, action.pods)
-            case LetGo():
+            case RemoveFinalizer():
                 await finalizer.let_go(means)
             case MarkRegistered():
                 self._note_marks(await self._marks().registered(action.pods))
@@ -199,7 +199,7 @@ def _asks_slurm(action: Action) -> bool:
             return True
         case DeletePods():
             return not action.forced
-        case LetGo():
+        case RemoveFinalizer():
             # What Slurm has not been told of is for the next pass, which sees that Slurm has gone away.
             return not action.anyway
         case _:

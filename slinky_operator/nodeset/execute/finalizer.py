@@ -11,17 +11,17 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
 from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.execute import claim_writes, owned_objects, takeover
-from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.execute.owned_objects import NameTaken
 from slinky_operator.nodeset.model import guard
 
 
-async def add_finalizer(means: Means) -> None:
+async def add_finalizer(means: PassContext) -> None:
     """Keep the NodeSet until its pods are gone."""
     await _set_finalizers(means, add=True)
 
 
-async def _set_finalizers(means: Means, *, add: bool) -> None:
+async def _set_finalizers(means: PassContext, *, add: bool) -> None:
     metadata = means.obj["metadata"]
     rest = [one for one in metadata.get("finalizers") or () if one != labels.FINALIZER_NODESET_DRAIN]
     wanted = [*rest, labels.FINALIZER_NODESET_DRAIN] if add else rest
@@ -36,7 +36,7 @@ async def _set_finalizers(means: Means, *, add: bool) -> None:
     )
 
 
-async def take_over(means: Means) -> None:
+async def take_over(means: PassContext) -> None:
     """Make another operator's pods ours, those that the API server itself shows."""
     selector = f"!{labels.LABEL_NODESET_UID}"
     found = (await means.kube.list(PODS, means.nodeset.namespace, label_selector=selector)).items
@@ -60,7 +60,7 @@ async def take_over(means: Means) -> None:
     means.say("PodsTakenOver", f"taken over from another operator: {listed(names)}")
 
 
-async def _take_over_one(means: Means, cluster: Cluster, obj: Object) -> Object:
+async def _take_over_one(means: PassContext, cluster: Cluster, obj: Object) -> Object:
     metadata = obj["metadata"]
     return await means.kube.merge_patch(
         PODS,
@@ -72,7 +72,7 @@ async def _take_over_one(means: Means, cluster: Cluster, obj: Object) -> Object:
     )
 
 
-async def ensure_guard(means: Means) -> None:
+async def ensure_guard(means: PassContext) -> None:
     """Make the second owner of all pods, unless it is there.
 
     Raises
@@ -90,7 +90,7 @@ async def ensure_guard(means: Means) -> None:
     means.guards[means.nodeset.uid] = obj["metadata"]["uid"]
 
 
-async def let_go(means: Means) -> None:
+async def let_go(means: PassContext) -> None:
     """The end, after a look past the cache: a pod whose creation was never answered may not be in it yet.
 
     Nor is one from which somebody has taken our labels; but without guard and NodeSet the garbage collector would
@@ -106,7 +106,7 @@ async def let_go(means: Means) -> None:
         if lost is None and (metadata.get("labels") or {}).get(labels.LABEL_NODESET_UID) == nodeset.uid:
             means.outcome.kept.append(f"pod {metadata['name']} is still there")
             return
-        if guard.has_its_life_from(nodeset, obj):
+        if guard.is_owned_by(nodeset, obj):
             lost = lost or f"pod {metadata['name']} has lost its labels"
             means.outcome.kept.append(f"{lost}. It would go with the NodeSet, which therefore waits")
             return
@@ -116,7 +116,7 @@ async def let_go(means: Means) -> None:
     await _set_finalizers(means, add=False)
 
 
-async def _delete_guard(means: Means) -> None:
+async def _delete_guard(means: PassContext) -> None:
     name, namespace = guard.name(means.nodeset), means.nodeset.namespace
     try:
         obj = await means.kube.get(CONFIGMAPS, name, namespace)

@@ -17,7 +17,7 @@ from slinky_operator.nodeset.execute import takeover
 from slinky_operator.nodeset.model import claims, revision_records
 from slinky_operator.nodeset.model.actions import DropRevisions, RecordRevision, RenumberRevision
 from slinky_operator.nodeset.model.claims import Claim, Retention
-from slinky_operator.nodeset.model.snapshot import Revision
+from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.ports import Kube
 
 

@@ -19,9 +19,9 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset.drain.pod_condition import Showing
 from slinky_operator.nodeset.model import guard
-from slinky_operator.nodeset.model.pod_facts import Pod, Told
+from slinky_operator.nodeset.model.actions import PodStatusPatch
+from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.ports import Kube
 from slinky_operator.reconcile.batches import side_by_side
 from slinky_operator.slurm import naming
@@ -60,7 +60,7 @@ class Marks:
             self._condition(
                 pod,
                 PodCondition.REGISTERED,
-                Told("True", "NodeSeen", f"Slurm knows node {pod.node_name} as this pod's"),
+                DrainCondition("True", "NodeSeen", f"Slurm knows node {pod.node_name} as this pod's"),
                 labels.FIELD_MANAGER,
             )
             for pod in pods
@@ -83,7 +83,7 @@ class Marks:
         """Give these pods the guard as an owner, in place of one they had before; gives what failed."""
         return await self._all(self._owner(pod, guard_uid) for pod in pods)
 
-    async def show(self, showings: Sequence[Showing]) -> list[Exception]:
+    async def show(self, showings: Sequence[PodStatusPatch]) -> list[Exception]:
         """Write what nodes show on their pods; gives what failed."""
         conditions = (
             self._condition(one.pod, PodCondition.SLURM_DRAINED, one.told, DRAIN_MANAGER)
@@ -113,7 +113,7 @@ class Marks:
                 raise result
         return failures
 
-    async def _condition(self, pod: Pod, kind: PodCondition, told: Told, manager: str) -> None:
+    async def _condition(self, pod: Pod, kind: PodCondition, told: DrainCondition, manager: str) -> None:
         known = pod.told if kind is PodCondition.SLURM_DRAINED else None
         same = known is not None and known.status == told.status
         condition = {

@@ -9,17 +9,17 @@ from collections.abc import Collection, Mapping, Sequence
 
 from slinky_api.conditions import Reason
 from slinky_operator.nodeset.drain import deadline
-from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries, takeover
-from slinky_operator.nodeset.execute.context import Means, listed
+from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries
+from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model.actions import Drain, EndDrains
-from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
-from slinky_operator.nodeset.slurm_nodes import drains, kubernetes_features, records
+from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features, records
 from slurm_client import errors as slurm_errors
 
 
-async def drain_nodes(means: Means, action: Drain) -> None:
+async def drain_nodes(means: PassContext, action: Drain) -> None:
     """Drain nodes that are still to be drained."""
     slurm, names, reason = means.reach(), action.nodes, action.reason
     wanted = drains.to_drain(names, await slurm_queries.nodes(slurm, names), means.owner, action.causes)
@@ -33,7 +33,7 @@ async def drain_nodes(means: Means, action: Drain) -> None:
     await _read_back(means, slurm, names)
 
 
-async def undrain_nodes(means: Means, names: Sequence[str]) -> None:
+async def undrain_nodes(means: PassContext, names: Sequence[str]) -> None:
     """Give nodes back whose drains are ours."""
     slurm = means.reach()
     wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), means.owner)
@@ -45,7 +45,7 @@ async def undrain_nodes(means: Means, names: Sequence[str]) -> None:
     await _read_back(means, slurm, names)
 
 
-async def set_traits(means: Means, hosts: Mapping[str, Host]) -> None:
+async def set_traits(means: PassContext, hosts: Mapping[str, KubernetesNode]) -> None:
     """Write the features and the topology that Kubernetes Nodes give."""
     slurm = means.reach()
     wanted = kubernetes_features.to_write(hosts, await slurm_queries.nodes(slurm, list(hosts)), means.owner)
@@ -60,7 +60,9 @@ async def set_traits(means: Means, hosts: Mapping[str, Host]) -> None:
             await _read_back(means, slurm, names)
 
 
-async def _write_traits(means: Means, slurm: Slurm, names: Sequence[str], change: kubernetes_features.Change) -> bool:
+async def _write_traits(
+    means: PassContext, slurm: Slurm, names: Sequence[str], change: kubernetes_features.Change
+) -> bool:
     """Write what this Slurm takes; gives whether that is anything."""
     if change.topology is not None:
         try:
@@ -78,7 +80,7 @@ async def _write_traits(means: Means, slurm: Slurm, names: Sequence[str], change
     return True
 
 
-async def mark_down(means: Means, names: Sequence[str]) -> None:
+async def mark_down(means: PassContext, names: Sequence[str]) -> None:
     """Mark nodes down whose pods have ended, so that Slurm takes their jobs back."""
     slurm = means.reach()
     standing = await delete_pods.standing(means, names)
@@ -98,7 +100,7 @@ async def mark_down(means: Means, names: Sequence[str]) -> None:
     await _read_back(means, slurm, names)
 
 
-async def end_drains(means: Means, action: EndDrains) -> None:
+async def end_drains(means: PassContext, action: EndDrains) -> None:
     """Do what the spec says about jobs that hold up a drain for too long."""
     slurm, spec = means.reach(), means.nodeset.spec.drain
     names = [pod.node_name for pod, _ in action.pods]
@@ -119,7 +121,7 @@ async def end_drains(means: Means, action: EndDrains) -> None:
         await _read_back(means, slurm, names)
 
 
-async def delete_records(means: Means, names: Sequence[str]) -> None:
+async def delete_records(means: PassContext, names: Sequence[str]) -> None:
     """Delete records of nodes that no pod stands for."""
     slurm = means.reach()
     standing = await delete_pods.standing(means, names)
@@ -147,7 +149,7 @@ def _standing(names: Sequence[str], standing: Collection[str]) -> list[str]:
     ]
 
 
-async def mark_records(means: Means, wanted: Sequence[Pod]) -> None:
+async def mark_records(means: PassContext, wanted: Sequence[Pod]) -> None:
     """Mark the records of pods that were taken over as this NodeSet's."""
     slurm, names = means.reach(), [pod.node_name for pod in wanted]
     fresh = await slurm_queries.nodes(slurm, names)
@@ -155,7 +157,7 @@ async def mark_records(means: Means, wanted: Sequence[Pod]) -> None:
     found = [
         pod.node_name
         for pod in wanted
-        if (node := fresh.get(pod.node_name)) is not None and takeover.is_named_in(node, namespace, pod.name)
+        if (node := fresh.get(pod.node_name)) is not None and identity.is_named_in(node, namespace, pod.name)
     ]
     if found:
         means.unseen = True
@@ -164,7 +166,7 @@ async def mark_records(means: Means, wanted: Sequence[Pod]) -> None:
     await _read_back(means, slurm, names)
 
 
-async def _read_back(means: Means, slurm: Slurm, names: Sequence[str]) -> None:
+async def _read_back(means: PassContext, slurm: Slurm, names: Sequence[str]) -> None:
     """Bring the cache up to date, so that the next pass does not repeat this one."""
     if len(names) <= slurm_queries.SINGLY:
         await slurm.refresh(names)

@@ -11,16 +11,14 @@ there a record is known to be a pod's, and gets the mark that ours have.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import LONGEST_NAME, NodeSet, ScalingMode
-from slinky_operator.nodeset.model import claims, guard, ordinals, pod_facts, pod_names, revision
+from slinky_operator.nodeset.model import claims, guard, pod_facts, pod_names, revision
 from slinky_operator.slurm import naming
-from slurm_client.models import Node
 
 LEASE: str = "0033bda7.slinky.slurm.net"
 """Name of the Lease by which the replicas of that operator choose a leader."""
@@ -48,7 +46,7 @@ def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid:
         labels.LABEL_SCALING_MODE: nodeset.mode.value,
         labels.LABEL_REVISION: _revision(nodeset, metadata.get("labels") or {}),
     }
-    number = ordinals.ordinal(nodeset.name, metadata["name"])
+    number = pod_names.ordinal(nodeset.name, metadata["name"])
     if nodeset.mode is ScalingMode.STATEFUL_SET and number is not None:
         own[labels.LABEL_POD_INDEX] = str(number)
     if nodeset.spec.workload_disruption_protection:
@@ -62,7 +60,7 @@ def claims_of(nodeset: NodeSet, obj: Mapping[str, Any]) -> Iterator[tuple[str, d
     """Claims of one of their pods under names that the next pod in its place will look for, and their labels."""
     if nodeset.mode is ScalingMode.STATEFUL_SET:
         pod = obj["metadata"]["name"]
-        if ordinals.ordinal(nodeset.name, pod) is None:
+        if pod_names.ordinal(nodeset.name, pod) is None:
             return
     else:
         pod = pod_names.pod_name(nodeset, pod_facts.node_name(obj))
@@ -71,17 +69,6 @@ def claims_of(nodeset: NodeSet, obj: Mapping[str, Any]) -> Iterator[tuple[str, d
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if name in wanted:
             yield name, claims.own_labels(nodeset, pod)
-
-
-def is_named_in(node: Node, namespace: str, pod: str) -> bool:
-    """Whether a record without any mark is that of a pod, by the comment that their operator wrote."""
-    if not node.is_dynamic or node.extra or not node.comment:
-        return False
-    try:
-        about = json.loads(node.comment)
-    except ValueError:
-        return False
-    return isinstance(about, dict) and about.get("namespace") == namespace and about.get("podName") == pod
 
 
 def _revision(nodeset: NodeSet, own: Mapping[str, str]) -> str:

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slinky_operator.nodeset.drain.pod_condition import Showing
 from slinky_operator.nodeset.model.claims import Claim, Retention
-from slinky_operator.nodeset.model.kubernetes_nodes import Host
-from slinky_operator.nodeset.model.pod_facts import Pod
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
+from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.model.revision_records import Recorded
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class PodStatusPatch:
+    """What is to be written on one pod."""
+
+    pod: Pod
+    told: DrainCondition | None = None
+    """The condition; None if it is as it should be."""
+    deadline: str | None = None
+    """The annotation, empty if it is to go; None if it is as it should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,7 @@ class Unprotect:
 class Show:
     """Write on pods what Slurm shows of their nodes."""
 
-    showings: tuple[Showing, ...]
+    showings: tuple[PodStatusPatch, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ class Drain:
 class SetTraits:
     """Give these nodes the features and the topology of their Kubernetes Nodes."""
 
-    hosts: Mapping[str, Host]
+    hosts: Mapping[str, KubernetesNode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +190,7 @@ class DropRevisions:
 class CreatePods:
     """Create pods in these places."""
 
-    places: tuple[Place, ...]
+    places: tuple[PodSlot, ...]
     revision: str
     """Hash of the revision they are made from: that of the spec, or a recorded one."""
 
@@ -200,7 +210,7 @@ class DeleteClaims:
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
+class RemoveFinalizer:
     """Delete the guard and take the finalizer off, unless the API server still has a pod; the NodeSet's last action."""
 
     anyway: bool = False
@@ -233,5 +243,5 @@ Action = (
     | CreatePods
     | MarkClaims
     | DeleteClaims
-    | LetGo
+    | RemoveFinalizer
 )

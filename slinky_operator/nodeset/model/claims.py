@@ -17,7 +17,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS
-from slinky_operator.nodeset.model import ordinals
+from slinky_operator.nodeset.model import pod_names
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -153,11 +153,11 @@ def next_ordinals(nodeset: NodeSet, claims: Iterable[Claim], held: Collection[in
         return []
     waiting: dict[int, bool] = {}
     for claim in claims:
-        number = ordinals.ordinal(nodeset.name, claim.pod)
+        number = pod_names.ordinal(nodeset.name, claim.pod)
         if not claim.deleting and number is not None and number not in held:
             waiting[number] = waiting.get(number, True) and claim.retention is not None
     returning = sorted(waiting, key=lambda number: (waiting[number], number))[:count]
-    return [*returning, *ordinals.lowest_free({*held, *returning}, count - len(returning))]
+    return [*returning, *pod_names.lowest_free({*held, *returning}, count - len(returning))]
 
 
 def why_blocked(claims: Sequence[Claim], pod: str) -> str | None:

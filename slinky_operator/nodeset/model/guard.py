@@ -7,15 +7,12 @@ a ConfigMap that belongs to nobody and is deleted last. The pods are then found 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
-
-if TYPE_CHECKING:
-    from slinky_operator.nodeset.model.pod_facts import Pod
 
 _NAME_LENGTH = 40
 
@@ -77,7 +74,7 @@ def is_ours(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
     return bool(own.get(labels.LABEL_NODESET_UID) == nodeset.uid)
 
 
-def has_its_life_from(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
+def is_owned_by(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
     """Whether a pod would be deleted with the NodeSet and its guard: by its owners, whatever labels it still has."""
     owners_ = obj["metadata"].get("ownerReferences") or ()
     return any(
@@ -93,19 +90,3 @@ def held_by(metadata: Mapping[str, Any]) -> frozenset[str]:
     """
     owners_ = metadata.get("ownerReferences") or ()
     return frozenset(str(one["uid"]) for one in owners_ if one.get("kind") == CONFIGMAPS.kind)
-
-
-def without(pods: Iterable[Pod], guard_uid: str) -> tuple[Pod, ...]:
-    """The pods that are not held by the guard.
-
-    Somebody may have deleted it. The garbage collector then takes it from the owners of each pod, and that is how we
-    hear of it: nobody watches ConfigMaps for this.
-
-    Parameters
-    ----------
-    pods
-        Pods of the NodeSet.
-    guard_uid
-        Uid of the guard; empty if it is not known, and then any will do.
-    """
-    return tuple(pod for pod in pods if not pod.deleting and not (guard_uid in pod.guards if guard_uid else pod.guards))

@@ -33,7 +33,7 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class KubernetesNode:
     """One Kubernetes Node."""
 
     name: str
@@ -56,11 +56,11 @@ class Hosts:
     """All Kubernetes Nodes, kept by a handler of their informer."""
 
     def __init__(self) -> None:
-        self._all: dict[str, Host] = {}
+        self._all: dict[str, KubernetesNode] = {}
         self._given = False
         """Whether somebody holds the picture as it is."""
 
-    def observe(self, old: Object | None, new: Object | None) -> Host | None:
+    def observe(self, old: Object | None, new: Object | None) -> KubernetesNode | None:
         """Take a change in; gives the Node as it was or is if the change means anything to a NodeSet."""
         obj = new if new is not None else old
         if obj is None:
@@ -77,19 +77,19 @@ class Hosts:
             del self._all[name]
         return after if after is not None else before
 
-    def picture(self) -> Mapping[str, Host]:
+    def picture(self) -> Mapping[str, KubernetesNode]:
         """The Nodes as they are now, by name; what is given does not change."""
         self._given = True
         return self._all
 
 
-def read(obj: Mapping[str, Any]) -> Host:
+def read(obj: Mapping[str, Any]) -> KubernetesNode:
     """Read a Node, whole or pruned."""
     metadata = obj["metadata"]
     spec: Mapping[str, Any] = obj.get("spec") or {}
     cordoned = bool(spec.get("unschedulable"))
     annotations = metadata.get("annotations") or {}
-    return Host(
+    return KubernetesNode(
         name=metadata["name"],
         node_name=_node_name(metadata),
         weight=_integer(labels.read(annotations, labels.ANNOTATION_NODE_WEIGHT)),

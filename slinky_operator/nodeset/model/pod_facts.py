@@ -14,9 +14,8 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset import ScalingMode
-from slinky_operator.nodeset.model import guard, hindrance, ordinals
+from slinky_operator.nodeset.model import guard, hindrance, pod_names, scheduling
 from slinky_operator.nodeset.model.hindrance import Hindrance
-from slinky_operator.nodeset.placement import scheduling
 from slinky_operator.reconcile.text import moment
 from slinky_operator.slurm import naming
 
@@ -51,7 +50,7 @@ class Slurmd(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DrainCondition:
     """What we have written on a pod about the drain of its node."""
 
     status: str
@@ -104,7 +103,7 @@ class Pod:
     created_at: datetime | None = None
     protected: bool = False
     """Whether it is in the PodDisruptionBudget."""
-    told: Told | None = None
+    told: DrainCondition | None = None
     deadline: str = ""
     """When the last of its jobs ends, as written on it."""
     register_by: datetime | None = None
@@ -147,7 +146,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         node_name=node_name(obj),
         uid=metadata["uid"],
         resource_version=metadata.get("resourceVersion") or "",
-        ordinal=None if on_node else ordinals.ordinal(nodeset, metadata["name"]),
+        ordinal=None if on_node else pod_names.ordinal(nodeset, metadata["name"]),
         revision=own.get(labels.LABEL_REVISION) or "",
         deleting=deleting,
         gone_by=moment(metadata.get("deletionTimestamp")),
@@ -231,13 +230,13 @@ def _containers(status: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     yield from status.get("ephemeralContainerStatuses") or ()
 
 
-def _told(condition: Mapping[str, Any] | None) -> Told | None:
+def _told(condition: Mapping[str, Any] | None) -> DrainCondition | None:
     if condition is None:
         return None
     status, reason, message, since = (
         str(condition.get(key) or "") for key in ("status", "reason", "message", "lastTransitionTime")
     )
-    return Told(status, reason, message, since)
+    return DrainCondition(status, reason, message, since)
 
 
 def _integer(text: str | None) -> int:
@@ -245,3 +244,19 @@ def _integer(text: str | None) -> int:
         return int(text) if text is not None else 0
     except ValueError:
         return 0
+
+
+def unguarded(pods: Iterable[Pod], guard_uid: str) -> tuple[Pod, ...]:
+    """The pods that are not held by the guard.
+
+    Somebody may have deleted it. The garbage collector then takes it from the owners of each pod, and that is how we
+    hear of it: nobody watches ConfigMaps for this.
+
+    Parameters
+    ----------
+    pods
+        Pods of the NodeSet.
+    guard_uid
+        Uid of the guard; empty if it is not known, and then any will do.
+    """
+    return tuple(pod for pod in pods if not pod.deleting and not (guard_uid in pod.guards if guard_uid else pod.guards))

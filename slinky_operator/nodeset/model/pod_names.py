@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
-from slinky_operator.nodeset.model import ordinals
 
 LONGEST_NAME: Final = 63
 """A pod's name is the value of a label too."""
@@ -22,7 +22,7 @@ _NODE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PodSlot:
     """Room for one pod."""
 
     pod: str
@@ -34,10 +34,10 @@ class Place:
     """The Kubernetes Node it belongs to; empty if any will do."""
 
 
-def of_ordinal(nodeset: NodeSet, ordinal: int, host: str = "") -> Place:
+def of_ordinal(nodeset: NodeSet, ordinal: int, host: str = "") -> PodSlot:
     """The place of an ordinal; `host` is the Kubernetes Node it is pinned to, if it is."""
-    name = ordinals.name(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
-    return Place(name, name, ordinal, host)
+    name = numbered(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
+    return PodSlot(name, name, ordinal, host)
 
 
 def is_node_name(text: str) -> bool:
@@ -54,3 +54,28 @@ def pod_name(nodeset: NodeSet, node: str) -> str:
         return whole
     digest = hashlib.sha256(whole.encode()).hexdigest()[:_HASH_LENGTH]
     return f"{whole[: LONGEST_NAME - _HASH_LENGTH - 1].rstrip('-')}-{digest}"
+
+
+def numbered(nodeset: str, ordinal: int, padding: int = 0) -> str:
+    """Name of the pod with an ordinal, written with at least `padding` digits."""
+    return f"{nodeset}-{ordinal:0{max(padding, 1)}d}"
+
+
+def ordinal(nodeset: str, pod: str) -> int | None:
+    """The ordinal in a name, or None if the name is not made that way."""
+    head, dash, digits = pod.rpartition("-")
+    if not dash or head != nodeset or not digits.isascii() or not digits.isdigit():
+        return None
+    return int(digits)
+
+
+def lowest_free(taken: Collection[int], count: int) -> list[int]:
+    """The lowest ordinals that are not taken, in order."""
+    held = frozenset(taken)
+    found: list[int] = []
+    candidate = 0
+    while len(found) < count:
+        if candidate not in held:
+            found.append(candidate)
+        candidate += 1
+    return found

@@ -15,7 +15,7 @@ from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import SlurmFacts
 from slinky_operator.nodeset.slurm_nodes import drains, identity, registration
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
-from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slinky_operator.reconcile.text import named
 from slurm_client.models import Job, Node
 
@@ -84,7 +84,7 @@ class Unknown:
 State = Starting | Ready | Misregistered | Draining | Drained | Deleting | Ended | Unknown
 
 
-def bond_of(pod: Pod, node: Node, owner: str) -> Bond:
+def bond_of(pod: Pod, node: Node, owner: str) -> RecordOwnership:
     """How a record of the pod's name belongs to it."""
     return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=pod.slurmd_started_at)
 
@@ -94,7 +94,7 @@ def is_known(pod: Pod, node: Node | None, owner: str) -> bool:
     if node is None or not identity.is_tagged(node, owner):
         return False
     started_at = pod.slurmd_started_at or pod.created_at
-    return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=started_at) is Bond.OURS
+    return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=started_at) is RecordOwnership.OURS
 
 
 def known(pods: Iterable[Pod], slurm: SlurmFacts, owner: str) -> frozenset[str]:
@@ -131,9 +131,9 @@ def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str)
             return Unknown(f"Slurm does not know node {pod.node_name}, which had registered", forgotten=True)
         return Starting(pod.stuck)
     match bond_of(pod, node, owner):
-        case Bond.FOREIGN:
+        case RecordOwnership.FOREIGN:
             return Unknown(f"node {pod.node_name} in Slurm is somebody else's")
-        case Bond.PREDECESSOR if not pod.registered:
+        case RecordOwnership.PREDECESSOR if not pod.registered:
             return Starting(pod.stuck or "the record of its predecessor is still there")
         case _:
             return _registered(pod, node, slurm, frozenset(causes))
@@ -156,7 +156,7 @@ def _registered(pod: Pod, node: Node, slurm: SlurmFacts, causes: frozenset[Cause
     return Draining(causes, since, jobs)
 
 
-def is_free_blindly(pod: Pod) -> bool:
+def may_delete_without_slurm(pod: Pod) -> bool:
     """Whether a pod cannot hold a job, whatever Slurm would say: no slurmd of it has ever run.
 
     Where a kubelet has the pod, silence is not enough: its word about a start may still be on the way. It must have
@@ -213,7 +213,7 @@ def why_kept(  # noqa: PLR0911 - one for each
         if jobs:
             return f"jobs name node {pod.node_name}, which Slurm does not show"
         return _why_awaited(pod, now)
-    if bond_of(pod, node, owner) is Bond.FOREIGN:
+    if bond_of(pod, node, owner) is RecordOwnership.FOREIGN:
         return f"node {pod.node_name} in Slurm is somebody else's"
     if drains.is_drained(node, jobs):
         return None

@@ -8,7 +8,7 @@ objects belong to the NodeSet and go with it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from slinky_api import labels
@@ -30,7 +30,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class RevisionChanges:
     """What is to be done about the revisions of a NodeSet."""
 
     record: int | None = None
@@ -101,7 +101,7 @@ def current(nodeset: NodeSet, revision: str, recorded: Iterable[Recorded]) -> st
 
 def upkeep(
     revision: str, recorded: Sequence[Recorded], *, current: str, carried: Collection[str], limit: int
-) -> Upkeep:
+) -> RevisionChanges:
     """Tell what is to be done about the revisions.
 
     Parameters
@@ -125,4 +125,37 @@ def upkeep(
         renumber = own, highest + 1
     unused = [one for one in recorded if one.hash not in {revision, current, *carried}]
     unused.sort(key=lambda one: (one.number, one.name))
-    return Upkeep(record, renumber, tuple(unused[: max(0, len(unused) - limit)]))
+    return RevisionChanges(record, renumber, tuple(unused[: max(0, len(unused) - limit)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What the pods are to be."""
+
+    hash: str
+    """Of the spec."""
+    problems: tuple[str, ...] = ()
+    """Why no pod can be made from the spec: fields, with reasons."""
+    content: Content = field(default_factory=dict)
+    """What the hash is about."""
+    current: str = ""
+    """Hash of the revision for pods that an update is not to reach; that of the spec where there is no other."""
+    recorded: tuple[Recorded, ...] = ()
+    """The revisions the API server has."""
+
+
+def target(place: int, nodeset: NodeSet, revision: Revision) -> str:
+    """Hash of the revision that a pod is made from now.
+
+    Parameters
+    ----------
+    place
+        Its ordinal; without ordinals, its place in the order of names.
+    nodeset, revision
+        What is wanted, and what was before.
+    """
+    strategy = nodeset.spec.update_strategy
+    if strategy.type == "OnDelete":
+        return revision.hash
+    held_back = strategy.rolling_update.paused or place < strategy.rolling_update.partition
+    return revision.current or revision.hash if held_back else revision.hash

@@ -9,10 +9,9 @@ from datetime import timedelta
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model.claims import Claim
-from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.pod_facts import Pod
-from slinky_operator.nodeset.model.revision import Content
-from slinky_operator.nodeset.model.revision_records import Recorded
+from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.slurm_nodes import identity
 from slurm_client.models import Job, Node
 
@@ -58,22 +57,6 @@ class SlurmFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
-    """What the pods are to be."""
-
-    hash: str
-    """Of the spec."""
-    problems: tuple[str, ...] = ()
-    """Why no pod can be made from the spec: fields, with reasons."""
-    content: Content = field(default_factory=dict)
-    """What the hash is about."""
-    current: str = ""
-    """Hash of the revision for pods that an update is not to reach; that of the spec where there is no other."""
-    recorded: tuple[Recorded, ...] = ()
-    """The revisions the API server has."""
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One NodeSet and all that concerns it."""
 
@@ -85,13 +68,13 @@ class Snapshot:
     """Pods with our uid label."""
     claims: tuple[Claim, ...] = ()
     """Claims of the NodeSet, or of an earlier one of its name."""
-    hosts: Mapping[str, Host] | None = None
+    hosts: Mapping[str, KubernetesNode] | None = None
     """Kubernetes Nodes by name; None if nobody watches them."""
-    strangers: frozenset[str] = frozenset()
+    foreign_pods: frozenset[str] = frozenset()
     """Names of pods that are not ours and stand where ours could."""
     stripped: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose pods have lost our labels, and what to do about it."""
-    neighbours: Mapping[str, str] = field(default_factory=dict)
+    names_of_other_nodesets: Mapping[str, str] = field(default_factory=dict)
     """Nodes that ours could be called like, and that are those of another NodeSet's pods, with its name."""
     mode_is_fixed: bool = True
     """Whether the mode has been written down; it is not before the first pass."""
@@ -110,6 +93,6 @@ class Snapshot:
         # Asked for several times for each pod.
         object.__setattr__(self, "owner", identity.tag(self.nodeset.namespace, self.nodeset.name))
 
-    def host_of(self, pod: Pod) -> Host | None:
+    def host_of(self, pod: Pod) -> KubernetesNode | None:
         """The Kubernetes Node a pod is bound to; None before, and where it is not known."""
         return self.hosts.get(pod.host) if self.hosts is not None else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
-from slinky_operator.nodeset.model import claims, ordinals, pod_names
+from slinky_operator.nodeset.model import claims, pod_names
 from slinky_operator.nodeset.model.claims import Claim, Retention
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
@@ -110,5 +110,5 @@ def goes_with_nodeset(nodeset: NodeSet, claim: Claim) -> bool:
 
 def _place(nodeset: NodeSet, pod: str) -> int | str:
     """The ordinal in the name of a pod, however many digits it is written with; the name where there is none."""
-    number = ordinals.ordinal(nodeset.name, pod)
+    number = pod_names.ordinal(nodeset.name, pod)
     return number if number is not None else pod

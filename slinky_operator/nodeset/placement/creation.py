@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from slinky_operator.nodeset.disruption import rolling_update
-from slinky_operator.nodeset.model import claims
+from slinky_operator.nodeset.model import claims, revision_records
 from slinky_operator.nodeset.model.actions import CreatePods
 from slinky_operator.nodeset.model.pod_facts import Pod
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes import identity, records
@@ -56,7 +55,7 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
     numbered: dict[int | None, str] = {pod.ordinal: pod.name for pod in snapshot.pods if pod.ordinal is not None}
     starting = sum(1 for pod in live if not pod.registered)
     room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
-    create: dict[str, list[Place]] = {}
+    create: dict[str, list[PodSlot]] = {}
     for place in layout.free:
         if left <= 0:
             break
@@ -81,7 +80,7 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
             found.blocked[place.node] = why
             found.awaited += 1
         elif room > 0:
-            revision = rolling_update.target(_number(place, live), nodeset, snapshot.revision)
+            revision = revision_records.target(_number(place, live), nodeset, snapshot.revision)
             create.setdefault(revision, []).append(place)
             found.awaited += 1
             room -= 1
@@ -91,11 +90,11 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
     return found
 
 
-def _whose(place: Place, snapshot: Snapshot) -> str | None:
+def _whose(place: PodSlot, snapshot: Snapshot) -> str | None:
     """Whose a name is that is not ours; None if it is nobody's, or ours."""
-    if place.pod in snapshot.strangers:
+    if place.pod in snapshot.foreign_pods:
         return f"there is a pod {place.pod} that is not ours"
-    neighbour = snapshot.neighbours.get(place.node)
+    neighbour = snapshot.names_of_other_nodesets.get(place.node)
     if neighbour is not None:
         return f"node {place.node} is that of NodeSet {neighbour}"
     record = snapshot.slurm.nodes.get(place.node)
@@ -104,6 +103,6 @@ def _whose(place: Place, snapshot: Snapshot) -> str | None:
     return None
 
 
-def _number(place: Place, live: Sequence[Pod]) -> int:
+def _number(place: PodSlot, live: Sequence[Pod]) -> int:
     """Its ordinal, or the place its pod will have in the order of names."""
     return place.ordinal if place.ordinal is not None else sum(1 for pod in live if pod.name < place.pod)

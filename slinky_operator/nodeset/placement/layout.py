@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
-from slinky_operator.nodeset.model import claims, pod_names
-from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model import claims, pod_names, scheduling
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.pod_facts import Pod
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.placement import pinning, scheduling
-from slinky_operator.nodeset.placement.scheduling import Fit
+from slinky_operator.nodeset.placement import pinning
 from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
 
 
@@ -31,7 +31,7 @@ class Layout:
     """Those that stand where they may. Among equals the first go first when there are too many."""
     misplaced: tuple[Pod, ...] = ()
     """Those whose Node no longer matches."""
-    free: tuple[Place, ...] = ()
+    free: tuple[PodSlot, ...] = ()
     """Room, in the order in which it is to be used; there may be more of it than is wanted."""
     missing: int = 0
     """How many pods may be added."""
@@ -101,7 +101,7 @@ def _numbered(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
     return Layout(desired, tuple(live), free=free, missing=missing, waiting=frozenset(taken), conflicts=taken)
 
 
-def _named_like(place: Place) -> str:
+def _named_like(place: PodSlot) -> str:
     """Why a place is left empty whose node would be named like a NodeSet."""
     return (
         f"pod {place.pod} is not made: NodeSet {place.node}, which was there before, has its name, and Slurm takes no "
@@ -109,7 +109,7 @@ def _named_like(place: Place) -> str:
     )
 
 
-def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, Host], live: Sequence[Pod]) -> Layout:
+def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, KubernetesNode], live: Sequence[Pod]) -> Layout:
     nodeset = snapshot.nodeset
     template = nodeset.spec.template or {}
     # What has another shape than a pod template is not read: no pod is made from it, and every pod stays where it is.
@@ -145,17 +145,17 @@ def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, Host], live: Sequence[Pod]
     )
 
 
-def _order(host: Host) -> tuple[int, str]:
+def _order(host: KubernetesNode) -> tuple[int, str]:
     return host.weight, host.name
 
 
 def _name(
-    snapshot: Snapshot, open_to: Iterable[Host], taken: Iterable[Host]
-) -> tuple[tuple[Place, ...], dict[str, str]]:
+    snapshot: Snapshot, open_to: Iterable[KubernetesNode], taken: Iterable[KubernetesNode]
+) -> tuple[tuple[PodSlot, ...], dict[str, str]]:
     """The places on Nodes, and why some have none: their name belongs to somebody else."""
     nodeset = snapshot.nodeset
     names = {host.node_name: host.name for host in taken}
-    free: list[Place] = []
+    free: list[PodSlot] = []
     conflicts: dict[str, str] = {}
     for host in open_to:
         why = _why_unnamed(host, names, snapshot.cluster.node_sets)
@@ -163,11 +163,11 @@ def _name(
             conflicts[host.name] = why
             continue
         names[host.node_name] = host.name
-        free.append(Place(pod_names.pod_name(nodeset, host.node_name), host.node_name, host=host.name))
+        free.append(PodSlot(pod_names.pod_name(nodeset, host.node_name), host.node_name, host=host.name))
     return tuple(free), conflicts
 
 
-def _why_unnamed(host: Host, names: Mapping[str, str], node_sets: Collection[str]) -> str | None:
+def _why_unnamed(host: KubernetesNode, names: Mapping[str, str], node_sets: Collection[str]) -> str | None:
     if not pod_names.is_node_name(host.node_name):
         return f"Node {host.name} would be {host.node_name!r} in Slurm, which is no name for a node"
     if host.node_name in names:

@@ -15,10 +15,9 @@ from typing import Any, Final
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset.model import claims, guard
+from slinky_operator.nodeset.model import claims, guard, scheduling
 from slinky_operator.nodeset.model.pod_facts import SLURMD
-from slinky_operator.nodeset.model.pod_names import Place
-from slinky_operator.nodeset.placement import scheduling
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import generated, launch, slurmd_arguments
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, check
@@ -29,13 +28,13 @@ _LIMITS_OF_ENTRYPOINT: Final = frozenset({"POD_CPUS", "POD_MEMORY"})
 
 
 def build(
-    nodeset: NodeSet, cluster: Cluster, *, place: Place, revision: str, guard_uid: str, defaults: Defaults
+    nodeset: NodeSet, cluster: Cluster, *, place: PodSlot, revision: str, guard_uid: str, defaults: Defaults
 ) -> dict[str, Any]:
-    """Make the pod for a place; for parameters and what is raised, see `Stencil`."""
-    return Stencil(nodeset, cluster, revision=revision, guard_uid=guard_uid, defaults=defaults).pod(place)
+    """Make the pod for a place; for parameters and what is raised, see `PodBuilder`."""
+    return PodBuilder(nodeset, cluster, revision=revision, guard_uid=guard_uid, defaults=defaults).pod(place)
 
 
-class Stencil:
+class PodBuilder:
     """All that the pods of one NodeSet have in common, merged once for hundreds of them.
 
     Parameters
@@ -91,7 +90,7 @@ class Stencil:
             "ownerReferences": guard.owners(nodeset, guard_uid),
         }
 
-    def pod(self, place: Place) -> dict[str, Any]:
+    def pod(self, place: PodSlot) -> dict[str, Any]:
         """The pod for a place. What it has in common with others it shares with them: it is not to be changed."""
         pod_spec = {**self._spec, "hostname": place.node}
         container = {**self._container, "args": self._arguments.of(place)}

@@ -9,7 +9,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model.pod_facts import SLURMD
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.slurm import naming, security
 
 GRACE_SECONDS: Final = 30
@@ -116,7 +116,7 @@ def reserved_labels(nodeset: NodeSet, cluster: Cluster) -> dict[str, str]:
     }
 
 
-def labels_of(place: Place) -> dict[str, str]:
+def labels_of(place: PodSlot) -> dict[str, str]:
     """The labels that tell which pod it is."""
     return {
         labels.LABEL_POD_NAME: place.pod,

@@ -9,7 +9,7 @@ from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import node_conf
 from slinky_operator.nodeset.pod_spec.launch import CONF, CONF_SERVER, Launch
 from slinky_operator.nodeset.slurm_nodes import identity
@@ -23,7 +23,7 @@ class Arguments:
     before: tuple[str, ...]
     after: tuple[str, ...]
 
-    def of(self, place: Place) -> list[str]:
+    def of(self, place: PodSlot) -> list[str]:
         """Those of one slurmd."""
         return [*self.before, place.node, *self.after]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
@@ -34,5 +35,5 @@ def _one(pod: Pod, node: Node) -> str:
     text = f"{node.name}: {node.reason}"
     if drains.is_busy(node):
         text += "; jobs run on it"
-    before = registration.words_before(pod, node)
+    before = pod_condition.words_before(pod, node)
     return f"{text}; somebody else had drained it before ({before}), so no update replaces it" if before else text

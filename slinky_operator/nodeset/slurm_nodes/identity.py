@@ -9,6 +9,7 @@ container of this one, and both times come from the same machine's clock.
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -19,7 +20,7 @@ CLOCK_GRAIN: Final = timedelta(seconds=1)
 """Both times are cut to whole seconds."""
 
 
-class Bond(StrEnum):
+class RecordOwnership(StrEnum):
     """How a record and a pod of the same name belong together."""
 
     OURS = "ours"
@@ -42,7 +43,7 @@ def is_tagged(node: Node, owner: str) -> bool:
     return node.is_dynamic and node.extra == owner
 
 
-def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | None) -> Bond:
+def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | None) -> RecordOwnership:
     """Tell whether a record is a pod's.
 
     Parameters
@@ -57,9 +58,24 @@ def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | 
         When its slurmd container last started; None if it does not run.
     """
     if not is_tagged(node, owner):
-        return Bond.FOREIGN
+        return RecordOwnership.FOREIGN
     if node.instance_id == pod_uid:
-        return Bond.OURS
+        return RecordOwnership.OURS
     if slurmd_started_at is None or node.slurmd_start_time is None:
-        return Bond.PREDECESSOR
-    return Bond.OURS if node.slurmd_start_time >= slurmd_started_at - CLOCK_GRAIN else Bond.PREDECESSOR
+        return RecordOwnership.PREDECESSOR
+    return (
+        RecordOwnership.OURS
+        if node.slurmd_start_time >= slurmd_started_at - CLOCK_GRAIN
+        else RecordOwnership.PREDECESSOR
+    )
+
+
+def is_named_in(node: Node, namespace: str, pod: str) -> bool:
+    """Whether a record without any mark is that of a pod, by the comment that their operator wrote."""
+    if not node.is_dynamic or node.extra or not node.comment:
+        return False
+    try:
+        about = json.loads(node.comment)
+    except ValueError:
+        return False
+    return isinstance(about, dict) and about.get("namespace") == namespace and about.get("podName") == pod

@@ -10,14 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from slinky_operator.nodeset.model.kubernetes_nodes import Host
 from slinky_operator.nodeset.slurm_nodes import identity
 from slurm_client.models import Node
 
 PREFIX: Final = "k8s/"
 """How the features begin that are ours to set, as in Slinky."""
+
+
+class Traits(Protocol):
+    """What a Kubernetes Node says of the Slurm nodes on it."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Features, without the prefix."""
+        ...
+
+    @property
+    def topology(self) -> str:
+        """Place in Slurm's topology; empty if the Node names none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +43,7 @@ class Change:
     topology: str | None = None
 
 
-def missing(node: Node, host: Host) -> Change | None:
+def missing(node: Node, host: Traits) -> Change | None:
     """What a node has not yet of what its Node gives; None if it has all."""
     given = tuple(f"{PREFIX}{word}" for word in host.features)
     topology = host.topology if host.topology and host.topology != node.topology else None
@@ -43,7 +56,7 @@ def missing(node: Node, host: Host) -> Change | None:
     )
 
 
-def to_write(hosts: Mapping[str, Host], fresh: Mapping[str, Node | None], owner: str) -> dict[Change, list[str]]:
+def to_write(hosts: Mapping[str, Traits], fresh: Mapping[str, Node | None], owner: str) -> dict[Change, list[str]]:
     """What is to be written now, and to which nodes.
 
     Parameters

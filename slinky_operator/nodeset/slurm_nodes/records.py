@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
-from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains, identity
 from slurm_client.models import Job, Node
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
+class RecordCleanup:
     """What is to be done about the records of pods that are gone."""
 
     delete: tuple[str, ...] = ()
@@ -27,16 +25,9 @@ class Settling:
     """Nodes on which jobs may still run, the machine being out of reach: Slurm's own timeout decides."""
 
 
-def more_to_come(pods: Iterable[Pod], now: datetime) -> float | None:
-    """Seconds within which the last pod that is being deleted is to be gone; None if none is, or all are late.
-
-    A pod's time is up when its grace period is: one whose Node is out of reach is not waited for any longer.
-    """
-    left = [(pod.gone_by - now).total_seconds() for pod in pods if pod.deleting and pod.gone_by is not None]
-    return max((seconds for seconds in left if seconds > 0), default=None)
-
-
-def settle(orphans: Iterable[Node], jobs: Mapping[str, tuple[Job, ...]] | None, ended: Collection[str]) -> Settling:
+def settle(
+    orphans: Iterable[Node], jobs: Mapping[str, tuple[Job, ...]] | None, ended: Collection[str]
+) -> RecordCleanup:
     """Tell what to do about records without a pod.
 
     Parameters
@@ -58,7 +49,7 @@ def settle(orphans: Iterable[Node], jobs: Mapping[str, tuple[Job, ...]] | None, 
             busy.append(node.name)
         elif jobs is not None and not drains.is_foreign(node):
             delete.append(node.name)
-    return Settling(tuple(delete), tuple(down), tuple(busy))
+    return RecordCleanup(tuple(delete), tuple(down), tuple(busy))
 
 
 def to_delete(

@@ -16,14 +16,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from slinky_operator.nodeset.model.pod_facts import Pod
 from slurm_client.models import Node
-
-FOREIGN_DRAIN: Final = "ForeignDrain"
-"""Reason of the condition on a pod whose node somebody else has drained."""
-
-WORDS: Final = "with the reason: "
-"""What stands before Slurm's words there."""
 
 INVALID: Final = "INVALID_REG"
 """The flag in a node's state."""
@@ -61,11 +54,3 @@ def is_rejected(node: Node) -> bool:
 def is_outlived(node: Node) -> bool:
     """Whether such a drain stands although the slurmd has registered well since: the node may be given back."""
     return is_slurms_drain(node) and not is_invalid(node)
-
-
-def words_before(pod: Pod, node: Node) -> str:
-    """The words of somebody else's drain that slurmctld has written over; empty if there were none."""
-    if pod.told is None or pod.told.reason != FOREIGN_DRAIN or not is_slurms_drain(node):
-        return ""
-    words = pod.told.message.partition(WORDS)[2]
-    return "" if has_slurms_words(words) else words

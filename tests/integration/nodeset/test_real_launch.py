@@ -15,7 +15,7 @@ from hack import ports
 from hack.images.rootfs import ensure
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import launch, slurmd_arguments
 from tests.support.slurm_host import SlurmHost
 
@@ -53,7 +53,7 @@ def command(
     started = launch.read(own)
     assert started.problems == ()
     made = slurmd_arguments.build(nodeset, CLUSTER, started, {"resources": resources})
-    return [word.replace("$(POD_UID)", "uid") for word in (*started.command, *made.of(Place(node, node, 0)))]
+    return [word.replace("$(POD_UID)", "uid") for word in (*started.command, *made.of(PodSlot(node, node, 0)))]
 
 
 def shown(slurm: SlurmHost, node: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ async def test_changes_are_gathered_for_longer_the_more_pods_there_are() -> None
     assert result.rest == pytest.approx(controller.GATHERING * len(world.pods))
 
 
-@pytest.mark.parametrize(("long", "elsewhere"), [(1, True), (controller.LONG, False)])
+@pytest.mark.parametrize(("long", "elsewhere"), [(1, True), (controller.THREAD_THRESHOLD_PODS, False)])
 async def test_rules_over_many_pods_are_left_to_a_thread(
     monkeypatch: pytest.MonkeyPatch, long: int, elsewhere: bool
 ) -> None:
@@ -37,7 +37,7 @@ async def test_rules_over_many_pods_are_left_to_a_thread(
 
         return call
 
-    monkeypatch.setattr(controller, "LONG", long)
+    monkeypatch.setattr(controller, "THREAD_THRESHOLD_PODS", long)
     monkeypatch.setattr(controller, "plan", watched("plan", plan.plan))
     monkeypatch.setattr(status, "report", watched("status", status.report))
     await harness.Run(world).controller.reconcile((NAMESPACE, NODESET))
@@ -47,7 +47,7 @@ async def test_rules_over_many_pods_are_left_to_a_thread(
 
 
 async def test_histories_with_rules_in_a_thread_settle_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller, "LONG", 1)
+    monkeypatch.setattr(controller, "THREAD_THRESHOLD_PODS", 1)
     world = await harness.begin(keeps_instance=False)
     for seed in range(20):
         await harness.live(world, history(seed))

@@ -11,7 +11,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_operator.nodeset.model import revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts
 from slinky_operator.nodeset.observe import problems_of
-from slinky_operator.nodeset.parse_cache import Readings
+from slinky_operator.nodeset.parse_cache import NodeSetParseCache
 
 NODESET: dict[str, Any] = {
     "apiVersion": "slinky.slurm.net/v1alpha1",
@@ -35,20 +35,20 @@ def changed(obj: dict[str, Any], **spec: Any) -> dict[str, Any]:
 
 
 def test_an_object_that_is_still_the_same_is_not_read_again() -> None:
-    readings = Readings()
+    readings = NodeSetParseCache()
     assert readings.nodeset(NODESET) is readings.nodeset(NODESET)
     assert readings.cluster(("ns", "c"), CLUSTER) is readings.cluster(("ns", "c"), CLUSTER)
 
 
 def test_a_changed_object_is_read_again() -> None:
-    readings = Readings()
+    readings = NodeSetParseCache()
     readings.nodeset(NODESET)
     assert readings.nodeset(changed(NODESET, image="v2")).spec.image == "v2"
     assert readings.nodeset(NODESET).spec.image == "v1"
 
 
 def test_what_follows_from_a_spec_is_kept_while_only_the_status_changes() -> None:
-    readings = Readings()
+    readings = NodeSetParseCache()
     cluster = readings.cluster(("ns", "c"), CLUSTER)
     before = readings.wanted(readings.nodeset(NODESET), cluster)
     other = copy.deepcopy(NODESET) | {"status": {"replicas": 3}}
@@ -56,7 +56,7 @@ def test_what_follows_from_a_spec_is_kept_while_only_the_status_changes() -> Non
 
 
 def test_what_follows_from_a_spec_follows_its_changes() -> None:
-    readings = Readings()
+    readings = NodeSetParseCache()
     cluster = readings.cluster(("ns", "c"), CLUSTER)
     before = readings.wanted(readings.nodeset(NODESET), cluster)
     nodeset = readings.nodeset(changed(NODESET, image="v2"))
@@ -66,7 +66,7 @@ def test_what_follows_from_a_spec_follows_its_changes() -> None:
 
 
 def test_what_keeps_pods_from_being_made_depends_on_the_cluster_too() -> None:
-    readings = Readings()
+    readings = NodeSetParseCache()
     nodeset = readings.nodeset(NODESET)
     assert readings.wanted(nodeset, readings.cluster(("ns", "c"), CLUSTER)).problems == ()
     external = readings.cluster(("ns", "c"), changed(CLUSTER, **EXTERNAL))
@@ -75,7 +75,7 @@ def test_what_keeps_pods_from_being_made_depends_on_the_cluster_too() -> None:
 
 
 def test_what_cannot_be_read_is_refused_each_time() -> None:
-    readings = Readings()
+    readings = NodeSetParseCache()
     readings.nodeset(NODESET)
     broken = changed(NODESET, replicas="many")
     for _ in range(2):
@@ -86,14 +86,14 @@ def test_what_cannot_be_read_is_refused_each_time() -> None:
 
 
 def test_a_nodeset_that_is_gone_is_forgotten() -> None:
-    readings = Readings()
+    readings = NodeSetParseCache()
     before = readings.nodeset(NODESET)
     readings.forget("set-uid")
     assert readings.nodeset(NODESET) is not before
 
 
 def test_a_feature_called_like_another_nodeset_of_the_cluster_keeps_pods_from_being_made() -> None:
-    readings = Readings()
+    readings = NodeSetParseCache()
     cluster = readings.cluster(("ns", "c"), CLUSTER)
     nodeset = readings.nodeset(changed(NODESET, features=["fast", "gpu"]))
     wanted = readings.wanted(nodeset, cluster)

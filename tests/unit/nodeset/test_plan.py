@@ -8,7 +8,8 @@ from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model import revision
 from slinky_operator.nodeset.model.actions import DeleteRecords
-from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.plan import plan
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
@@ -40,5 +41,5 @@ def test_records_that_no_pod_stands_for_are_deleted() -> None:
 
 
 def test_records_of_pods_that_are_somebody_elses_stay() -> None:
-    assert deleted(strangers=frozenset({"a-0"})) == ["a-1"]
-    assert deleted(neighbours={"a-0": "a"}) == ["a-1"]
+    assert deleted(foreign_pods=frozenset({"a-0"})) == ["a-1"]
+    assert deleted(names_of_other_nodesets={"a-0": "a"}) == ["a-1"]

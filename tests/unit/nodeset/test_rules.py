@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.disruption import victims
-from slinky_operator.nodeset.model import ordinals, pod_facts, pod_state
+from slinky_operator.nodeset.model import pod_facts, pod_names, pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import SlurmFacts
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
-from slinky_operator.nodeset.slurm_nodes.identity import Bond
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
@@ -109,15 +109,15 @@ def test_a_record_is_known_by_uid_or_by_when_its_slurmd_started() -> None:
     started = NOW
     earlier = NOW - timedelta(hours=1)
 
-    def of(record: Node) -> Bond:
+    def of(record: Node) -> RecordOwnership:
         return identity.bond(record, owner=OWNER, pod_uid="u", slurmd_started_at=started)
 
-    assert of(node()) is Bond.OURS
-    assert of(node(instance_id="other", slurmd_start_time=earlier)) is Bond.PREDECESSOR
-    assert of(node(instance_id="other", slurmd_start_time=started)) is Bond.OURS
-    assert of(node(extra="ns/a-b")) is Bond.FOREIGN
-    assert of(node(extra="ns/a-b", instance_id="u")) is Bond.FOREIGN
-    assert of(node("IDLE")) is Bond.FOREIGN
+    assert of(node()) is RecordOwnership.OURS
+    assert of(node(instance_id="other", slurmd_start_time=earlier)) is RecordOwnership.PREDECESSOR
+    assert of(node(instance_id="other", slurmd_start_time=started)) is RecordOwnership.OURS
+    assert of(node(extra="ns/a-b")) is RecordOwnership.FOREIGN
+    assert of(node(extra="ns/a-b", instance_id="u")) is RecordOwnership.FOREIGN
+    assert of(node("IDLE")) is RecordOwnership.FOREIGN
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_record_is_known_by_uid_or_by_when_its_slurmd_started() -> None:
     ],
 )
 def test_who_may_go_with_slurm_blind(pod: Pod, free: bool) -> None:
-    assert pod_state.is_free_blindly(pod) is free
+    assert pod_state.may_delete_without_slurm(pod) is free
 
 
 def test_why_a_pod_is_kept() -> None:
@@ -217,11 +217,11 @@ def test_records_of_pods_that_are_gone() -> None:
 
     found = records.settle([idle, busy, ghost, mine, suspended], {"suspended": (job("SUSPENDED"),)}, {"ghost"})
 
-    assert found == records.Settling(("idle",), ("ghost",), ("busy", "suspended"))
+    assert found == records.RecordCleanup(("idle",), ("ghost",), ("busy", "suspended"))
     ours = node("DOWN+DRAIN+NOT_RESPONDING+DYNAMIC_NORM", name="ours", reason=OURS)
-    assert records.settle([ours], {}, set()) == records.Settling(("ours",))
+    assert records.settle([ours], {}, set()) == records.RecordCleanup(("ours",))
     assert records.to_delete(["ours"], {"ours": ours}, {}, set(), OWNER) == ["ours"]
-    assert records.settle([idle], None, set()) == records.Settling()
+    assert records.settle([idle], None, set()) == records.RecordCleanup()
 
 
 def test_a_drain_whose_reason_a_hook_of_slinky_has_written_over_is_nobodys() -> None:
@@ -230,7 +230,7 @@ def test_a_drain_whose_reason_a_hook_of_slinky_has_written_over_is_nobodys() -> 
 
     assert not drains.is_ours(gone)
     assert not drains.is_foreign(gone)
-    assert records.settle([gone], {}, set()) == records.Settling(("a-0",))
+    assert records.settle([gone], {}, set()) == records.RecordCleanup(("a-0",))
     assert records.to_delete(["a-0"], {"a-0": gone}, {}, set(), OWNER) == ["a-0"]
     assert records.why_blocked(gone, {}, OWNER) is not None
 
@@ -240,12 +240,12 @@ def test_a_drain_whose_reason_a_hook_of_slinky_has_written_over_is_nobodys() -> 
     [("a-0", 0), ("a-007", 7), ("a-b-0", None), ("a", None), ("ab-0", None), ("a-", None), ("a-x", None)],
 )
 def test_ordinals_are_read_from_whole_names(name: str, number: int | None) -> None:
-    assert ordinals.ordinal("a", name) == number
+    assert pod_names.ordinal("a", name) == number
 
 
 def test_the_lowest_free_ordinals_are_taken() -> None:
-    assert ordinals.lowest_free({0, 2, 5}, 3) == [1, 3, 4]
-    assert ordinals.name("a", 7, 3) == "a-007"
+    assert pod_names.lowest_free({0, 2, 5}, 3) == [1, 3, 4]
+    assert pod_names.numbered("a", 7, 3) == "a-007"
 
 
 def status(phase: str, state: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.disruption import rolling_update
 from slinky_operator.nodeset.model import revision, revision_records
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.revision_records import Recorded, Upkeep
-from slinky_operator.nodeset.model.snapshot import Revision
+from slinky_operator.nodeset.model.revision_records import Recorded, Revision, RevisionChanges
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEW = Revision("new", current="old")
@@ -95,11 +94,11 @@ def test_without_ordinals_the_first_names_keep_the_old_revision() -> None:
 
 
 def test_what_is_held_back_is_made_anew_as_it_was() -> None:
-    assert rolling_update.target(1, updating(partition=2), NEW) == "old"
-    assert rolling_update.target(2, updating(partition=2), NEW) == "new"
-    assert rolling_update.target(7, updating(paused=True), NEW) == "old"
-    assert rolling_update.target(0, nodeset(updateStrategy={"type": "OnDelete"}), NEW) == "new"
-    assert rolling_update.target(0, updating(partition=2), Revision("new")) == "new"
+    assert revision_records.target(1, updating(partition=2), NEW) == "old"
+    assert revision_records.target(2, updating(partition=2), NEW) == "new"
+    assert revision_records.target(7, updating(paused=True), NEW) == "old"
+    assert revision_records.target(0, nodeset(updateStrategy={"type": "OnDelete"}), NEW) == "new"
+    assert revision_records.target(0, updating(partition=2), Revision("new")) == "new"
 
 
 def test_a_pod_that_never_came_up_is_replaced_even_where_an_update_is_held_back() -> None:
@@ -202,17 +201,17 @@ def test_what_is_written_is_read_back() -> None:
 def test_a_new_spec_becomes_the_newest_revision() -> None:
     kept = [recorded("old", 4)]
 
-    assert revision_records.upkeep("new", kept, current="old", carried={"old"}, limit=0) == Upkeep(record=5)
-    assert revision_records.upkeep("new", [], current="new", carried=(), limit=0) == Upkeep(record=1)
+    assert revision_records.upkeep("new", kept, current="old", carried={"old"}, limit=0) == RevisionChanges(record=5)
+    assert revision_records.upkeep("new", [], current="new", carried=(), limit=0) == RevisionChanges(record=1)
 
 
 def test_an_older_spec_finds_its_revision_again() -> None:
     old, new = recorded("old", 1), recorded("new", 2)
 
-    assert revision_records.upkeep("old", [old, new], current="new", carried={"new"}, limit=0) == Upkeep(
+    assert revision_records.upkeep("old", [old, new], current="new", carried={"new"}, limit=0) == RevisionChanges(
         renumber=(old, 3)
     )
-    assert revision_records.upkeep("new", [old, new], current="old", carried=(), limit=0) == Upkeep()
+    assert revision_records.upkeep("new", [old, new], current="old", carried=(), limit=0) == RevisionChanges()
 
 
 def test_the_oldest_go_beyond_the_limit_and_none_that_a_pod_carries() -> None:

@@ -12,9 +12,10 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.disruption import eviction
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state, revision
-from slinky_operator.nodeset.model.actions import Drain, Protect, Undrain, Unprotect
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd, Told
-from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.model.actions import Drain, PodStatusPatch, Protect, Undrain, Unprotect
+from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod, Slurmd
+from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.plan import Plan, plan
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -137,7 +138,7 @@ def test_the_last_word_before_protection_is_lifted(record: Node | None, jobs: tu
     assert eviction.may_be_lifted(a_pod(), record, jobs, OWNER) is lifted
 
 
-def change(state: pod_state.State, record: Node | None = None, **values: Any) -> pod_condition.Showing | None:
+def change(state: pod_state.State, record: Node | None = None, **values: Any) -> PodStatusPatch | None:
     return pod_condition.change(a_pod(**values), record, state)
 
 
@@ -169,7 +170,7 @@ def test_a_job_without_a_limit_has_no_deadline() -> None:
 def test_drained_and_foreign_drains_are_shown_and_taken_back() -> None:
     drained = change(pod_state.Drained(frozenset({Cause.CORDON})), node("IDLE+DRAIN", CORDON))
     foreign = change(pod_state.Ready("mine"), node("IDLE+DRAIN", "mine"))
-    back = change(pod_state.Ready(), node(), told=Told("True", "Drained", "whatever"), deadline="2026")
+    back = change(pod_state.Ready(), node(), told=DrainCondition("True", "Drained", "whatever"), deadline="2026")
 
     assert drained is not None
     assert drained.told is not None
@@ -184,4 +185,7 @@ def test_drained_and_foreign_drains_are_shown_and_taken_back() -> None:
 
 def test_a_node_that_takes_jobs_needs_no_words() -> None:
     assert change(pod_state.Ready(), node()) is None
-    assert change(pod_state.Unknown("silence"), None, told=Told("True", "Drained", "whatever"), deadline="x") is None
+    assert (
+        change(pod_state.Unknown("silence"), None, told=DrainCondition("True", "Drained", "whatever"), deadline="x")
+        is None
+    )

@@ -16,7 +16,8 @@ from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.model import pod_state, revision
 from slinky_operator.nodeset.model.actions import Announce, DeleteIdlePods, DeletePods, Drain, Repair, Undrain
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.plan import Plan, plan
 from slinky_operator.nodeset.report import status
 from slinky_operator.nodeset.slurm_nodes import drains
@@ -226,7 +227,7 @@ def test_a_pod_whose_node_slurm_has_lost_stays() -> None:
     ],
 )
 def test_a_record_tells_whether_a_pod_may_be_meant(node: Node | None, meant: bool) -> None:
-    assert repairs.may_be_meant(silent(), node, OWNER) is meant
+    assert repairs.is_repair_candidate(silent(), node, OWNER) is meant
 
 
 def test_a_predecessors_node_is_drained_first() -> None:

@@ -84,7 +84,7 @@ async def test_what_needs_no_answer_has_no_end() -> None:
 # jobs that are given up
 
 
-class Told:
+class DrainCondition:
     """Means with a Slurm that holds these jobs, or does not answer."""
 
     def __init__(self, jobs: list[Job] | None) -> None:
@@ -106,7 +106,7 @@ def running(number: int, node: str) -> Job:
 
 
 async def test_jobs_that_are_given_up_are_named_before_their_pods_go() -> None:
-    told = Told(
+    told = DrainCondition(
         [running(7, "a-0"), running(8, "a-1"), running(9, "elsewhere"), *(running(n, "a-1") for n in range(99))]
     )
     await delete_pods.give_up(told.means, PODS, "")
@@ -120,7 +120,7 @@ async def test_jobs_that_are_given_up_are_named_before_their_pods_go() -> None:
 
 async def test_a_warning_about_many_nodes_is_bounded() -> None:
     pods = [Pod(f"a-{number}", f"a-{number}", f"uid-{number}") for number in range(3000)]
-    told = Told([running(10**9 + number, f"a-{number}") for number in range(3000)])
+    told = DrainCondition([running(10**9 + number, f"a-{number}") for number in range(3000)])
     await delete_pods.give_up(told.means, pods, "")
     ((_, words),) = told.warnings
     assert "and 2990 more" in words
@@ -129,7 +129,7 @@ async def test_a_warning_about_many_nodes_is_bounded() -> None:
 
 @pytest.mark.parametrize("blind", ["", "Slurm is away"])
 async def test_a_slurm_that_cannot_be_asked_holds_up_nothing_and_that_is_told(blind: str) -> None:
-    told = Told(None)
+    told = DrainCondition(None)
     pods = [*(replace(pod, registered=True) for pod in PODS[:2]), PODS[2]]
     await delete_pods.give_up(told.means, pods, blind)
     ((reason, words),) = told.warnings
@@ -141,7 +141,7 @@ async def test_a_slurm_that_cannot_be_asked_holds_up_nothing_and_that_is_told(bl
 
 
 async def test_pods_without_jobs_are_no_warning() -> None:
-    told = Told([running(7, "elsewhere")])
+    told = DrainCondition([running(7, "elsewhere")])
     await delete_pods.give_up(told.means, PODS, "")
     assert not told.warnings
     assert told.kube.sent == [pod.uid for pod in PODS]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.execute import delete_pods, finalizer, slurm_writes
-from slinky_operator.nodeset.execute.context import Means, Outcome
-from slinky_operator.nodeset.execute.executor import Actor
-from slinky_operator.nodeset.model.actions import DeletePods, DeleteRecords, Drain, LetGo, MarkDown
+from slinky_operator.nodeset.execute.context import Outcome, PassContext
+from slinky_operator.nodeset.execute.executor import Executor
+from slinky_operator.nodeset.model.actions import DeletePods, DeleteRecords, Drain, MarkDown, RemoveFinalizer
 from slurm_client import errors
 
 
@@ -20,18 +20,18 @@ async def test_a_nodeset_is_not_let_go_in_the_pass_in_which_slurm_goes_away(
 ) -> None:
     done = []
 
-    async def delete_records(means: Means, names: Any) -> None:
+    async def delete_records(means: PassContext, names: Any) -> None:
         if fails:
             raise errors.Timeout("no answer")
 
-    async def letting_go(means: Means) -> None:
+    async def letting_go(means: PassContext) -> None:
         done.append(means)
 
     monkeypatch.setattr(slurm_writes, "delete_records", delete_records)
     monkeypatch.setattr(finalizer, "let_go", letting_go)
     means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
 
-    outcome = await Actor(means).carry_out([DeleteRecords(("a-0",)), LetGo()])
+    outcome = await Executor(means).carry_out([DeleteRecords(("a-0",)), RemoveFinalizer()])
 
     assert len(done) == let_go
     assert (outcome.slurm_error is not None) is fails
@@ -43,17 +43,17 @@ async def test_a_nodeset_whose_jobs_are_given_up_waits_for_no_answer(
 ) -> None:
     done = []
 
-    async def mark_down(means: Means, names: Any) -> None:
+    async def mark_down(means: PassContext, names: Any) -> None:
         raise error
 
-    async def letting_go(means: Means) -> None:
+    async def letting_go(means: PassContext) -> None:
         done.append(means)
 
     monkeypatch.setattr(slurm_writes, "mark_down", mark_down)
     monkeypatch.setattr(finalizer, "let_go", letting_go)
     means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
 
-    await Actor(means).carry_out([MarkDown(("a-0",)), LetGo(anyway=True)])
+    await Executor(means).carry_out([MarkDown(("a-0",)), RemoveFinalizer(anyway=True)])
 
     assert done == [means]
 
@@ -83,17 +83,17 @@ async def test_what_slurm_says_no_to_holds_nothing_else_up(
 ) -> None:
     done = []
 
-    async def drain_nodes(means: Means, action: Drain) -> None:
+    async def drain_nodes(means: PassContext, action: Drain) -> None:
         raise error
 
-    async def delete_checked(means: Means, pods: Any) -> None:
+    async def delete_checked(means: PassContext, pods: Any) -> None:
         done.append(pods)
 
     monkeypatch.setattr(slurm_writes, "drain_nodes", drain_nodes)
     monkeypatch.setattr(delete_pods, "delete_checked", delete_checked)
     means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
 
-    outcome = await Actor(means).carry_out([Drain(("a-0",), "slurm-operator: scale-in (ns/a)"), DeletePods(())])
+    outcome = await Executor(means).carry_out([Drain(("a-0",), "slurm-operator: scale-in (ns/a)"), DeletePods(())])
 
     assert len(done) == 1
     assert outcome.slurm_error is None

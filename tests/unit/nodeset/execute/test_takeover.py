@@ -11,6 +11,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.execute import takeover
 from slinky_operator.nodeset.model import pod_facts, revision
+from slinky_operator.nodeset.slurm_nodes import identity
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
 
@@ -119,5 +120,5 @@ def test_a_record_is_known_by_the_comment_alone(values: dict[str, Any], named: b
     node = Node(name="a-0", state=NodeState.from_words(["IDLE", "DYNAMIC_NORM"]), **values)
     static = Node(name="a-0", state=NodeState.from_words(["IDLE"]), **values)
 
-    assert takeover.is_named_in(node, "ns", "a-0") is named
-    assert not takeover.is_named_in(static, "ns", "a-0")
+    assert identity.is_named_in(node, "ns", "a-0") is named
+    assert not identity.is_named_in(static, "ns", "a-0")

@@ -9,9 +9,10 @@ import pytest
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model import guard, pod_facts, revision
-from slinky_operator.nodeset.model.actions import DeletePods, EnsureGuard, LetGo
+from slinky_operator.nodeset.model.actions import DeletePods, EnsureGuard, RemoveFinalizer
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.plan import plan
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
@@ -99,8 +100,8 @@ def test_pods_whose_jobs_are_given_up_and_those_that_go_need_none() -> None:
     assert [type(one) for one in plan(snapshot(given_up, pod("")), NOW).actions] == [DeletePods]
     assert guards(snapshot(nodeset(), pod("", deleting=True))) == []
     gone = plan(snapshot(nodeset(deletionTimestamp="2026-01-01T12:00:00Z")), NOW).actions
-    assert LetGo() in gone
-    assert LetGo(anyway=True) in plan(snapshot(given_up), NOW).actions
+    assert RemoveFinalizer() in gone
+    assert RemoveFinalizer(anyway=True) in plan(snapshot(given_up), NOW).actions
 
 
 def test_a_configmap_of_its_name_that_has_another_label_is_not_the_guard() -> None:

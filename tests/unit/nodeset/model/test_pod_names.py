@@ -6,7 +6,7 @@ from typing import Any
 
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model import pod_names
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
 
 
 def nodeset(name: str = "a", **spec: Any) -> NodeSet:
@@ -18,7 +18,7 @@ def nodeset(name: str = "a", **spec: Any) -> NodeSet:
 def test_with_ordinals_pod_and_node_have_one_name() -> None:
     numbered = nodeset(replicas=2, ordinalPadding=3)
 
-    assert pod_names.of_ordinal(numbered, 7) == Place("a-007", "a-007", 7)
+    assert pod_names.of_ordinal(numbered, 7) == PodSlot("a-007", "a-007", 7)
     assert pod_names.pod_name(numbered, "a-007") == "a-007"
 
 

@@ -11,12 +11,12 @@ import pytest
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset import controller, plan
-from slinky_operator.nodeset.model import claims, guard
+from slinky_operator.nodeset.model import claims, guard, pod_facts, scheduling
 from slinky_operator.nodeset.model.actions import AddFinalizer
 from slinky_operator.nodeset.model.claims import Retention
+from slinky_operator.nodeset.model.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.placement import claim_retention, creation, layout, scheduling
-from slinky_operator.nodeset.placement.scheduling import Fit
+from slinky_operator.nodeset.placement import claim_retention, creation, layout
 from slinky_operator.nodeset.slurm_nodes import kubernetes_features
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Node
@@ -154,7 +154,7 @@ def features_written_once(patch: pytest.MonkeyPatch) -> None:
 
 def lost_guard_overlooked(patch: pytest.MonkeyPatch) -> None:
     """Pods that have lost their guard stay without it."""
-    patch.setattr(guard, "without", lambda _pods, _guard_uid: ())
+    patch.setattr(pod_facts, "unguarded", lambda _pods, _guard_uid: ())
 
 
 def guard_of_the_nodeset(patch: pytest.MonkeyPatch) -> None:

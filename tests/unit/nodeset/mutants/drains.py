@@ -12,7 +12,7 @@ import pytest
 from slinky_operator.nodeset.disruption import eviction
 from slinky_operator.nodeset.drain import deadline, drain_causes, pod_steps
 from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries, slurm_writes
-from slinky_operator.nodeset.execute.context import Means
+from slinky_operator.nodeset.execute.context import PassContext
 from slinky_operator.nodeset.model.actions import MarkDown
 from slinky_operator.nodeset.plan import plan
 from slinky_operator.nodeset.slurm_nodes import drains, records, registration
@@ -22,7 +22,7 @@ from slurm_client.models import Job, Node
 def resume_instead_of_undrain(patch: pytest.MonkeyPatch) -> None:
     """A drain is taken back by RESUME, which calls a dead node idle."""
 
-    async def undrain(means: Means, names: Sequence[str]) -> None:
+    async def undrain(means: PassContext, names: Sequence[str]) -> None:
         slurm: Any = means.reach()
         wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), means.owner)
         if wanted:
@@ -67,10 +67,10 @@ def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
     """A record goes with its pod whoever drained the node."""
     real = records.settle
 
-    def settle(orphans: Any, jobs: Any, ended: Any) -> records.Settling:
+    def settle(orphans: Any, jobs: Any, ended: Any) -> records.RecordCleanup:
         orphans = list(orphans)
         found = real(orphans, jobs, ended)
-        return records.Settling(
+        return records.RecordCleanup(
             tuple(node.name for node in orphans if node.name not in (*found.down, *found.busy)), found.down, found.busy
         )
 

@@ -11,7 +11,7 @@ import pytest
 
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.execute import delete_pods, slurm_queries
-from slinky_operator.nodeset.execute.context import Means
+from slinky_operator.nodeset.execute.context import PassContext
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model import pod_facts, pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
@@ -73,7 +73,7 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
 def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
     """Pods are deleted by name."""
 
-    async def delete(means: Means, pod: Pod, version: str | None, until: float) -> None:
+    async def delete(means: PassContext, pod: Pod, version: str | None, until: float) -> None:
         await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=None, resource_version=version)
 
     patch.setattr(delete_pods, "_delete_one", delete)
@@ -130,5 +130,7 @@ def unreachable_is_ended(patch: pytest.MonkeyPatch) -> None:
 def silence_is_enough(patch: pytest.MonkeyPatch) -> None:
     """A pod of which no kubelet has told a start has none."""
     patch.setattr(
-        pod_state, "is_free_blindly", lambda pod: not pod.registered and pod.slurmd in {Slurmd.NEVER, Slurmd.ENDED}
+        pod_state,
+        "may_delete_without_slurm",
+        lambda pod: not pod.registered and pod.slurmd in {Slurmd.NEVER, Slurmd.ENDED},
     )

@@ -71,7 +71,7 @@ def impatient(patch: pytest.MonkeyPatch) -> None:
 
 def partition_ignored(patch: pytest.MonkeyPatch) -> None:
     """An update reaches the pods below the partition."""
-    patch.setattr(rolling_update, "target", lambda place, nodeset, revision: revision.hash)
+    patch.setattr(revision_records, "target", lambda place, nodeset, revision: revision.hash)
 
 
 def on_delete_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def carried_revisions_dropped(patch: pytest.MonkeyPatch) -> None:
 
     def upkeep(
         revision: str, recorded: Any, *, current: str, carried: Collection[str], limit: int
-    ) -> revision_records.Upkeep:
+    ) -> revision_records.RevisionChanges:
         return real(revision, recorded, current=revision, carried=(), limit=limit)
 
     patch.setattr(revision_records, "upkeep", upkeep)
@@ -102,7 +102,7 @@ def revision_not_recorded(patch: pytest.MonkeyPatch) -> None:
     """Pods are made of a revision that is written down nowhere."""
     real = revision_records.upkeep
 
-    def upkeep(revision: str, recorded: Any, **rest: Any) -> revision_records.Upkeep:
+    def upkeep(revision: str, recorded: Any, **rest: Any) -> revision_records.RevisionChanges:
         return dataclasses.replace(real(revision, recorded, **rest), record=None)
 
     patch.setattr(revision_records, "upkeep", upkeep)
@@ -111,7 +111,7 @@ def revision_not_recorded(patch: pytest.MonkeyPatch) -> None:
 def repairs_without_budget(patch: pytest.MonkeyPatch) -> None:
     """Every pod that does not register in time is made anew at once."""
 
-    def choose(snapshot: Any, waits: Collection[repairs.Wait], live: Any, **rest: Any) -> frozenset[str]:
+    def choose(snapshot: Any, waits: Collection[repairs.UnregisteredPod], live: Any, **rest: Any) -> frozenset[str]:
         return frozenset(one.pod.name for one in waits if one.is_over(rest["now"]))
 
     patch.setattr(repairs, "choose", choose)
@@ -119,7 +119,7 @@ def repairs_without_budget(patch: pytest.MonkeyPatch) -> None:
 
 def forgotten_pods_repaired(patch: pytest.MonkeyPatch) -> None:
     """A pod that had registered is made anew when Slurm does not know it, whatever it holds."""
-    meant, why_kept = repairs.may_be_meant, pod_state.why_kept
+    meant, why_kept = repairs.is_repair_candidate, pod_state.why_kept
 
     def unregistered(pod: Pod) -> Pod:
         return dataclasses.replace(pod, registered=False)
@@ -127,6 +127,6 @@ def forgotten_pods_repaired(patch: pytest.MonkeyPatch) -> None:
     def kept(pod: Pod, node: Node | None, jobs: Any, *rest: Any, **more: Any) -> str | None:
         return why_kept(unregistered(pod), node, () if node is None else jobs, *rest, **more)
 
-    patch.setattr(repairs, "may_be_meant", lambda pod, node, owner: meant(unregistered(pod), node, owner))
-    patch.setattr(repairs.Wait, "is_over", lambda self, now: self.until <= now)
+    patch.setattr(repairs, "is_repair_candidate", lambda pod, node, owner: meant(unregistered(pod), node, owner))
+    patch.setattr(repairs.UnregisteredPod, "is_over", lambda self, now: self.until <= now)
     patch.setattr(pod_state, "why_kept", kept)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset.model.kubernetes_nodes import Host, Taint
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.pod_names import Place
-from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.placement import creation
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise, lay_out
 from slurm_client.models import Node
@@ -19,9 +20,9 @@ from slurm_client.models.node import NodeState
 SELECTED = {"slurm": "yes"}
 
 
-def host(name: str, **values: Any) -> Host:
+def host(name: str, **values: Any) -> KubernetesNode:
     given: dict[str, Any] = {"node_name": name, "labels": SELECTED, **values}
-    return Host(name, **given)
+    return KubernetesNode(name, **given)
 
 
 def standing(node: str, **values: Any) -> Pod:
@@ -30,7 +31,7 @@ def standing(node: str, **values: Any) -> Pod:
 
 
 def snapshot(
-    *hosts: Host,
+    *hosts: KubernetesNode,
     pods: tuple[Pod, ...] = (),
     replicas: int | None = None,
     fixed: str | None = None,
@@ -75,7 +76,7 @@ def test_matching_nodes_are_taken_by_weight_and_then_by_name() -> None:
 
     assert names(seen) == ["d", "a", "c", "b"]
     assert lay_out(seen, ()).desired == lay_out(seen, ()).missing == 4
-    assert lay_out(seen, ()).free[0] == Place("a-d", "d", None, "d")
+    assert lay_out(seen, ()).free[0] == PodSlot("a-d", "d", None, "d")
 
 
 def test_an_ordinal_that_is_named_like_a_nodeset_is_passed_over_and_told() -> None:
@@ -197,8 +198,8 @@ def test_a_name_of_somebody_else_is_left_and_the_next_node_taken() -> None:
         host("z"),
         replicas=1,
         records=(static, neighbour),
-        strangers=frozenset({"a-p"}),
-        neighbours={"q": "other"},
+        foreign_pods=frozenset({"a-p"}),
+        names_of_other_nodesets={"q": "other"},
     )
 
     taken, found = created(seen)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model import scheduling
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.pod_facts import Pod
-from slinky_operator.nodeset.model.pod_names import Place
-from slinky_operator.nodeset.placement import pinning, scheduling
-from slinky_operator.nodeset.placement.scheduling import Fit
+from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.scheduling import Fit
+from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.pod_spec import builder
 from tests.unit.nodeset.pod_spec.test_builder import DEFAULTS, cluster
 
@@ -44,7 +45,7 @@ def built(template: dict[str, Any] | None = None) -> dict[str, Any]:
     made = builder.build(
         nodeset(template=template),
         cluster(),
-        place=Place("a-0", "a-0", 0, "machine"),
+        place=PodSlot("a-0", "a-0", 0, "machine"),
         revision="r",
         guard_uid="g",
         defaults=DEFAULTS,
@@ -57,8 +58,8 @@ def test_a_pinned_pod_goes_nowhere_else() -> None:
     spec = built()
 
     assert scheduling.pinned_to(spec) == "machine"
-    assert scheduling.fit(spec, Host("machine")) is Fit.RUN
-    assert scheduling.fit(spec, Host("other")) is Fit.NO
+    assert scheduling.fit(spec, KubernetesNode("machine")) is Fit.RUN
+    assert scheduling.fit(spec, KubernetesNode("other")) is Fit.NO
     assert [one["key"] for one in spec["tolerations"]] == [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
@@ -70,7 +71,7 @@ def test_what_the_template_asks_for_must_hold_there_too() -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     spec = built({"spec": {"affinity": {"nodeAffinity": required, "podAffinity": {}}}})
 
-    assert scheduling.fit(spec, Host("machine", labels={"zone": "there"})) is Fit.RUN
-    assert scheduling.fit(spec, Host("machine", labels={"zone": "away"})) is Fit.NO
-    assert scheduling.fit(spec, Host("other", labels={"zone": "here"})) is Fit.NO
+    assert scheduling.fit(spec, KubernetesNode("machine", labels={"zone": "there"})) is Fit.RUN
+    assert scheduling.fit(spec, KubernetesNode("machine", labels={"zone": "away"})) is Fit.NO
+    assert scheduling.fit(spec, KubernetesNode("other", labels={"zone": "here"})) is Fit.NO
     assert "podAffinity" in spec["affinity"]

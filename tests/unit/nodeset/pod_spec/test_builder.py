@@ -12,10 +12,9 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.components import slurmctld, slurmrestd
-from slinky_operator.nodeset.model import pod_facts
-from slinky_operator.nodeset.model.kubernetes_nodes import Host, Taint
-from slinky_operator.nodeset.model.pod_names import Place
-from slinky_operator.nodeset.placement import scheduling
+from slinky_operator.nodeset.model import pod_facts, scheduling
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated, node_conf
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
 from slinky_operator.slurm import naming, whose
@@ -37,7 +36,7 @@ def build(spec: dict[str, Any] | None = None, *, of: Cluster | None = None) -> d
     return builder.build(
         nodeset(**(spec or {})),
         of or cluster(),
-        place=Place("a-3", "a-3", 3),
+        place=PodSlot("a-3", "a-3", 3),
         revision="r1",
         guard_uid="gu",
         defaults=DEFAULTS,
@@ -47,8 +46,8 @@ def build(spec: dict[str, Any] | None = None, *, of: Cluster | None = None) -> d
 def test_pods_of_one_stencil_differ_by_their_places_alone() -> None:
     claim = {"metadata": {"name": "scratch"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     owner = nodeset(volumeClaimTemplates=[claim], template={"spec": {"containers": [{"name": "log", "image": "l"}]}})
-    stencil = builder.Stencil(owner, cluster(), revision="r1", guard_uid="gu", defaults=DEFAULTS)
-    places = [Place("a-3", "a-3", 3), Place("a-4", "a-4", 4, host="h"), Place("a-n1", "n1", host="n1")]
+    stencil = builder.PodBuilder(owner, cluster(), revision="r1", guard_uid="gu", defaults=DEFAULTS)
+    places = [PodSlot("a-3", "a-3", 3), PodSlot("a-4", "a-4", 4, host="h"), PodSlot("a-n1", "n1", host="n1")]
 
     made = [stencil.pod(place) for place in places]
 
@@ -85,7 +84,7 @@ def test_a_pod_registers_as_itself() -> None:
 
 def test_a_pod_and_its_node_may_have_different_names() -> None:
     made = builder.build(
-        nodeset(), cluster(), place=Place("a-machine", "machine"), revision="r", guard_uid="g", defaults=DEFAULTS
+        nodeset(), cluster(), place=PodSlot("a-machine", "machine"), revision="r", guard_uid="g", defaults=DEFAULTS
     )
 
     assert made["metadata"]["name"] == "a-machine"
@@ -138,13 +137,13 @@ def test_no_pod_is_evicted_because_its_node_is_out_of_reach() -> None:
 
 
 def test_a_pod_of_one_node_is_left_there_by_kubernetes_whatever_the_taint() -> None:
-    place = Place("a-machine", "machine", host="machine")
+    place = PodSlot("a-machine", "machine", host="machine")
 
     made = builder.build(nodeset(), cluster(), place=place, revision="r", guard_uid="g", defaults=DEFAULTS)
 
     # It is drained by us instead: what the template does not tolerate is no place for a pod.
     assert {"operator": "Exists", "effect": "NoExecute"} in made["spec"]["tolerations"]
-    assert scheduling.fit({}, Host("machine", taints=(Taint("gpu", "", "NoExecute"),))) is scheduling.Fit.NO
+    assert scheduling.fit({}, KubernetesNode("machine", taints=(Taint("gpu", "", "NoExecute"),))) is scheduling.Fit.NO
 
 
 def test_resources_decide_what_the_node_offers() -> None:
@@ -187,7 +186,7 @@ def test_a_whole_template_keeps_its_arguments_and_gets_an_identity() -> None:
     made = builder.build(
         NodeSet.parse(owner),
         Cluster.parse(legacy),
-        place=Place("legacy-compute-0", "legacy-compute-0", 0),
+        place=PodSlot("legacy-compute-0", "legacy-compute-0", 0),
         revision="r",
         guard_uid="g",
         defaults=DEFAULTS,
@@ -360,7 +359,7 @@ def test_jobs_find_other_nodes_by_their_short_names() -> None:
         owner = nodeset(**spec)
         defaults = generated.Defaults("slurmd", domain=domain)
         made = builder.build(
-            owner, cluster(), place=Place("a-3", "a-3", 3), revision="r", guard_uid="g", defaults=defaults
+            owner, cluster(), place=PodSlot("a-3", "a-3", 3), revision="r", guard_uid="g", defaults=defaults
         )
         found: list[str] = (made["spec"].get("dnsConfig") or {}).get("searches", [])
         return found

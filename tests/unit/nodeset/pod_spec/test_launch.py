@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset.model.pod_names import Place
+from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import launch, node_conf, slurmd_arguments
 
 CLUSTER = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cu"}, "spec": {}})
@@ -31,7 +31,7 @@ def started(**container: Any) -> list[str]:
     found = launch.read(container)
     assert found.problems == ()
     made = slurmd_arguments.build(NODESET, CLUSTER, found, {"resources": RESOURCES})
-    return [*found.command, *made.of(Place("a-0", "a-0", 0))]
+    return [*found.command, *made.of(PodSlot("a-0", "a-0", 0))]
 
 
 def value(words: list[str], option: str) -> str:

@@ -20,7 +20,8 @@ from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.nodeset.model.hindrance import Hindrance
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.pod_state import Draining, Ready, Starting, State
-from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.report.status import Report
 from slinky_operator.nodeset.slurm_nodes import drains

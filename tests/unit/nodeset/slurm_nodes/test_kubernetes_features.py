@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.model import kubernetes_nodes
-from slinky_operator.nodeset.model.kubernetes_nodes import Host
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.slurm_nodes import kubernetes_features
 from slinky_operator.nodeset.slurm_nodes.kubernetes_features import Change
 from slurm_client.models import Node
@@ -26,13 +26,13 @@ def node(*features: str, active: tuple[str, ...] | None = None, **values: Any) -
 
 
 def test_features_come_with_their_prefix_and_others_stay() -> None:
-    change = kubernetes_features.missing(node("mine", "k8s/old"), Host("m", features=("ib", "rack-1")))
+    change = kubernetes_features.missing(node("mine", "k8s/old"), KubernetesNode("m", features=("ib", "rack-1")))
 
     assert change == Change(("a", "mine", "k8s/ib", "k8s/rack-1"), ("a", "mine", "k8s/ib", "k8s/rack-1"))
 
 
 def test_features_that_somebody_switched_off_stay_off() -> None:
-    change = kubernetes_features.missing(node("mine", active=("a",)), Host("m", features=("ib",)))
+    change = kubernetes_features.missing(node("mine", active=("a",)), KubernetesNode("m", features=("ib",)))
 
     assert change == Change(("a", "mine", "k8s/ib"), ("a", "k8s/ib"))
 
@@ -40,28 +40,28 @@ def test_features_that_somebody_switched_off_stay_off() -> None:
 @pytest.mark.parametrize(
     ("record", "host"),
     [
-        (node(), Host("m")),
-        (node("k8s/ib"), Host("m", features=("ib",))),
-        (node(topology="default:s1"), Host("m")),
-        (node(topology="default:s1"), Host("m", topology="default:s1")),
+        (node(), KubernetesNode("m")),
+        (node("k8s/ib"), KubernetesNode("m", features=("ib",))),
+        (node(topology="default:s1"), KubernetesNode("m")),
+        (node(topology="default:s1"), KubernetesNode("m", topology="default:s1")),
     ],
 )
-def test_what_a_node_has_is_not_written_again(record: Node, host: Host) -> None:
+def test_what_a_node_has_is_not_written_again(record: Node, host: KubernetesNode) -> None:
     assert kubernetes_features.missing(record, host) is None
 
 
 def test_features_of_a_node_that_names_none_any_more_go() -> None:
-    assert kubernetes_features.missing(node("k8s/ib"), Host("m")) == Change(("a",), ("a",))
+    assert kubernetes_features.missing(node("k8s/ib"), KubernetesNode("m")) == Change(("a",), ("a",))
 
 
 def test_a_topology_is_written_where_it_differs() -> None:
-    assert kubernetes_features.missing(node(topology="default:s1"), Host("m", topology="default:s2")) == Change(
-        topology="default:s2"
-    )
+    assert kubernetes_features.missing(
+        node(topology="default:s1"), KubernetesNode("m", topology="default:s2")
+    ) == Change(topology="default:s2")
 
 
 def test_only_our_nodes_are_written_to_and_alike_ones_together() -> None:
-    host = Host("m", topology="default:s1")
+    host = KubernetesNode("m", topology="default:s1")
     fresh = {
         "a-0": node(),
         "a-1": node(name="a-1"),

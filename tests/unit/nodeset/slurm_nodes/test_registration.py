@@ -18,11 +18,11 @@ from slinky_operator.nodeset.disruption import availability
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import DeletePods, Drain, Undrain
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd, Told
-from slinky_operator.nodeset.model.revision_records import Recorded
-from slinky_operator.nodeset.model.snapshot import ClusterFacts, Revision, SlurmFacts, Snapshot
+from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod, Slurmd
+from slinky_operator.nodeset.model.revision_records import Recorded, Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.report import status
-from slinky_operator.nodeset.slurm_nodes import drains, records, registration
+from slinky_operator.nodeset.slurm_nodes import drains, records
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
@@ -34,7 +34,7 @@ LOW = "Low RealMemory (reported:24105 < 100.00% of configured:999999)"
 GRES = "gres/gpu count reported lower than configured (0 < 1)"
 REJECTED = "IDLE+DRAIN+INVALID_REG+DYNAMIC_NORM"
 MENDED = "IDLE+DRAIN+DYNAMIC_NORM"
-BEFORE = Told("False", "ForeignDrain", "node a-1 is IDLE+DRAIN; drained since x with the reason: bad disk")
+BEFORE = DrainCondition("False", "ForeignDrain", "node a-1 is IDLE+DRAIN; drained since x with the reason: bad disk")
 
 
 def node(number: int = 1, words: str = "IDLE+DYNAMIC_NORM", reason: str = "") -> Node:
@@ -168,7 +168,7 @@ def test_a_drain_that_was_mended_becomes_ours_where_we_want_the_node_drained() -
 def test_a_persons_drain_stays_theirs_when_slurm_writes_its_words_over_it() -> None:
     one = pod(1, "bad", told=BEFORE)
 
-    assert registration.words_before(one, node(1, REJECTED, LOW)) == "bad disk"
+    assert pod_condition.words_before(one, node(1, REJECTED, LOW)) == "bad disk"
     for words in (REJECTED, MENDED):
         snapshot = seen((pod(0), node(0)), (one, node(1, words, LOW)))
         assert planned(snapshot, DeletePods) == planned(snapshot, Undrain) == planned(snapshot, Drain) == []

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from slinky_operator.nodeset.model.kubernetes_nodes import Host, Taint
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
 
 NAME_FIELD: Final = "metadata.name"
 """The only field of a Node that a selector may name."""
@@ -49,7 +49,7 @@ class Fit(Enum):
     NO = "none may be there"
 
 
-def fit(pod_spec: Mapping[str, Any], host: Host) -> Fit:
+def fit(pod_spec: Mapping[str, Any], host: KubernetesNode) -> Fit:
     """Tell whether a pod may be on a Node.
 
     Parameters
@@ -87,7 +87,7 @@ def pinned_to(pod_spec: Mapping[str, Any]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _is_selected(pod_spec: Mapping[str, Any], host: Host) -> bool:
+def _is_selected(pod_spec: Mapping[str, Any], host: KubernetesNode) -> bool:
     selector: Mapping[str, str] = pod_spec.get("nodeSelector") or {}
     if any(host.labels.get(key) != value for key, value in selector.items()):
         return False
@@ -102,7 +102,7 @@ def required_terms(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] |
     return None if required is None else required.get("nodeSelectorTerms") or ()
 
 
-def _matches(term: Mapping[str, Any], host: Host) -> bool:
+def _matches(term: Mapping[str, Any], host: KubernetesNode) -> bool:
     """Whether all expressions of a term hold; a term without any matches nothing."""
     on_labels, on_fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not on_labels and not on_fields:

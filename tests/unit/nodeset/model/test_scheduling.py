@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset.model.kubernetes_nodes import Host, Taint
-from slinky_operator.nodeset.placement import scheduling
-from slinky_operator.nodeset.placement.scheduling import Fit
+from slinky_operator.nodeset.model import scheduling
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
+from slinky_operator.nodeset.model.scheduling import Fit
 
-HERE = Host("machine", labels={"zone": "here", "disks": "4", "empty": ""})
+HERE = KubernetesNode("machine", labels={"zone": "here", "disks": "4", "empty": ""})
 
 
 def required(*terms: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def test_all_expressions_of_a_term_and_the_selector_must_hold() -> None:
     ],
 )
 def test_taints_and_tolerations(toleration: dict[str, str], effect: str, fit: Fit) -> None:
-    tainted = Host("machine", taints=(Taint("gpu", "yes", effect),))
+    tainted = KubernetesNode("machine", taints=(Taint("gpu", "yes", effect),))
 
     assert scheduling.fit({"tolerations": [toleration]} if toleration else {}, tainted) is fit
 
@@ -113,11 +113,11 @@ def test_taints_and_tolerations(toleration: dict[str, str], effect: str, fit: Fi
     ],
 )
 def test_what_pods_of_one_node_tolerate(key: str, effect: str, fit: Fit) -> None:
-    assert scheduling.fit({}, Host("machine", taints=(Taint(key, "", effect),))) is fit
+    assert scheduling.fit({}, KubernetesNode("machine", taints=(Taint(key, "", effect),))) is fit
 
 
 def test_on_a_cordoned_node_a_pod_may_stay() -> None:
-    assert scheduling.fit({}, Host("machine", cordoned=True)) is Fit.STAY
+    assert scheduling.fit({}, KubernetesNode("machine", cordoned=True)) is Fit.STAY
 
 
 def test_a_pin_is_read_back() -> None:
@@ -127,5 +127,5 @@ def test_a_pin_is_read_back() -> None:
     assert scheduling.pinned_to(required(expression("zone", "Exists"))) == ""
     assert scheduling.pinned_to(required(named("In", "a"), named("In", "b"))) == ""
     assert scheduling.pinned_to({}) == ""
-    assert scheduling.fit(pinned, Host("m")) is Fit.RUN
+    assert scheduling.fit(pinned, KubernetesNode("m")) is Fit.RUN
     assert scheduling.fit(pinned, HERE) is Fit.NO

@@ -26,8 +26,8 @@ from slinky_operator.cluster import controller as cluster
 from slinky_operator.cluster import observe as cluster_observe
 from slinky_operator.cluster import triggers as cluster_wiring
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.execute.config_sources import Texts
-from slinky_operator.cluster.execute.executor import Tools
+from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
+from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.slurm_connection import Pace
 from slinky_operator.kube import resources
@@ -49,7 +49,7 @@ from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.execute import takeover
 from slinky_operator.nodeset.model.kubernetes_nodes import prune as prune_host
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.reconcile.secrets import Sources
+from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.health import HealthServer
 from slinky_operator.runtime.loop_lag import LoopLag
@@ -198,7 +198,7 @@ async def run(settings: Settings) -> None:
         recorder = Recorder(client, component=COMPONENT, instance=settings.identity)
         clients = ClientMap(fence, intake=Intake(settings.slurm_answer_limit * MIB))
         stack.push_async_callback(clients.close_all)
-        texts = Texts(client, supervisor)
+        texts = ConfigMapWatcher(client, supervisor)
         alone = asyncio.Event()
         health.add_readiness("no other operator", alone)
         controllers = await stack.enter_async_context(
@@ -259,7 +259,7 @@ async def _controllers(
     client: KubeClient,
     caches: Caches,
     clients: ClientMap,
-    texts: Texts,
+    texts: ConfigMapWatcher,
     recorder: Recorder,
     metrics: Metrics,
     leading: asyncio.Event,
@@ -268,7 +268,9 @@ async def _controllers(
     """Build both controllers and connect everything that wakes them."""
     gates = [*(cache.synced for cache in caches.all), leading, alone]
     async with httpx.AsyncClient(trust_env=False) as http:
-        tools = Tools(kube=client, sources=Sources(client), texts=texts, clients=clients, recorder=recorder, http=http)
+        tools = Tools(
+            kube=client, sources=SecretReader(client), texts=texts, clients=clients, recorder=recorder, http=http
+        )
         images = Images(
             settings.image_slurmctld,
             settings.image_slurmrestd,
@@ -319,7 +321,7 @@ async def _controllers(
         yield [of_clusters, of_nodesets]
 
 
-def _wake_clusters(queue: WorkQueue[Key], caches: Caches, clients: ClientMap, texts: Texts) -> None:
+def _wake_clusters(queue: WorkQueue[Key], caches: Caches, clients: ClientMap, texts: ConfigMapWatcher) -> None:
     wiring = cluster_wiring.wire(queue, clients, texts)
     caches.clusters.add_handler(wiring.clusters)
     caches.nodesets.add_handler(wiring.node_sets)

@@ -27,7 +27,7 @@ class SetFinalizer:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class EmitEvent:
     """Record an Event."""
 
     obj: Object
@@ -68,7 +68,7 @@ class PutKeyBack:
     replaces: str
     """Uid of the Secret that is there instead; empty if there is none."""
 
-    tell: Tell
+    tell: EmitEvent
     """Once it is there."""
 
 
@@ -204,7 +204,7 @@ class EndPreflight:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOut:
+class ExcludeSlurmdKinds:
     """Remember which ways to run slurmd preflights leave out, and no others."""
 
     left_out: Mapping[str, LeftOut]
@@ -220,7 +220,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HoldBackNodeSets:
     """Remember which NodeSets' parts of the configuration stay as they were."""
 
     held: Mapping[str, Held]
@@ -295,14 +295,14 @@ Action: TypeAlias = (
     | AskStates
     | StartPreflight
     | EndPreflight
-    | LeaveOut
+    | ExcludeSlurmdKinds
     | Remove
-    | Hold
+    | HoldBackNodeSets
     | AskAgent
     | AskNames
     | AskClaim
     | Reload
     | CountJobs
     | TearDown
-    | Tell
+    | EmitEvent
 )

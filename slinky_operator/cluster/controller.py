@@ -20,7 +20,8 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import SetFinalizer
-from slinky_operator.cluster.execute.executor import Tools, act
+from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.execute.executor import act
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import CLUSTER_NAME, Caches, Snapshot, observe, wanted_sources
 from slinky_operator.cluster.plan import Environment, Plan, plan

@@ -29,7 +29,7 @@ from slinky_operator.cluster.actions import (
     Write,
 )
 from slinky_operator.cluster.components import Images, default_images, shared_objects, slurmctld, slurmrestd
-from slinky_operator.cluster.components.exit_messages import joined, stuck
+from slinky_operator.cluster.components.exit_messages import stuck
 from slinky_operator.cluster.config import rollout
 from slinky_operator.cluster.keys import key_guard, key_loading
 from slinky_operator.cluster.keys import lifecycle as key_rules
@@ -52,6 +52,7 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.reconcile.children import Child, has_settled, is_current
+from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState, Trouble
 from slinky_operator.slurm.conf import restart_keys
@@ -186,7 +187,7 @@ def _managed(snapshot: Snapshot, environment: Environment, now: float, wall: dat
     actions += [*_count(snapshot, now), *_ask_claim(snapshot, now)]
     actions += events.of_configuration(snapshot, config)
     actions = key_guard.guarded(actions, snapshot, keys, now)
-    waits = f"slurmd pods are left: {joined(_left(snapshot, now))}" if cluster.deleting else ""
+    waits = f"slurmd pods are left: {named(_left(snapshot, now))}" if cluster.deleting else ""
     slurm = snapshot.slurm
     answers = slurm is not None and slurm.contact.state is ContactState.READY
     starting = not config.status.applied_hash and not answers

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_operator.cluster.execute.config_sources import Texts
+from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
 from slinky_operator.kube.informer import Handler
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS
@@ -33,7 +33,7 @@ class Wiring:
 
 
 def wire(  # noqa: C901 - one small handler after the other
-    queue: WorkQueue[Key], clients: ClientMap, texts: Texts
+    queue: WorkQueue[Key], clients: ClientMap, texts: ConfigMapWatcher
 ) -> Wiring:
     """Make the handlers that put Clusters on the queue, and listen to the client map and to the users' ConfigMaps.
 

@@ -53,7 +53,7 @@ class Source:
         return hashlib.sha256(self.data.get(key, b"")).hexdigest()
 
 
-class Sources:
+class SecretReader:
     """Secrets by namespace and name, as last read.
 
     Parameters

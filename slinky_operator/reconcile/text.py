@@ -35,7 +35,7 @@ def joined(texts: Sequence[str]) -> str:
     return shown if len(texts) <= LONGEST_LIST else f"{shown}; and {len(texts) - LONGEST_LIST} more"
 
 
-def named(names: Sequence[str], most: int = LONGEST_LIST) -> str:
+def named(names: Sequence[str], most: int = LONGEST_LIST, separator: str = ", ") -> str:
     """The first of some names, and how many others there are."""
-    shown = ", ".join(names[:most])
+    shown = separator.join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

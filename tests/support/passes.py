@@ -14,8 +14,8 @@ from typing_extensions import override
 from slinky_operator.cluster import observe as cluster_observe
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.controller import ClusterReconciler
-from slinky_operator.cluster.execute.config_sources import Texts
-from slinky_operator.cluster.execute.executor import Tools
+from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
+from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient
@@ -26,7 +26,7 @@ from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.controller import NodeSetController
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Slurm
-from slinky_operator.reconcile.secrets import Sources
+from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.clients import ClientMap, Contact, ContactState, Endpoint, _network
@@ -154,7 +154,14 @@ async def operator() -> AsyncIterator[Operator]:
         )
         clusters = kube.cache(resources.CLUSTERS)
         caches = cluster_observe.Caches(clusters, nodesets, pods, *children)
-        tools = Tools(client, Sources(client), Texts(client, supervisor), clients, cast("Recorder", recorder), http)
+        tools = Tools(
+            client,
+            SecretReader(client),
+            ConfigMapWatcher(client, supervisor),
+            clients,
+            cast("Recorder", recorder),
+            http,
+        )
         yield Operator(
             kube,
             ClusterReconciler(caches, tools, Environment(Images("slurmctld", "slurmrestd", "agent", "slurmd"))),

@@ -14,7 +14,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
 from slinky_api.v1alpha1.common import ApiModel, ApiObject
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
-from slinky_operator.cluster.actions import Tell
+from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, not_supported
 from slinky_operator.kube.events import EventType
@@ -217,11 +217,11 @@ def test_a_field_that_is_not_supported_degrades_a_cluster_that_serves(field: str
     assert (degraded["status"], degraded["reason"]) == ("True", "NotSupported")
     assert f"spec.{field} (" in degraded["message"]
     assert world.condition("Ready")["status"] == "True"
-    told = [one for one in log if isinstance(one, Tell) and one.reason == "NotSupported"]
+    told = [one for one in log if isinstance(one, EmitEvent) and one.reason == "NotSupported"]
     assert [one.type for one in told] == [EventType.WARNING]
     # Neither later passes nor another operator tell it again; it ends with the field.
     world.memory = Memory("cluster-uid")
-    assert not any(isinstance(one, Tell) and one.reason == "NotSupported" for one in world.settle())
+    assert not any(isinstance(one, EmitEvent) and one.reason == "NotSupported" for one in world.settle())
     world.raw["spec"] = {}
     world.settle()
     assert world.condition("Degraded")["status"] == "False"

@@ -1,10 +1,9 @@
-"""What daemons, kubelets and schedulers say, made short enough for a condition; and how lists and times are written."""
+"""What daemons, kubelets and schedulers say, made short enough for a condition."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable
 from typing import Any, Final
 
 from slinky_operator.kube.objects import Object
@@ -12,10 +11,7 @@ from slinky_operator.kube.objects import Object
 LONGEST: Final = 400
 """Characters of a kubelet's or scheduler's sentence that are shown."""
 
-NAMED: Final = 5
-"""Objects that one text names."""
-
-WORDS: Final = 4
+MAX_LINES: Final = 4
 """Lines that are shown."""
 
 _PREFIX: Final = re.compile(r"^(?:\[[^\]]*\]\s*)?(?:slurm(?:ctld|d)[^:\s]*:\s+)?")
@@ -26,29 +22,12 @@ _NOISE: Final = re.compile(
 """Lines about an empty state or a plain machine, which are said in every case."""
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
-    """A text on one line, and of no more characters than may be shown."""
-    text = " ".join(text.split())
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def stamp(when: datetime) -> str:
-    """A time as Kubernetes writes it."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def joined(texts: Sequence[str], separator: str = ", ") -> str:
-    """The first of some texts, and how many others there are."""
-    shown = separator.join(texts[:NAMED])
-    return shown if len(texts) <= NAMED else f"{shown} and {len(texts) - NAMED} more"
-
-
 def short(text: str) -> str:
     """The lines that matter, in order, joined by slashes; empty if there are none."""
     lines = [_PREFIX.sub("", line.strip()) for line in text.splitlines()]
     said = [line for line in lines if line and _NOISE.search(line) is None]
     grave = [line for line in said if "fatal" in line or "error" in line]
-    return " / ".join(dict.fromkeys((grave or said)[-WORDS:]))
+    return " / ".join(dict.fromkeys((grave or said)[-MAX_LINES:]))
 
 
 def last_words(statuses: Iterable[Object], container: str) -> str:

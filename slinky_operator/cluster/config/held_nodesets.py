@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slinky_operator.cluster.actions import Hold
+from slinky_operator.cluster.actions import HoldBackNodeSets
 from slinky_operator.cluster.memory import Held
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Rendered, parse
@@ -58,16 +58,18 @@ def changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeS
     ]
 
 
-def holding(snapshot: Snapshot, inputs: ConfInputs, found: Sequence[NodeSetConf], why: str, *, alone: bool) -> Hold:
+def holding(
+    snapshot: Snapshot, inputs: ConfInputs, found: Sequence[NodeSetConf], why: str, *, alone: bool
+) -> HoldBackNodeSets:
     """Hold back what was refused; what was alone is known to be the cause, others are tried one by one later."""
     before = {name: one for name, one in snapshot.memory.held.items() if name in held(snapshot, inputs)}
-    return Hold({**before, **{one.name: Held(repr(one), why, alone) for one in found}}, _own_part(inputs))
+    return HoldBackNodeSets({**before, **{one.name: Held(repr(one), why, alone) for one in found}}, _own_part(inputs))
 
 
-def next_suspect(snapshot: Snapshot) -> list[Hold]:
+def next_suspect(snapshot: Snapshot) -> list[HoldBackNodeSets]:
     """Let one of the NodeSets be tried that were held back together."""
     memory = snapshot.memory
     left = sorted(name for name, one in memory.held.items() if not one.proven)
     if not left:
         return []
-    return [Hold({name: one for name, one in memory.held.items() if name != left[0]}, memory.held_for)]
+    return [HoldBackNodeSets({name: one for name, one in memory.held.items() if name != left[0]}, memory.held_for)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from slinky_api.v1alpha1.cluster_status import ConfigStatus
-from slinky_operator.cluster.actions import AskStates, Tell
+from slinky_operator.cluster.actions import AskStates, EmitEvent
 from slinky_operator.cluster.memory import PartitionStates
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.events import EventType
@@ -86,7 +86,7 @@ def words(rendered: Rendered) -> list[str]:
     return [*found[:SHOWN], *more]
 
 
-def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[Tell, ...]:
+def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[EmitEvent, ...]:
     """Tell of states that were not kept before."""
     before = marked(running)
     new = {name: one for name, one in rendered.by_hand.items() if before.get(name) != one}
@@ -95,7 +95,7 @@ def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[Tell, 
     named = ", ".join(f"{name} {one.state}" for name, one in sorted(new.items())[:SHOWN])
     open_again = f"`scontrol update PartitionName=… State={UP}` opens one"
     message = f"partitions keep the state that scontrol has given them: {named}; {open_again}"
-    return (Tell(snapshot.raw, EventType.NORMAL, EVENT, message),)
+    return (EmitEvent(snapshot.raw, EventType.NORMAL, EVENT, message),)
 
 
 def _answers(snapshot: Snapshot) -> bool:

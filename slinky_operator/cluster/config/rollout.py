@@ -29,7 +29,6 @@ from slinky_api.v1alpha1.cluster_status import ConfigStatus, RefusedNodeSet
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.actions import Action, AskStates, AskUse, Write
 from slinky_operator.cluster.components import Images, shared_objects
-from slinky_operator.cluster.components.exit_messages import joined
 from slinky_operator.cluster.config import addresses, loading, manual_changes, membership
 from slinky_operator.cluster.config.addresses import Addresses
 from slinky_operator.cluster.config.held_nodesets import changed, held, holding, next_suspect, suspects, unblamed
@@ -43,6 +42,7 @@ from slinky_operator.cluster.preflight.decision import Untried
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.children import Child, shows
+from slinky_operator.reconcile.text import named
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, Rendered, parse, render
@@ -113,7 +113,7 @@ class _Draft:
     ) -> Rollout:
         """The wanted configuration cannot be used; what runs stays, and so do the NodeSets in it."""
         if self.suspects:
-            message = f"{message}; changes of NodeSet {joined(sorted(self.suspects))} wait for that"
+            message = f"{message}; changes of NodeSet {named(sorted(self.suspects))} wait for that"
         return self._rollout(reason, message, actions, wake_up, self._status(self.stored.node_sets))
 
     def live(self, *actions: Action, wake_up: float | None = None) -> Rollout:
@@ -129,7 +129,7 @@ class _Draft:
     def _tried_singly(self) -> str:
         """What goes on with NodeSets of which nobody knows yet which one is to blame."""
         names = sorted(self.suspects)
-        return f"with the changes of NodeSets {joined(names)}: {self.suspects[names[0]]}; each is tried alone now"
+        return f"with the changes of NodeSets {named(names)}: {self.suspects[names[0]]}; each is tried alone now"
 
     def _status(self, node_sets: tuple[str, ...], applied: str | None = None) -> ConfigStatus:
         return ConfigStatus(

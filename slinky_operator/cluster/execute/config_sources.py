@@ -36,7 +36,7 @@ class _Watched:
     """Clusters that name it."""
 
 
-class Texts:
+class ConfigMapWatcher:
     """ConfigMaps by namespace and name.
 
     Parameters

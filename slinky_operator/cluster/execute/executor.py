@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import logging
-import secrets
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
-
-import httpx
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
@@ -25,11 +19,12 @@ from slinky_operator.cluster.actions import (
     Connect,
     CountJobs,
     Disconnect,
+    EmitEvent,
     EndPreflight,
-    Hold,
+    ExcludeSlurmdKinds,
+    HoldBackNodeSets,
     Hurry,
     KeepKeys,
-    LeaveOut,
     MakeKey,
     PutKeyBack,
     ReadKeys,
@@ -40,18 +35,16 @@ from slinky_operator.cluster.actions import (
     SetFinalizer,
     StartPreflight,
     TearDown,
-    Tell,
     TouchPod,
     TryKey,
     Write,
 )
 from slinky_operator.cluster.execute import key_writes, reload, slurm_queries
 from slinky_operator.cluster.execute.admission import refused_parts
-from slinky_operator.cluster.execute.config_sources import Texts
+from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.memory import Claim, Denied, Memory, left_out_again
 from slinky_operator.kube import errors
-from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.events import EventType, Recorder
+from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -62,28 +55,9 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.reconcile.children import Settled, is_current
-from slinky_operator.reconcile.secrets import Sources
-from slinky_operator.slurm.clients import ClientMap
 from slurm_client import MintedToken, StaticToken, TokenProvider
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What actions are carried out with."""
-
-    kube: KubeClient
-    sources: Sources
-    texts: Texts
-    clients: ClientMap
-    recorder: Recorder
-    http: httpx.AsyncClient
-    """For asking agents."""
-
-    clock: Callable[[], float] = time.monotonic
-    random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    agent_url: Callable[[Object], str] = slurm_queries.agent_url
 
 
 async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, tools: Tools) -> bool:
@@ -102,7 +76,7 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, too
     again = False
     try:
         for action in actions:
-            if again and isinstance(action, Tell) and action.with_status:
+            if again and isinstance(action, EmitEvent) and action.with_status:
                 # The status is not written in this round, and the next one plans it again.
                 continue
             again = await _one(action, cluster, memory, tools) or again
@@ -161,12 +135,12 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
         case EndPreflight():
             memory.judge(action.name, action.verdict)
             return True
-        case LeaveOut():
+        case ExcludeSlurmdKinds():
             memory.left_out = dict(action.left_out)
             return True
         case Remove():
             await _remove(action.resource, action.name, cluster.namespace, action.uid, tools)
-        case Hold():
+        case HoldBackNodeSets():
             memory.held, memory.held_for = dict(action.held), action.held_for
             return True
         case AskUse():
@@ -196,7 +170,7 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
             )
         case TearDown():
             return await _tear_down(action, cluster, memory, tools)
-        case Tell():
+        case EmitEvent():
             tools.recorder.event(action.obj, action.type, action.reason, action.message)
             if action.obj["kind"] == NODESETS.kind:
                 memory.told |= {(action.obj["metadata"]["name"], action.message)}
@@ -246,7 +220,7 @@ async def _write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) 
     """Apply an object; what is refused, or is somebody else's, is remembered and told."""
     child = action.child
     body = child.body
-    found = action.live or await _live(child.resource, child.name, cluster.namespace, tools)
+    found = action.live or await tools.live(child.resource, child.name, cluster.namespace)
     left = found is not None and succession.is_left(found, cluster)
     if found is not None and not left and not succession.is_ours(found, cluster):
         why = succession.not_ours(child.resource, child.name, cluster)
@@ -273,15 +247,8 @@ async def _write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) 
     return memory.denied.pop(child.key, None) is not None
 
 
-async def _live(resource: Resource, name: str, namespace: str, tools: Tools) -> Object | None:
-    try:
-        return await tools.kube.get(resource, name, namespace)
-    except errors.NotFound:
-        return None
-
-
 async def _ask_claim(name: str, namespace: str, tools: Tools) -> Claim:
-    found = await _live(PERSISTENTVOLUMECLAIMS, name, namespace, tools)
+    found = await tools.live(PERSISTENTVOLUMECLAIMS, name, namespace)
     deleted = found["metadata"].get("deletionTimestamp") if found is not None else None
     return Claim(name, tools.clock(), deleted or "")
 
@@ -348,7 +315,7 @@ async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: 
             await _set_finalizer(
                 SetFinalizer(NODESETS, obj, labels.FINALIZER_NODESET_CONFIG, present=False), memory, tools
             )
-    live = await _live(CLUSTERS, cluster.name, cluster.namespace, tools)
+    live = await tools.live(CLUSTERS, cluster.name, cluster.namespace)
     if live is not None and live["metadata"]["uid"] == cluster.uid:
         await _set_finalizer(SetFinalizer(CLUSTERS, live, labels.FINALIZER_CLUSTER, present=False), memory, tools)
     return False

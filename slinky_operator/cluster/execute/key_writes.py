@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import base64
 import logging
-from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import KeepKeys, MakeKey, PutKeyBack, ReadKeys, SealKey, TryKey
+from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.memory import Denied, KeyTrial, Memory
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS, SECRETS, STATEFULSETS, Resource
+from slinky_operator.kube.resources import PODS, SECRETS, STATEFULSETS
 from slurm_client import MintedToken
-
-if TYPE_CHECKING:
-    from slinky_operator.cluster.execute.executor import Tools
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +86,7 @@ async def _seal(action: SealKey, cluster: Cluster, tools: Tools) -> None:
 async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, tools: Tools) -> None:
     """Write the copy, unless there is a Secret of that name that is somebody else's."""
     name = action.body["metadata"]["name"]
-    found = await _live(SECRETS, name, cluster.namespace, tools)
+    found = await tools.live(SECRETS, name, cluster.namespace)
     try:
         if found is None:
             await tools.kube.create(SECRETS, action.body, cluster.namespace)
@@ -138,7 +136,7 @@ async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory
 async def _had_another(action: MakeKey, cluster: Cluster, tools: Tools) -> str:
     """What is there that was given another key; empty if nothing is."""
     for resource, name in ((STATEFULSETS, action.controller), (SECRETS, action.copy)):
-        if await _live(resource, name, cluster.namespace, tools) is not None:
+        if await tools.live(resource, name, cluster.namespace) is not None:
             return f"{resource.kind} {name} is there already, and daemons may run with another key"
     selector = f"{labels.LABEL_CLUSTER_NAME}={cluster.name},{labels.LABEL_NODESET_UID}"
     async for page in tools.kube.pages(PODS, cluster.namespace, label_selector=selector, page_size=1):
@@ -146,10 +144,3 @@ async def _had_another(action: MakeKey, cluster: Cluster, tools: Tools) -> str:
             name = pod["metadata"]["name"]
             return f"pod {name} of a NodeSet is there already, whose slurmd runs with another key"
     return ""
-
-
-async def _live(resource: Resource, name: str, namespace: str, tools: Tools) -> Object | None:
-    try:
-        return await tools.kube.get(resource, name, namespace)
-    except errors.NotFound:
-        return None

@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.cluster.actions import Action, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey, Tell
+from slinky_operator.cluster.actions import Action, EmitEvent, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey
 from slinky_operator.cluster.components import metadata
 from slinky_operator.cluster.keys import key_messages, key_sets, stored_keys
 from slinky_operator.cluster.observe import Snapshot
@@ -216,7 +216,7 @@ def _replaced(snapshot: Snapshot, source: KeySource, value: bytes, *, extended: 
     if extended or pod is None:
         return _Found(value)
     about = pod["metadata"]
-    tell = Tell(snapshot.raw, EventType.NORMAL, KEY_REPLACED, key_messages.taken(source))
+    tell = EmitEvent(snapshot.raw, EventType.NORMAL, KEY_REPLACED, key_messages.taken(source))
     return _Found(value, (Remove(PODS, about["name"], about["uid"]), tell))
 
 
@@ -226,7 +226,7 @@ def _put_back(snapshot: Snapshot, source: KeySource, known: bytes, words: str, n
         return _Found(known, trouble=denied, mountable=False)
     found = snapshot.sources.get(source.secret)
     replaces = found.object_uid if found is not None and found.exists else ""
-    tell = Tell(snapshot.raw, EventType.WARNING, KEY_RESTORED, words)
+    tell = EmitEvent(snapshot.raw, EventType.WARNING, KEY_RESTORED, words)
     return _Found(known, (PutKeyBack(_body(snapshot, source), source.key, known, replaces, tell),), mountable=False)
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final
 
-from slinky_operator.cluster.actions import Action, EndPreflight, LeaveOut, Remove, StartPreflight
+from slinky_operator.cluster.actions import Action, EndPreflight, ExcludeSlurmdKinds, Remove, StartPreflight
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.exit_messages import short, stuck
 from slinky_operator.cluster.components.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
@@ -100,7 +100,9 @@ def attempt(  # noqa: PLR0911 - one for each stage
         # What the others say is worth knowing all the same.
         new = left_out_again(left_out, own, now, on_its_node=bool(wanted.node))
         told = "; ".join(f"slurmd of {whose(kind)}: {own[kind.key]}" for kind in wanted.kinds if kind.key in own)
-        return Trial(Stage.UNDER_WAY, f"the others are tried without {told}", (LeaveOut({**left_out, **new}),), 1.0)
+        return Trial(
+            Stage.UNDER_WAY, f"the others are tried without {told}", (ExcludeSlurmdKinds({**left_out, **new}),), 1.0
+        )
     if pod["metadata"].get("deletionTimestamp"):
         return Trial(stage, "an earlier preflight is ending", stale, 1.0)
     outcome = outcome_of(pod, wanted, found, now, wall)

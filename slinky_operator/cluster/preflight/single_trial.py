@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from slinky_operator.cluster.actions import LeaveOut
+from slinky_operator.cluster.actions import ExcludeSlurmdKinds
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.cluster.memory import Outcome, left_out_again
@@ -41,7 +41,7 @@ def again(  # noqa: PLR0911 - one for each step
         if kind.key in known
     }
     if not due:
-        return Trial(Stage.PASSED, "", (*attempts.leftovers(snapshot), LeaveOut({})))
+        return Trial(Stage.PASSED, "", (*attempts.leftovers(snapshot), ExcludeSlurmdKinds({})))
     kind = min((one for one in found if one.key in due), key=lambda one: due[one.key])
     if due[kind.key] > now:
         return Trial(Stage.PASSED, "", attempts.leftovers(snapshot), due[kind.key] - now)
@@ -54,12 +54,12 @@ def again(  # noqa: PLR0911 - one for each step
     if pod is not None and not pod["metadata"].get("deletionTimestamp"):
         if pod_troubles.passed(pod, 0):
             rest = {key: one for key, one in known.items() if key != kind.key}
-            return Trial(Stage.PASSED, "", (*attempts.leftovers(snapshot), LeaveOut(rest)), 0.0)
+            return Trial(Stage.PASSED, "", (*attempts.leftovers(snapshot), ExcludeSlurmdKinds(rest)), 0.0)
         why = _why_not(pod, wanted, found, now, wall)
     if why is None:
         return Trial(Stage.UNDER_WAY, "", stale, 5.0)
     new = left_out_again(known, {kind.key: why}, now, on_its_node=bool(wanted.node))
-    return Trial(Stage.UNDER_WAY, "", (*attempts.leftovers(snapshot), LeaveOut({**known, **new})), 0.0)
+    return Trial(Stage.UNDER_WAY, "", (*attempts.leftovers(snapshot), ExcludeSlurmdKinds({**known, **new})), 0.0)
 
 
 def _why_not(pod: Object, wanted: Preflight, found: Sequence[SlurmdKind], now: float, wall: datetime) -> str | None:

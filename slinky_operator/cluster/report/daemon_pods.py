@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from slinky_operator.cluster.components.exit_messages import cut, joined, short, stamp
+from slinky_operator.cluster.components.exit_messages import LONGEST, short
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.text import cut, named, stamp
 from slinky_operator.slurm import naming
 
 SETTLED: Final = timedelta(seconds=20)
@@ -114,7 +115,7 @@ def _of_slurmrestd(snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble
     owner = snapshot.children.get(("Deployment", naming.restapi(snapshot.cluster.name)))
     for one in ((owner or {}).get("status") or {}).get("conditions") or ():
         if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
-            why = cut(one.get("message") or one.get("reason") or "no word")
+            why = cut(one.get("message") or one.get("reason") or "no word", LONGEST)
             yield DaemonTrouble(daemon, one.get("reason") or NO_POD, f"slurmrestd's pod cannot be created: {why}")
 
 
@@ -134,10 +135,10 @@ def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:
     status = pod.get("status") or {}
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            return UNSCHEDULABLE, f"not scheduled: {cut(one.get('message') or one.get('reason') or 'no word')}"
+            return UNSCHEDULABLE, f"not scheduled: {cut(one.get('message') or one.get('reason') or 'no word', LONGEST)}"
     if status.get("phase") == "Failed":
         reason = status.get("reason") or "Failed"
-        return reason, cut(": ".join(filter(None, (reason, status.get("message")))))
+        return reason, cut(": ".join(filter(None, (reason, status.get("message")))), LONGEST)
     containers = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
     found = (_of_container(one, pod, wall) for one in containers)
     known = next((one for one in found if one is not None), None)
@@ -160,7 +161,7 @@ def _of_container(status: Mapping[str, Any], pod: Object, wall: datetime) -> tup
         reason = _PULLING if reason == "ErrImagePull" else reason
         text = text.removeprefix(f'Back-off pulling image "{image}": ').removeprefix("ErrImagePull: ")
         text = f"image {image}{f': {text}' if text else ''}"
-    return str(reason), f"{name}: {cut(f'{reason}: {text}' if text else str(reason))}"
+    return str(reason), f"{name}: {cut(f'{reason}: {text}' if text else str(reason), LONGEST)}"
 
 
 def _ended(status: Mapping[str, Any], waits_for: str | None, wall: datetime) -> Mapping[str, Any] | None:
@@ -204,7 +205,7 @@ def _slow(pod: Object, containers: Iterable[Mapping[str, Any]], wall: datetime) 
     about = pod["metadata"]
     describe = f"kubectl -n {about.get('namespace', 'default')} describe pod {about['name']}"
     words = (
-        f"{joined(names)}: not created yet, since {stamp(created)}; an image is being pulled, or a volume cannot be "
+        f"{named(names)}: not created yet, since {stamp(created)}; an image is being pulled, or a volume cannot be "
         f"mounted ({describe} says which)"
     )
     return "ContainerCreating", words

@@ -13,7 +13,7 @@ from typing import Final
 from slinky_api.conditions import ClusterCondition, Reason
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_api.v1alpha1.common import Condition
-from slinky_operator.cluster.actions import Tell
+from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.config.rollout import Rollout
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.report.conditions import ON_ITS_WAY
@@ -34,11 +34,11 @@ _ORDER: Final = (
 """Conditions that are told, and which of two with the same reason is."""
 
 
-def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[Tell]:
+def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[EmitEvent]:
     """Tell of conditions that change."""
     before = {one.type: one for one in snapshot.cluster.status.conditions}
     new = {one.type: one for one in wanted.conditions}
-    told: list[Tell] = []
+    told: list[EmitEvent] = []
     said: set[str] = set()
     for kind in _ORDER:
         one, old = new.get(kind), before.get(kind)
@@ -52,7 +52,7 @@ def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[Tell]:
     return told
 
 
-def of_configuration(snapshot: Snapshot, config: Rollout) -> list[Tell]:
+def of_configuration(snapshot: Snapshot, config: Rollout) -> list[EmitEvent]:
     """Tell NodeSets that are left out, and of nodes without an address, once for each reason."""
     return [*_refused(snapshot, config), *_unaddressed(snapshot, config)]
 
@@ -64,7 +64,7 @@ def _is_told(kind: ClusterCondition, one: Condition) -> bool:
     return kind is ClusterCondition.DEGRADED and one.reason in _TOLD_ELSEWHERE
 
 
-def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Condition | None) -> Iterable[Tell]:
+def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Condition | None) -> Iterable[EmitEvent]:
     good = one.reason == Reason.AS_EXPECTED
     if good and kind in {ClusterCondition.DEGRADED, ClusterCondition.NODES_OUT_OF_SERVICE}:
         # What was wrong has an end in the other two, or was told with its beginning.
@@ -74,10 +74,10 @@ def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Cond
     normal = good or one.reason in ON_ITS_WAY
     words = one.message or f"{one.type} is {one.status}"
     severity = EventType.NORMAL if normal else EventType.WARNING
-    yield Tell(snapshot.raw, severity, kind if good else one.reason, words, with_status=True)
+    yield EmitEvent(snapshot.raw, severity, kind if good else one.reason, words, with_status=True)
 
 
-def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[Tell]:
+def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
     """Tell NodeSets that are left out; what the status says already was told by an earlier operator."""
     by_name = {one.name: raw for one, raw in snapshot.node_sets}
     stored = snapshot.cluster.status.config
@@ -90,11 +90,11 @@ def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[Tell]:
     ]
     for name, reason, message in words:
         if (name, message) not in known and name in by_name:
-            yield Tell(by_name[name], EventType.WARNING, reason, message)
+            yield EmitEvent(by_name[name], EventType.WARNING, reason, message)
 
 
-def _unaddressed(snapshot: Snapshot, config: Rollout) -> Iterable[Tell]:
+def _unaddressed(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
     """Tell of nodes outside Kubernetes without an address, once for each change of them."""
     reason, words = Reason.NODES_WITHOUT_ADDRESS, config.unaddressed
     if words and snapshot.memory.said.get(reason) != words:
-        yield Tell(snapshot.raw, EventType.WARNING, reason, words)
+        yield EmitEvent(snapshot.raw, EventType.WARNING, reason, words)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.cluster.components.exit_messages import cut, joined, stamp
 from slinky_operator.cluster.report.job_counts import INVALID
+from slinky_operator.reconcile.text import cut, named, stamp
 from slinky_operator.slurm.drain_reasons import PARTING, PREFIX
 from slurm_client.models import Node
 
@@ -45,7 +45,7 @@ def out_of_service(nodes: Iterable[Node]) -> OutOfService:
 def message(found: OutOfService) -> str:
     """How many there are, and the first of them with Slurm's reasons."""
     nodes = [node for some in found.values() for node in some]
-    return f"{brief(found)}: {joined([_text(node) for node in nodes], '; ')}"
+    return f"{brief(found)}: {named([_text(node) for node in nodes], separator='; ')}"
 
 
 def brief(found: OutOfService) -> str:

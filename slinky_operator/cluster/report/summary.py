@@ -10,11 +10,11 @@ from typing import Final
 
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
-from slinky_operator.cluster.components.exit_messages import cut, joined
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight.replacement import Stage
 from slinky_operator.cluster.report.conditions import ON_ITS_WAY, Findings
 from slinky_operator.cluster.report.out_of_service import OutOfService, brief
+from slinky_operator.reconcile.text import cut, named
 
 LONGEST: Final = 100
 """Characters of the whole text."""
@@ -84,7 +84,7 @@ def summary(snapshot: Snapshot, findings: Findings, conditions: Sequence[Conditi
 def _away(ready: Condition, findings: Findings) -> str:
     reason = Reason(ready.reason)
     if findings.stuck and reason not in _TROUBLE:
-        return joined([f"{one.daemon}: {one.reason}" for one in findings.stuck])
+        return named([f"{one.daemon}: {one.reason}" for one in findings.stuck])
     return _AWAY.get(reason) or _TROUBLE.get(reason) or str(reason)
 
 
@@ -95,10 +95,10 @@ def _blocks(findings: Findings) -> str:
         return _TROUBLE.get(reason, str(reason))
     stuck = [f"{one.daemon}: {one.reason}" for one in findings.stuck if not one.passing]
     if stuck:
-        return joined(stuck)
+        return named(stuck)
     rollout = findings.rollout
     if rollout is not None and rollout.rendered.refused:
-        return f"configuration of NodeSet {joined([one.node_set for one in rollout.rendered.refused])} refused"
+        return f"configuration of NodeSet {named([one.node_set for one in rollout.rendered.refused])} refused"
     return _TROUBLE[Reason.NODES_WITHOUT_ADDRESS] if rollout is not None and rollout.unaddressed else ""
 
 

@@ -14,8 +14,8 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.controller import ClusterReconciler, server_of
-from slinky_operator.cluster.execute.config_sources import Texts
-from slinky_operator.cluster.execute.executor import Tools
+from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
+from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.slurm_queries import agent_url
 from slinky_operator.cluster.observe import INDEXERS, NODESET_INDEXERS, Caches
 from slinky_operator.cluster.plan import Environment
@@ -30,7 +30,7 @@ from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.managed_fields import keep_fields_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Key
-from slinky_operator.reconcile.secrets import Sources
+from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.clients import ClientMap
@@ -52,7 +52,7 @@ class Running:
     kube: KubeClient
     caches: Caches
     clients: ClientMap
-    texts: Texts
+    texts: ConfigMapWatcher
     controller: Controller[Key]
     requests: list[tuple[str, str, str]]
     """Verb, resource and outcome of every request."""
@@ -117,8 +117,8 @@ async def running(
         caches = Caches(clusters.store, node_sets.store, pods.store, *(one.store for one in children))
         clients = ClientMap(fence, intake=intake)
         recorder = Recorder(kube, component="slurm-operator", instance="test")
-        texts = Texts(kube, supervisor)
-        tools = Tools(kube, Sources(kube), texts, clients, recorder, http, agent_url=agent)
+        texts = ConfigMapWatcher(kube, supervisor)
+        tools = Tools(kube, SecretReader(kube), texts, clients, recorder, http, agent_url=agent)
         reconciler = ClusterReconciler(
             caches, tools, Environment(images, Pace(timeout=5.0, poll_interval=0.2)), server_of=server
         )

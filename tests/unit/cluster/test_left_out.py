@@ -9,7 +9,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
-from slinky_operator.cluster.actions import LeaveOut, StartPreflight, Tell
+from slinky_operator.cluster.actions import EmitEvent, ExcludeSlurmdKinds, StartPreflight
 from tests.unit.cluster.rollout import PARTITION, settled, until
 from tests.unit.cluster.world import WALL, World, node_set_object
 
@@ -60,7 +60,7 @@ def test_what_cannot_be_tried_for_reasons_of_its_own_is_left_out_and_named(troub
     until(world, StartPreflight)
     world.step()
     show(world, "nowhere:1", TROUBLES[trouble])
-    until(world, LeaveOut)
+    until(world, ExcludeSlurmdKinds)
     world.step()
     assert slurmds(until(world, StartPreflight).preflight.pod.body) == ["slurmd:1"]
     for _ in range(15):
@@ -71,7 +71,7 @@ def test_what_cannot_be_tried_for_reasons_of_its_own_is_left_out_and_named(troub
     assert (degraded["status"], degraded["reason"]) == ("True", "ConfigUntried")
     assert degraded["message"].startswith("NodeSet bad: ")
     assert "image nowhere:1: " in degraded["message"]
-    told = [one for one in world.log if isinstance(one, Tell) and one.reason == "ConfigUntried"]
+    told = [one for one in world.log if isinstance(one, EmitEvent) and one.reason == "ConfigUntried"]
     assert [one.obj["metadata"]["name"] for one in told] == ["bad"]
 
 
@@ -81,7 +81,7 @@ def test_a_pull_that_has_just_begun_is_waited_for() -> None:
     until(world, StartPreflight)
     world.step()
     show(world, "nowhere:1", TROUBLES["a slow pull"], begun=WALL.isoformat())
-    assert not any(isinstance(one, LeaveOut) for one in world.plan().actions)
+    assert not any(isinstance(one, ExcludeSlurmdKinds) for one in world.plan().actions)
 
 
 def left_out(trouble: str = "no image") -> World:
@@ -90,7 +90,7 @@ def left_out(trouble: str = "no image") -> World:
     until(world, StartPreflight)
     world.step()
     show(world, "nowhere:1", TROUBLES[trouble])
-    until(world, LeaveOut)
+    until(world, ExcludeSlurmdKinds)
     for _ in range(15):
         world.step()
     assert world.condition("Degraded")["status"] == "True"
@@ -170,7 +170,7 @@ def at_risk(trouble: str = "no image") -> World:
     until(world, StartPreflight)
     world.step()
     show(world, "gone:1", TROUBLES[trouble])
-    until(world, LeaveOut)
+    until(world, ExcludeSlurmdKinds)
     world.step()
     return world
 
@@ -231,7 +231,7 @@ def test_a_slurmd_that_hangs_where_others_take_the_files_is_left_out() -> None:
     until(world, StartPreflight)
     world.step()
     show(world, "nowhere:1", {"terminated": {"exitCode": 2, "message": "slurmd: waiting for a device"}})
-    assert "waiting for a device" in str(until(world, LeaveOut).left_out)
+    assert "waiting for a device" in str(until(world, ExcludeSlurmdKinds).left_out)
 
 
 def test_its_pull_secrets_come_along() -> None:

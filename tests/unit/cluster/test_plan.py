@@ -17,12 +17,12 @@ from slinky_operator.cluster.actions import (
     AskAgent,
     Connect,
     CountJobs,
+    EmitEvent,
     MakeKey,
     Reload,
     ReplacePod,
     SetFinalizer,
     TearDown,
-    Tell,
     Write,
 )
 from slinky_operator.cluster.config import addresses
@@ -128,7 +128,7 @@ def test_a_node_set_with_unusable_text_is_left_out_and_told_while_others_go_on()
     assert world.raw["status"]["config"]["nodeSets"] == ["good"]
     assert world.raw["status"]["isReady"] is True
     assert "NodeSet bad: spec.partition.config" in world.condition("ConfigApplied")["message"]
-    told = [one for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"]
+    told = [one for one in done if isinstance(one, EmitEvent) and one.obj["kind"] == "NodeSet"]
     assert "spec.partition.config" in told[0].message
 
 

@@ -25,10 +25,11 @@ from slinky_operator.cluster.actions import (
     Connect,
     CountJobs,
     Disconnect,
+    EmitEvent,
     EndPreflight,
-    Hold,
+    ExcludeSlurmdKinds,
+    HoldBackNodeSets,
     KeepKeys,
-    LeaveOut,
     MakeKey,
     PutKeyBack,
     ReadKeys,
@@ -39,7 +40,6 @@ from slinky_operator.cluster.actions import (
     SetFinalizer,
     StartPreflight,
     TearDown,
-    Tell,
     TouchPod,
     TryKey,
     Write,
@@ -239,12 +239,12 @@ class World:
                 self._preflight(action)
             case EndPreflight():
                 self.memory.judge(action.name, action.verdict)
-            case LeaveOut():
+            case ExcludeSlurmdKinds():
                 self.memory.left_out = dict(action.left_out)
             case Remove():
                 self.preflights.pop(action.name, None)
                 self.children.pop((action.resource.kind, action.name), None)
-            case Hold():
+            case HoldBackNodeSets():
                 self.memory.held, self.memory.held_for = dict(action.held), action.held_for
             case AskUse():
                 self.memory.use = replace(self.use, asked_at=self.now, hash=action.hash)
@@ -259,9 +259,9 @@ class World:
                 self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True)
             case CountJobs():
                 self.memory.jobs = Jobs(self.now, 0.0, JobCounts())
-            case Tell() if action.obj["kind"] == "NodeSet":
+            case EmitEvent() if action.obj["kind"] == "NodeSet":
                 self.memory.told |= {(action.obj["metadata"]["name"], action.message)}
-            case Tell():
+            case EmitEvent():
                 self.memory.said[action.reason] = action.message
             case TearDown():
                 self.torn_down = True

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.agent import hosts
-from slinky_operator.cluster.actions import AskNames, Reload, Tell
+from slinky_operator.cluster.actions import AskNames, EmitEvent, Reload
 from slinky_operator.cluster.memory import Loaded, Memory, Names
 from slinky_operator.slurm.clients import Trouble
 from slinky_operator.slurm.conf import parse
@@ -41,11 +41,11 @@ def test_a_new_cluster_is_ready_and_names_the_nodes_without_an_address() -> None
     assert "no address for nodes metal1, metal2, metal3" in world.condition("ConfigApplied")["message"]
     assert world.condition("Degraded")["reason"] == "NodesWithoutAddress"
     assert len([one for one in log if isinstance(one, Reload)]) == 1
-    told = [one for one in log if isinstance(one, Tell) and one.reason == "NodesWithoutAddress"]
+    told = [one for one in log if isinstance(one, EmitEvent) and one.reason == "NodesWithoutAddress"]
     assert len(told) == 1
     world.now += 100
     world.settle()
-    assert not [one for one in world.log if isinstance(one, Tell)], "it is told once"
+    assert not [one for one in world.log if isinstance(one, EmitEvent)], "it is told once"
 
 
 def test_nodes_with_an_address_are_there_before_the_configuration_counts_as_live() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slinky_operator.cluster.actions import AskStates, Tell, Write
+from slinky_operator.cluster.actions import AskStates, EmitEvent, Write
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import PartitionStates
 from slinky_operator.slurm.conf.parsed import parse
@@ -33,7 +33,7 @@ def test_a_partition_that_was_closed_by_hand_stays_closed(by_hand: str) -> None:
         f"partition night stays {by_hand}, as set by scontrol, where the spec says UP; "
         "`scontrol update PartitionName=night State=UP` takes it back"
     )
-    told = [one.message for one in done if isinstance(one, Tell) and one.reason == "PartitionStateKept"]
+    told = [one.message for one in done if isinstance(one, EmitEvent) and one.reason == "PartitionStateKept"]
     assert len(told) == 1
     assert f"night {by_hand}" in told[0]
 

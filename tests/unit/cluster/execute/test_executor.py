@@ -6,8 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster.actions import EndPreflight, Tell
-from slinky_operator.cluster.execute.executor import Tools, act
+from slinky_operator.cluster.actions import EmitEvent, EndPreflight
+from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.execute.executor import act
 from slinky_operator.cluster.memory import Memory, Outcome, Verdict
 from slinky_operator.kube.events import EventType
 from tests.unit.cluster.world import cluster_object
@@ -19,8 +20,8 @@ async def test_an_event_about_the_status_is_recorded_in_the_round_that_writes_it
     tools, raw = cast("Tools", SimpleNamespace(recorder=recorder)), cluster_object()
     cluster, memory = Cluster.parse(raw), Memory("cluster-uid")
     learned: Any = EndPreflight("one", Verdict(Outcome.PASSED, "", 0.0))
-    ready = Tell(raw, EventType.NORMAL, "Ready", "well", with_status=True)
-    other = Tell(raw, EventType.NORMAL, "KeyReplaced", "well")
+    ready = EmitEvent(raw, EventType.NORMAL, "Ready", "well", with_status=True)
+    other = EmitEvent(raw, EventType.NORMAL, "KeyReplaced", "well")
     assert await act((learned, other, ready), cluster, memory, tools) is True
     assert recorded == ["KeyReplaced"]
     assert await act((ready,), cluster, memory, tools) is False

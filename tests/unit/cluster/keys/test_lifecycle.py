@@ -10,6 +10,7 @@ from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_operator.cluster.actions import (
     Action,
     Connect,
+    EmitEvent,
     KeepKeys,
     MakeKey,
     PutKeyBack,
@@ -18,7 +19,6 @@ from slinky_operator.cluster.actions import (
     Remove,
     ReplacePod,
     SealKey,
-    Tell,
     TouchPod,
     TryKey,
     Write,
@@ -48,7 +48,7 @@ def restarted(world: World) -> None:
 
 def events(done: list[Action]) -> list[tuple[str, str]]:
     told = [one.tell if isinstance(one, PutKeyBack) else one for one in done]
-    return [(str(one.type), one.reason) for one in told if isinstance(one, Tell)]
+    return [(str(one.type), one.reason) for one in told if isinstance(one, EmitEvent)]
 
 
 def of(kind: type, done: Any) -> list[Any]:

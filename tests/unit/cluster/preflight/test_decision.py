@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.actions import EndPreflight, Hold, Reload, Remove, StartPreflight, Tell, TouchPod
+from slinky_operator.cluster.actions import (
+    EmitEvent,
+    EndPreflight,
+    HoldBackNodeSets,
+    Reload,
+    Remove,
+    StartPreflight,
+    TouchPod,
+)
 from slinky_operator.cluster.memory import Memory
 from tests.unit.cluster.rollout import PARTITION, settled, until
 from tests.unit.cluster.world import node_set_object
@@ -153,7 +161,7 @@ def test_what_a_node_set_and_its_cluster_ask_for_together_is_blamed_on_neither_b
     world.add(node_set_object("new"))
     world.raw["spec"] = {"extraConf": "SchedulerType=sched/bogus"}
     done = world.settle()
-    assert not [one for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"]
+    assert not [one for one in done if isinstance(one, EmitEvent) and one.obj["kind"] == "NodeSet"]
     assert not any(one.proven for one in world.memory.held.values())
     assert not world.raw["status"]["config"].get("refused")
     said = world.condition("ConfigApplied")["message"]
@@ -171,7 +179,7 @@ def test_of_several_node_sets_only_the_one_with_the_typo_is_ever_told() -> None:
         status = world.raw["status"]
         seen.add(world.condition("ConfigApplied")["message"])
         assert {one["name"] for one in status["config"].get("refused") or ()} <= {"bad"}
-    told = {one.obj["metadata"]["name"] for one in done if isinstance(one, Tell) and one.obj["kind"] == "NodeSet"}
+    told = {one.obj["metadata"]["name"] for one in done if isinstance(one, EmitEvent) and one.obj["kind"] == "NodeSet"}
     assert told == {"bad"}
     together = "with the changes of NodeSets bad, good: slurmctld refuses it: fatal: Invalid time limit; each is tried"
     assert any(together in words for words in seen)
@@ -182,6 +190,6 @@ def test_holding_is_told_by_an_action_that_names_the_reason() -> None:
     world = settled()
     world.refuses = lambda text: "banana" if "banana" in text else ""
     world.add(node_set_object("bad", {"partition": {"config": "MaxTime=banana"}}))
-    hold = until(world, Hold)
+    hold = until(world, HoldBackNodeSets)
     assert hold.held["bad"].proven
     assert "banana" in hold.held["bad"].why

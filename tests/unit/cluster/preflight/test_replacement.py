@@ -12,7 +12,7 @@ from slinky_api.crd.definition import definition
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import CLUSTER, Cluster
 from slinky_api.v1alpha1.cluster_status import JobCounts
-from slinky_operator.cluster.actions import EndPreflight, StartPreflight, Tell, Write
+from slinky_operator.cluster.actions import EmitEvent, EndPreflight, StartPreflight, Write
 from slinky_operator.cluster.components import slurmctld
 from slinky_operator.cluster.memory import Jobs
 from tests.support.from_schema import values
@@ -80,7 +80,7 @@ def test_what_the_scheduler_says_of_it_is_told_and_slurmctld_stays() -> None:
     assert "spec.controller.template" in degraded["message"]
     assert "pod has unbound immediate claims" in degraded["message"]
     assert world.condition("Ready")["status"] == "True"
-    assert any(isinstance(one, Tell) and one.reason == "ReplacementHeldBack" for one in world.log)
+    assert any(isinstance(one, EmitEvent) and one.reason == "ReplacementHeldBack" for one in world.log)
 
 
 def test_a_configuration_goes_on_beside_it_with_slurmctld_as_it_runs() -> None:

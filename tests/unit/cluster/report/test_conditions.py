@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster.actions import Action, AskUse, Tell
+from slinky_operator.cluster.actions import Action, AskUse, EmitEvent
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.cluster.succession import not_ours
@@ -26,7 +26,7 @@ def restart(world: World) -> None:
 
 
 def told(done: list[Action], kind: str = "Cluster") -> list[tuple[str, str]]:
-    return [(str(one.type), one.reason) for one in done if isinstance(one, Tell) and one.obj["kind"] == kind]
+    return [(str(one.type), one.reason) for one in done if isinstance(one, EmitEvent) and one.obj["kind"] == kind]
 
 
 def conditions(world: World) -> dict[str, dict[str, Any]]:
@@ -184,5 +184,5 @@ def test_slurm_that_comes_back_is_told_once() -> None:
     done += world.step().actions
     restart(world)
     done += world.settle()
-    ready = [one for one in done if isinstance(one, Tell) and one.reason == "Ready"]
+    ready = [one for one in done if isinstance(one, EmitEvent) and one.reason == "Ready"]
     assert [(one.type, one.message) for one in ready] == [(EventType.NORMAL, "slurmctld and slurmrestd answer")]

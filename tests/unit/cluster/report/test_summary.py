@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.actions import Tell
+from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import Denied
 from slinky_operator.slurm.clients import Trouble
@@ -31,10 +31,10 @@ def with_nodes(*nodes: Node) -> World:
     return world
 
 
-def show(world: World, *nodes: Node) -> list[Tell]:
+def show(world: World, *nodes: Node) -> list[EmitEvent]:
     assert world.slurm is not None
     world.slurm = replace(world.slurm, nodes={one.name: one for one in nodes})
-    return [one for one in world.step().actions if isinstance(one, Tell)]
+    return [one for one in world.step().actions if isinstance(one, EmitEvent)]
 
 
 def summary(world: World) -> str:

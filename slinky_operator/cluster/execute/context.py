@@ -1,0 +1,46 @@
+"""What the actions of a plan are carried out with: clients, watches, the recorder of Events, and the clock."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import httpx
+
+from slinky_operator.cluster.execute import slurm_queries
+from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
+from slinky_operator.kube import errors
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.events import Recorder
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import Resource
+from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.slurm.clients import ClientMap
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What actions are carried out with; one for all Clusters."""
+
+    kube: KubeClient
+    sources: SecretReader
+    texts: ConfigMapWatcher
+    clients: ClientMap
+    recorder: Recorder
+    http: httpx.AsyncClient
+    """For asking agents."""
+
+    clock: Callable[[], float] = time.monotonic
+    """Monotonic seconds."""
+
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes
+    agent_url: Callable[[Object], str] = slurm_queries.agent_url
+
+    async def live(self, resource: Resource, name: str, namespace: str) -> Object | None:
+        """Read an object past the caches; `None` if there is none."""
+        try:
+            return await self.kube.get(resource, name, namespace)
+        except errors.NotFound:
+            return None

@@ -382,20 +382,14 @@ class Session:
                     received = await receive(response, request, hold, self._count)
                     return _Reply(response.status_code, response.headers.get("content-type", ""), received)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            gone = _never_sent(errors.Unreachable(f"cannot connect: {_words(error)}", request=request))
-            self.circuit.failed(gone)
-            raise gone from error
+            raise _never_sent(errors.Unreachable(f"cannot connect: {_words(error)}", request=request)) from error
         except httpx.TimeoutException as error:
-            late = errors.Timeout(f"no answer: {_words(error)}", request=request)
-            self.circuit.failed(late)
-            raise late from error
+            raise errors.Timeout(f"no answer: {_words(error)}", request=request) from error
         except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeError) as error:
             raise errors.InvalidRequest(f"cannot be sent: {_words(error)}", request=request) from error
         except (httpx.HTTPError, RuntimeError) as error:
             # RuntimeError is what httpx says when it was closed in between.
-            broken = errors.Unreachable(f"the connection broke: {_told(error)}", request=request)
-            self.circuit.failed(broken)
-            raise broken from error
+            raise errors.Unreachable(f"the connection broke: {_told(error)}", request=request) from error
 
     def _count(self, received: int) -> None:
         self.bytes_received += received

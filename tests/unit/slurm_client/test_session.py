@@ -320,6 +320,20 @@ async def test_the_circuit_opens_and_closes_again(fake: FakeSlurmrestd) -> None:
         assert circuit_of(slurm) == "closed"
 
 
+async def test_a_request_that_fails_counts_once(fake: FakeSlurmrestd) -> None:
+    async with client(fake, circuit=Circuit(threshold=5), retry=RetryPolicy(attempts=1)) as slurm:
+        await slurm.connect()
+        fake.faults.disconnect("/nodes/", times=None)
+        for failures in (1, 2):
+            with pytest.raises(errors.Unreachable):
+                await slurm.nodes()
+            assert slurm.circuit.failures == failures
+    async with SlurmClient("http://127.0.0.1:1", "token", retry=RetryPolicy(attempts=1)) as slurm:
+        with pytest.raises(errors.Unreachable):
+            await slurm.connect()
+        assert slurm.circuit.failures == 1
+
+
 async def test_refusals_do_not_open_the_circuit(fake: FakeSlurmrestd) -> None:
     async with client(fake, circuit=Circuit(threshold=1)) as slurm:
         for _ in range(3):

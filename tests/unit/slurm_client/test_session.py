@@ -521,7 +521,7 @@ async def test_whatever_is_answered_only_our_errors_come_out(body: bytes, status
     slurm = SlurmClient(
         "http://slurm", "token", transport=httpx.MockTransport(answer), api_version="v0.0.45", retry=SOON
     )
-    slurm._session.api_version = "v0.0.45"
+    slurm._session._negotiation.version = "v0.0.45"
     async with slurm:
         for call in (
             slurm.ping(),

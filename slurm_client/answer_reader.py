@@ -1,0 +1,104 @@
+"""
+From what was received to an answer or an error, with a memory of the lists that are asked for again and again.
+
+What an answer means is in :mod:`slurm_client.answers`; this module keeps what is read for the next answer of the same
+path, within the room that there is for answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from slurm_client import answers, errors
+from slurm_client.retries import UnknownUrl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from slurm_client.answers import Answer, ListOf
+    from slurm_client.intake import Intake
+    from slurm_client.transport import Reply
+
+__all__ = ["AnswerReader"]
+
+_log = logging.getLogger("slurm_client")
+
+
+class AnswerReader:
+    """
+    Reads the answers of one session.
+
+    Parameters
+    ----------
+    intake
+        Room for answers.
+    owner
+        On whose behalf they are kept.
+    """
+
+    def __init__(self, intake: Intake, owner: str) -> None:
+        self._intake = intake
+        self._owner = owner
+        self._known: dict[str, answers.Known] = {}
+        """The last answers to what is asked again and again, by path."""
+
+    def forget(self) -> None:
+        """Give back the room of all answers that are kept."""
+        for path in self._known:
+            self._intake.forget(self._owner, (id(self), path))
+        self._known.clear()
+
+    async def read(
+        self,
+        request: errors.Request,
+        reply: Reply,
+        wanted: ListOf | None,
+        tolerate: Callable[[errors.SlurmError], bool] | None,
+    ) -> Answer:
+        """
+        Read one answer.
+
+        Parameters
+        ----------
+        request
+            What was asked.
+        reply
+            What was received.
+        wanted
+            The list in the answer that is to be decoded.
+        tolerate
+            Errors inside a readable answer for which this is true are left to the caller.
+
+        Raises
+        ------
+        UnknownUrl
+            If the server has no such path.
+        SlurmError
+            The error that the answer is, or that it cannot be read.
+        """
+        status, content = reply.status, reply.text
+        if answers.is_unknown_url(content, status):
+            raise UnknownUrl(request)
+        good = 200 <= status < 300
+        if status in {204, 304} and not content.strip():
+            return answers.Answer(status)
+        try:
+            known = self._known.get(request.path)
+            answer = await answers.read(
+                content, status, request, wanted if good else None, known, room=2 * self._intake.answer
+            )
+        except errors.DecodeError as error:
+            if good:
+                raise
+            raise answers.error_from_text(content, status, reply.content_type, request) from error
+        if wanted is not None and wanted.recurs and answer.items is not None:
+            self._known.pop(request.path, None)
+            self._intake.keep(self._owner, (id(self), request.path), answer.weight)
+            self._known[request.path] = answers.Known(answer.texts, answer.items)
+        found = answers.error_in(answer, request)
+        if found is not None and not (tolerate is not None and good and tolerate(found)):
+            raise found
+        for warning in answer.warnings:
+            _log.debug("%s: %s", request, warning)
+        return answer

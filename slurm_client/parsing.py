@@ -133,6 +133,8 @@ class Parser:
             try:
                 value, length = _scan(source[position : position + window], 0)
             except (StopIteration, ValueError):
+                # The window ends inside the value, or the value is malformed: a longer window tells, and beyond the
+                # longest `_large` reads the members one by one and raises at the one that cannot be read.
                 continue
             # A number may go on behind the window.
             if length < window:
@@ -189,6 +191,7 @@ class Parser:
             try:
                 found, length = scanstring(self.source[begin : begin + window], 0, True)  # noqa: FBT003
             except ValueError:
+                # The window ends inside the text, or the text is malformed: behind the last window both are an error.
                 continue
             return found, begin + length
         raise Malformed(f"a text of more than {_LONGEST_TEXT} characters at character {position}, or none")

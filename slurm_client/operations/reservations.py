@@ -60,6 +60,7 @@ class ReservationOperations(Operations):
             try:
                 await self.reservation(spec.name, timeout=timeout)
             except errors.NotFound:
+                # The name is free, which is what was asked. Any other error reaches the caller, and nothing is sent.
                 pass
             else:
                 raise errors.Conflict(f"there is a reservation {spec.name} already; nothing was sent")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hack.localkube import objects
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.programs import build
 
@@ -37,8 +38,6 @@ class Kubectl:
         KubectlFailed
             It ended with an error, or after `timeout` seconds not at all.
         """
-        # A discovery cache of its own: the addresses of short-lived clusters repeat.
-        environment = {**os.environ, "KUBECACHEDIR": str(self.kubeconfig.parent / "kubectl-cache")}
         try:
             run = subprocess.run(
                 [str(build.tool("kubectl")), f"--kubeconfig={self.kubeconfig}", *arguments],
@@ -48,7 +47,7 @@ class Kubectl:
                 text=True,
                 check=False,
                 timeout=timeout,
-                env=environment,
+                env=self.environment(),
             )
         except subprocess.TimeoutExpired as error:
             raise KubectlFailed(arguments, f"no answer in {timeout:.0f} s") from error
@@ -56,10 +55,27 @@ class Kubectl:
             raise KubectlFailed(arguments, run.stderr)
         return run.stdout
 
+    def environment(self) -> dict[str, str]:
+        """Return the variables of a kubectl process."""
+        # A discovery cache of its own: the addresses of short-lived clusters repeat.
+        return {**os.environ, "KUBECACHEDIR": str(self.kubeconfig.parent / "kubectl-cache")}
+
     def get(self, *arguments: str) -> dict[str, Any]:
-        """Return the object or list that ``kubectl get`` shows."""
-        answer: dict[str, Any] = json.loads(self("get", *arguments, "--output=json"))
-        return answer
+        """Return the object or list that ``kubectl get`` shows; what is simply asked for is read without kubectl.
+
+        Raises
+        ------
+        KubectlFailed
+            There is no such object, or no answer.
+        """
+        asked = objects.query(arguments)
+        if asked is None:
+            answer: dict[str, Any] = json.loads(self("get", *arguments, "--output=json"))
+            return answer
+        try:
+            return objects.opened(self.kubeconfig).get(asked)
+        except (objects.ReadFailed, OSError) as error:
+            raise KubectlFailed(("get", *arguments), str(error)) from error
 
     def apply(self, objects: Iterable[Mapping[str, Any]]) -> str:
         """Apply objects by server-side apply."""

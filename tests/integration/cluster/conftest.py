@@ -172,6 +172,45 @@ async def wait_until(holds: Callable[[], Any]) -> None:
             await asyncio.sleep(0.01)
 
 
+async def passes(operator: Running, key: tuple[str, str], count: int) -> None:
+    """Let the controller make passes over a Cluster, one after the other."""
+    queue = operator.controller.queue
+    for _ in range(count):
+        queue.add(key)
+        await wait_until(lambda: not len(queue) and not queue.processing)
+
+
+def ready(status: Object) -> bool:
+    """Whether Slurm serves with the wanted configuration, nothing is on its way, and nothing but a NodeSet refused."""
+    config, by_type = status.get("config") or {}, {one["type"]: one for one in status.get("conditions", ())}
+    if not status.get("isReady") or config.get("hash") != config.get("appliedHash"):
+        return False
+    return (
+        by_type["Progressing"]["status"] == "False"
+        and by_type["Degraded"]["reason"] in {"AsExpected", "ConfigRefused"}
+        and by_type.get("ConfigApplied", {"status": "True"})["status"] == "True"
+    )
+
+
+def applied(generation: int, status: Object) -> bool:
+    """Whether that holds for this generation of the spec or a later one."""
+    return ready(status) and int(status["observedGeneration"]) >= generation
+
+
+def reason(kind: str, word: str) -> Callable[[Object], bool]:
+    """Make a condition: whether one of that type has that reason."""
+
+    def holds(status: Object) -> bool:
+        return any(one["type"] == kind and one["reason"] == word for one in status.get("conditions", ()))
+
+    return holds
+
+
+def message(status: Object, kind: str) -> str:
+    """The message of a condition."""
+    return str(next(one["message"] for one in status["conditions"] if one["type"] == kind))
+
+
 class Bench:
     """What a test works with."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
@@ -61,6 +62,22 @@ class Running:
     def writes(self) -> list[tuple[str, str, str]]:
         """Requests that were no reads."""
         return [one for one in self.requests if one[0] not in {"get", "list", "watch"}]
+
+
+class DiesAfter(OpenFence):
+    """Lets a number of writes out, and then none: what a process leaves behind that is killed between two of them."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+        self.died = asyncio.Event()
+        self.writes: Callable[[], int] | None = None
+
+    @override
+    def closed_because(self) -> str | None:
+        if self.writes is None or self.writes() < self.left:
+            return None
+        self.died.set()
+        return "this process is dead"
 
 
 @asynccontextmanager

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
-from typing_extensions import override
 
 from slinky_api import labels
-from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
@@ -25,35 +21,8 @@ from slinky_operator.kube.resources import (
     SERVICES,
     STATEFULSETS,
 )
-from tests.integration.cluster.conftest import Bench, wait_until
-from tests.integration.cluster.harness import Running
-
-
-def ready(status: dict[str, Any]) -> bool:
-    """Whether Slurm serves with the wanted configuration, nothing is on its way, and nothing but a NodeSet refused."""
-    config, by_type = status.get("config") or {}, {one["type"]: one for one in status.get("conditions", ())}
-    if not status.get("isReady") or config.get("hash") != config.get("appliedHash"):
-        return False
-    return (
-        by_type["Progressing"]["status"] == "False"
-        and by_type["Degraded"]["reason"] in {"AsExpected", "ConfigRefused"}
-        and by_type.get("ConfigApplied", {"status": "True"})["status"] == "True"
-    )
-
-
-def applied(generation: int, status: dict[str, Any]) -> bool:
-    return ready(status) and int(status["observedGeneration"]) >= generation
-
-
-def reason(kind: str, word: str) -> Any:
-    def holds(status: dict[str, Any]) -> bool:
-        return any(one["type"] == kind and one["reason"] == word for one in status.get("conditions", ()))
-
-    return holds
-
-
-def message(status: dict[str, Any], kind: str) -> str:
-    return str(next(one["message"] for one in status["conditions"] if one["type"] == kind))
+from tests.integration.cluster.conftest import Bench, applied, message, passes, ready, reason, wait_until
+from tests.integration.cluster.harness import DiesAfter
 
 
 async def test_an_empty_spec_becomes_a_ready_cluster_and_then_rests(bench: Bench) -> None:
@@ -80,13 +49,6 @@ async def test_an_empty_spec_becomes_a_ready_cluster_and_then_rests(bench: Bench
             if not operator.writes:
                 break
         assert operator.writes == []
-
-
-async def passes(operator: Running, key: tuple[str, str], count: int) -> None:
-    queue = operator.controller.queue
-    for _ in range(count):
-        queue.add(key)
-        await wait_until(lambda: not len(queue) and not queue.processing)
 
 
 async def test_another_operator_writes_nothing_to_a_cluster_that_is_as_it_should_be(bench: Bench) -> None:
@@ -180,22 +142,6 @@ async def test_what_slurmctld_does_not_take_is_put_back(bench: Bench) -> None:
         assert "compute" not in data["slurm.conf"]
         await bench.edit({"extraConf": "KillWait=7"})
         await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
-
-
-class DiesAfter(OpenFence):
-    """Lets a number of writes out, and then none: what a process leaves behind that is killed between two of them."""
-
-    def __init__(self, writes: int) -> None:
-        self.left = writes
-        self.died = asyncio.Event()
-        self.writes: Callable[[], int] | None = None
-
-    @override
-    def closed_because(self) -> str | None:
-        if self.writes is None or self.writes() < self.left:
-            return None
-        self.died.set()
-        return "this process is dead"
 
 
 @pytest.mark.timeout(900)

@@ -9,8 +9,7 @@ import pytest
 
 from slinky_operator.cluster import controller
 from slinky_operator.kube.resources import EVENTS
-from tests.integration.cluster.conftest import Bench
-from tests.integration.cluster.test_cluster import applied, message, ready, reason
+from tests.integration.cluster.conftest import Bench, applied, message, ready, reason
 from tests.support.admission import refused
 
 WORDS = "pods are not to be changed today"

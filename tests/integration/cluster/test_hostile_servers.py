@@ -10,8 +10,7 @@ import pytest
 from slinky_api import labels
 from slinky_operator.kube.resources import SECRETS
 from slurm_client.intake import Intake
-from tests.integration.cluster.conftest import Bench, wait_until
-from tests.integration.cluster.test_cluster import applied, ready
+from tests.integration.cluster.conftest import Bench, applied, ready, wait_until
 from tests.support.hostile import SECRET, WAYS, HostileServer
 
 LIMIT = 256 * 1024

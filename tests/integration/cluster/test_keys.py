@@ -12,8 +12,7 @@ import pytest
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, SECRETS, STATEFULSETS
-from tests.integration.cluster.conftest import Bench, wait_until
-from tests.integration.cluster.test_cluster import applied, message, ready, reason
+from tests.integration.cluster.conftest import Bench, applied, message, ready, reason, wait_until
 
 SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
 

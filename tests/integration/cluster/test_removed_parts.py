@@ -6,8 +6,7 @@ import copy
 from typing import Any
 
 from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES, STATEFULSETS
-from tests.integration.cluster.conftest import Bench
-from tests.integration.cluster.test_cluster import passes, ready
+from tests.integration.cluster.conftest import Bench, passes, ready
 
 SIDE: dict[str, Any] = {"name": "side", "image": "busybox:1", "ports": [{"containerPort": 80}]}
 

@@ -26,8 +26,8 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.slurm import naming
-from tests.integration.cluster.conftest import KIND, Bench, wait_until
-from tests.integration.cluster.test_cluster import DiesAfter, message, passes, ready, reason
+from tests.integration.cluster.conftest import KIND, Bench, message, passes, ready, reason, wait_until
+from tests.integration.cluster.harness import DiesAfter
 from tests.support.control_plane import ControlPlane
 
 LEFT: list[tuple[Resource, str]] = [

@@ -3,79 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from hack import ports
 from tests.support.control_plane import ControlPlane
 from tests.support.gate import Gate, gate_before
-from tests.support.web import fetch
-
-ROOT = Path(__file__).parents[3]
+from tests.support.operator_process import OperatorProcess, operator
 
 MANY: Final = 30
 """Attempts of all that waits for the API server: each has tried more than once by then."""
-
-
-@dataclass
-class Running:
-    """The operator's process."""
-
-    process: asyncio.subprocess.Process
-    port: int
-    log: Path
-
-    def said(self) -> list[str]:
-        return self.log.read_text().splitlines()
-
-    async def until(self, words: str) -> None:
-        while not any(words in line for line in self.said()):
-            assert self.process.returncode is None, self.log.read_text()
-            await asyncio.sleep(0.05)
-
-    async def status(self, path: str) -> int:
-        try:
-            return (await asyncio.to_thread(fetch, f"http://127.0.0.1:{self.port}{path}")).status
-        except OSError:
-            return 0
-
-    async def until_status(self, path: str, wanted: int) -> None:
-        while await self.status(path) != wanted:
-            assert self.process.returncode is None, self.log.read_text()
-            await asyncio.sleep(0.05)
-
-    async def end(self) -> int:
-        self.process.terminate()
-        return await self.process.wait()
-
-
-@asynccontextmanager
-async def operator(kubeconfig: Path, namespace: str, folder: Path, *flags: str) -> AsyncIterator[Running]:
-    (port,) = ports.hold(1)
-    log = folder / "operator.log"
-    with log.open("w") as output:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "slinky_operator", f"--kubeconfig={kubeconfig}", "--health-host=127.0.0.1"),
-            *(f"--health-port={port}", f"--lease-namespace={namespace}", f"--namespaces={namespace}", *flags),
-            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'api'}"},
-            stdout=output,
-            stderr=output,
-            cwd=folder,
-        )
-    try:
-        yield Running(process, port, log)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 @pytest.fixture
@@ -91,7 +31,7 @@ async def gate(control_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Gat
         yield one
 
 
-async def until_tried(gate: Gate, operator: Running) -> None:
+async def until_tried(gate: Gate, operator: OperatorProcess) -> None:
     while gate.cut < MANY:
         assert operator.process.returncode is None, operator.log.read_text()
         await asyncio.sleep(0.05)

@@ -16,8 +16,8 @@ from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, LEASES, NAMESPACES
 from slinky_operator.nodeset.execute.takeover import LEASE
-from tests.integration.kube.test_api_away import operator
 from tests.support.control_plane import ControlPlane
+from tests.support.operator_process import operator
 
 
 @pytest.fixture

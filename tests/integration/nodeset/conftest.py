@@ -268,6 +268,17 @@ class Site:
         return [name for name in await self.names(CONFIGMAPS) if name.startswith("nodeset-")]
 
 
+def reason(site: Site, node: str) -> str:
+    """The reason of a node that is drained; else nothing."""
+    return site.slurm.nodes[node].reason if site.slurm.nodes[node].is_drain else ""
+
+
+async def up(site: Site, count: int) -> None:
+    """Bring a NodeSet of that many pods up."""
+    await site.apply(count)
+    await site.until(lambda: site.ready(count), f"{count} nodes are ready")
+
+
 @pytest.fixture
 async def site(control_plane: ControlPlane, crds: None) -> AsyncIterator[Site]:
     namespace = f"nodeset-{uuid.uuid4().hex[:8]}"

@@ -8,9 +8,8 @@ from datetime import timedelta
 import pytest
 
 from slinky_operator.kube.resources import EVENTS
-from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.conftest import Site, reason, up
 from tests.integration.nodeset.machines import Machines
-from tests.integration.nodeset.test_nodeset import reason, up
 
 
 def gone(site: Site) -> Callable[[], Awaitable[bool]]:

@@ -8,9 +8,8 @@ from functools import partial
 from slinky_operator.kube import errors
 from slinky_operator.kube.resources import CONFIGMAPS, EVENTS, PODS
 from slinky_operator.kube.writing import Propagation
-from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.conftest import Site, up
 from tests.integration.nodeset.machines import Machines
-from tests.integration.nodeset.test_nodeset import up
 
 
 async def delete_guard(site: Site) -> str:

@@ -8,17 +8,8 @@ from slinky_api import labels
 from slinky_operator.kube import errors
 from slinky_operator.kube.resources import NODESETS, PODS
 from slinky_operator.kube.writing import Propagation
-from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.conftest import Site, reason, up
 from tests.integration.nodeset.machines import Machines
-
-
-def reason(site: Site, node: str) -> str:
-    return site.slurm.nodes[node].reason if site.slurm.nodes[node].is_drain else ""
-
-
-async def up(site: Site, count: int) -> None:
-    await site.apply(count)
-    await site.until(lambda: site.ready(count), f"{count} nodes are ready")
 
 
 async def test_pods_come_up_registered_and_are_told(site: Site, machines: Machines) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 
 from slinky_api import labels
 from slinky_operator.kube.resources import PODS
-from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.conftest import Site, reason, up
 from tests.integration.nodeset.machines import Machines
-from tests.integration.nodeset.test_nodeset import reason, up
 
 
 async def cordon(site: Site, value: str | None) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from slinky_api import labels
 from slinky_operator.kube.resources import CLUSTERS, EVENTS, PODS
-from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.conftest import Site, reason, up
 from tests.integration.nodeset.machines import Machines
-from tests.integration.nodeset.test_nodeset import reason, up
 
 
 async def pods(site: Site) -> dict[str, str]:

@@ -11,9 +11,8 @@ from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, PODS
 from slurm_client.models.node import NodeState
-from tests.integration.nodeset.conftest import Site
+from tests.integration.nodeset.conftest import Site, up
 from tests.integration.nodeset.machines import Machines
-from tests.integration.nodeset.test_nodeset import up
 
 DOWN = NodeState.from_words(["DOWN", "NOT_RESPONDING", "DYNAMIC_NORM"])
 

@@ -1,51 +1,109 @@
 """What end-to-end tests share: one local Kubernetes for the whole run, named apart from the developer's own.
 
-Where the run is spread over several processes, each has one of its own.
-
 Its DNS domain is not the usual one, so that nothing of ours can count on that.
 
-It is ended at the end of the run. A cluster that an earlier run left behind (killed in the middle) is replaced: its
-state is unknown. With ``--cluster=NAME`` the run uses a cluster of yours instead, brings it up if need be, and leaves
-it up: the quick way while writing tests.
+Where the run is spread over several processes, all use the same one, each file of tests in namespaces of its own; with
+``--apart`` each process has one of its own, for files that ill-treat what all share. It is ended at the end of the run.
+A cluster that an earlier run left behind (killed in the middle) is replaced: its state is unknown.
+
+With ``--cluster=NAME`` the run uses a cluster of yours instead, brings it up if need be, and leaves it up: the quick
+way while writing tests, and how several runs share one.
+
+A file of tests is run as one, with each version of Slurm apart. Those marked `long` begin first: one that begins last
+would keep all waiting.
+
+Tests are run with the newest Slurm; files marked `both_slurms` with the older one too, and with ``--slurm=all`` all of
+them that are not marked `only_slurm`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from hack.images import build as images
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl
 from hack.progress import say
+from tests.support.shared_by_workers import first_of, folder_of_run, worker
+from tests.support.slurm_in_kubernetes import VERSIONS
 
 DOMAIN = "slurm.example"
+NAME = "e2e"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cluster", metavar="NAME", help="use this local cluster and leave it up")
+    parser.addoption("--apart", action="store_true", help="a local cluster for each process, not one for all")
+    parser.addoption("--slurm", choices=["needed", "all"], default="needed", help="all: every file with both versions")
 
 
 @pytest.fixture(scope="session")
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def run_folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """Where those who share a cluster say what of it is there already."""
+    return tmp_path_factory.mktemp("apart") if is_apart(request.config) else folder_of_run(tmp_path_factory)
+
+
+def is_apart(config: pytest.Config) -> bool:
+    """Whether this process has a cluster of its own, which it ends itself."""
+    return bool(config.getoption("--apart")) or not worker()
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest, run_folder: Path) -> Iterator[Cluster]:
     """A local Kubernetes with two Nodes and all our images."""
-    kept = request.config.getoption("--cluster")
-    instance = Cluster(kept or "-".join(("e2e", *filter(None, [os.environ.get("PYTEST_XDIST_WORKER")]))))
-    if not kept:
-        instance.down(quiet=True)
+    kept, apart = request.config.getoption("--cluster"), is_apart(request.config)
+    names = (kept or NAME, *(("apart", worker()) if apart and worker() else ()))
+    instance = Cluster("-".join(names))
     try:
-        instance.up(nodes=2, domain=DOMAIN)
-        archives = images.ensure(["slurm-26.05", "slurm-24.11"], say)
-        instance.load_images([archive for group in archives.values() for archive in group])
+        with first_of(run_folder, "cluster") as is_first:
+            if is_first:
+                if not kept:
+                    instance.down(quiet=True)
+                instance.up(nodes=2, domain=DOMAIN)
+                archives = images.ensure(["slurm-26.05", "slurm-24.11"], say)
+                instance.load_images([archive for group in archives.values() for archive in group])
         yield instance
     finally:
-        if not kept:
+        if apart and not kept:
             instance.down()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End the cluster that processes have shared, when all of them have ended."""
+    config = session.config
+    if config.getoption("numprocesses", None) and not worker() and not config.getoption("--cluster"):
+        Cluster(NAME).down(quiet=True)
 
 
 @pytest.fixture(scope="session")
 def kubectl(cluster: Cluster) -> Kubectl:
     """kubectl for that cluster."""
     return cluster.kubectl
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+class FilesByVersion(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each process whole files, with one version of Slurm at a time, in the order of the collection."""
+
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        super().__init__(config, log)
+        # By the number of tests, which says little of how long they take.
+        config.option.loadscopereorder = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        version = next((one for one in VERSIONS if f"[{one}" in test), "")
+        return f"{file}[{version}]" if version else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return FilesByVersion(config, log)

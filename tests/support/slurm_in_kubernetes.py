@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
+from tests.support.kept_shell import KeptShell
+
+NEWEST, OLDER = VERSIONS = ("26.05", "24.11")
+"""Versions of Slurm that there are images of, as in their tags."""
 
 SLURM_CONF = "/run/slurm/conf/slurm.conf"
 """Where slurmd keeps the configuration it was sent."""
 
 PATIENCE = 240.0
 """Seconds that a condition may take on a machine that is busy with other things; no test says how fast anything is."""
+
+LOOKS = frozenset({"sinfo", "squeue"})
+"""Slurm's commands that only look, whatever their arguments; others do so when they `show`."""
 
 RELEASED = "/tmp/released-"
 """Path of the file in a node's pod that a held job waits for, but for the job's id."""
@@ -38,14 +45,16 @@ class SlurmInKubernetes:
     namespace: str
     slurm: str
     name: str = "slurm"
+    shells: dict[str, KeptShell] = field(default_factory=dict, compare=False, repr=False)
+    """Kept shells by the pods of slurmctld that they are in."""
 
     # Manifests in
 
     def create(self, **spec: Any) -> None:
         """Create the namespace and the Cluster."""
         images = {
-            "controller": {"image": f"localhost/slinky/slurmctld:{self.slurm}"},
-            "restapi": {"image": f"localhost/slinky/slurmrestd:{self.slurm}"},
+            "controller": {"image": self.image("slurmctld")},
+            "restapi": {"image": self.image("slurmrestd")},
         }
         self.kubectl.apply(
             [
@@ -54,13 +63,17 @@ class SlurmInKubernetes:
             ]
         )
 
+    def image(self, daemon: str) -> str:
+        """Return the image of a daemon, in this version of Slurm."""
+        return f"localhost/slinky/{daemon}:{self.slurm}"
+
     def nodeset(self, name: str, replicas: int | None, **spec: Any) -> None:
         """Create or replace a NodeSet of one-CPU nodes; without a number there is one on each matching Node."""
         small = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}}
         body = {
             "clusterName": self.name,
             **({} if replicas is None else {"replicas": replicas}),
-            "image": f"localhost/slinky/slurmd:{self.slurm}",
+            "image": self.image("slurmd"),
             "resources": small,
         }
         self.kubectl.apply([self.object("NodeSet", name, {**body, **spec})])
@@ -76,11 +89,28 @@ class SlurmInKubernetes:
 
     def delete(self) -> None:
         """Delete the namespace and wait until it is gone."""
+        self._close_shells()
         self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait", timeout=2 * PATIENCE)
 
     def abandon(self) -> None:
         """Begin to delete the namespace: for the end of tests, which need not see it gone."""
+        self._close_shells()
         self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait=false")
+
+    def describe(self) -> str:
+        """Return what Kubernetes and Slurm show, for whoever wants to know why a test failed."""
+        looks = (
+            lambda: self.kube("get", "nodesets,clusters.slinky.slurm.net,pods", "--output=wide"),
+            lambda: self.kube("get", "events", "--sort-by=.lastTimestamp"),
+            lambda: self.control("sinfo", "--Node", "--format=%N %T %E"),
+            lambda: self.control("squeue", "--all", "--states=all"),
+        )
+        return "\n".join(_said(look) for look in looks)
+
+    def _close_shells(self) -> None:
+        for shell in self.shells.values():
+            shell.close()
+        self.shells.clear()
 
     # What Kubernetes shows
 
@@ -119,8 +149,13 @@ class SlurmInKubernetes:
     # What Slurm shows
 
     def control(self, *argv: str) -> str:
-        """Run a Slurm command beside slurmctld."""
-        return self.kube("exec", f"{self.name}-controller-0", "--container=slurmctld", "--", *argv)
+        """Run a Slurm command beside slurmctld; one that only looks, as most do, in a shell that is kept."""
+        pod = f"{self.name}-controller-0"
+        if argv[0] not in LOOKS and "show" not in argv:
+            return self.kube("exec", pod, "--container=slurmctld", "--", *argv)
+        if pod not in self.shells:
+            self.shells[pod] = KeptShell(self.kubectl, self.namespace, pod, "slurmctld")
+        return self.shells[pod].run(*argv)
 
     def run(self, *argv: str, pod: str = "compute-0", timeout: float = 120.0) -> str:
         """Run a Slurm command in a node's pod, from where jobs can be started."""
@@ -246,6 +281,49 @@ class SlurmInKubernetes:
             return all(status.get(name) == count for name, count in counts.items())
 
         wait_for(f"NodeSet {nodeset} with {json.dumps(counts)}", seen, timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSlurm:
+    """Makes places for Clusters, each in a namespace of its own; nothing is created yet.
+
+    Attributes
+    ----------
+    kubectl
+        Access to the Kubernetes cluster.
+    slurm
+        Version as in the image tags, where no other is asked for.
+    made
+        All that were made.
+    """
+
+    kubectl: Kubectl
+    slurm: str
+    made: list[SlurmInKubernetes] = field(default_factory=list)
+
+    def __call__(self, prefix: str, name: str = "slurm", slurm: str = "") -> SlurmInKubernetes:
+        """Return one in a namespace that no earlier run has used.
+
+        Parameters
+        ----------
+        prefix
+            What the namespace's name begins with.
+        name
+            Of the Cluster.
+        slurm
+            Version, where it is not the run's.
+        """
+        version = slurm or self.slurm
+        namespace = fresh_namespace(f"{prefix}-{version.replace('.', '-')}")
+        self.made.append(SlurmInKubernetes(self.kubectl, namespace, version, name))
+        return self.made[-1]
+
+
+def _said(look: Callable[[], str]) -> str:
+    try:
+        return look()
+    except KubectlFailed as error:
+        return str(error)
 
 
 def fresh_namespace(prefix: str) -> str:

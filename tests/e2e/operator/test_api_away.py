@@ -10,13 +10,13 @@ from typing import Any, Final
 import pytest
 
 from hack.localkube.cluster import CONTROL_PLANE, Cluster
-from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
+from hack.localkube.kubectl import KubectlFailed, wait_for
 from hack.operator_install import NAMESPACE, Installation
 from tests.support.operator_death import LEASE, wait_whole
 from tests.support.pods import restarts
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.alone]
 
 AWAY: Final = 180.0
 """Seconds; the operator ended and was started again and again within 150."""
@@ -25,16 +25,13 @@ API_SERVER: Final = "kube-apiserver"
 
 
 @pytest.fixture
-def slurm(kubectl: Kubectl) -> Iterator[SlurmInKubernetes]:
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("away"), "26.05")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
+    instance = new_slurm("away")
     instance.create(extraConf="MinJobAge=3600")
     instance.nodeset("away", 2)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["away-0", "away-1"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["away-0", "away-1"])
+    return instance
 
 
 @contextmanager

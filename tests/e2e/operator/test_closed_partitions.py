@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from tests.support.configuring import NIGHT, config_applied, edit, rendered, wait_live, wait_reason
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with one node, and a partition of its own."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("closed"), "26.05")
+    instance = new_slurm("closed")
     instance.create(extraConf="ReconfigFlags=KeepPartState", partitions=[NIGHT])
     instance.nodeset("compute", 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0"])
+    return instance
 
 
 def state(slurm: SlurmInKubernetes, partition: str) -> str:

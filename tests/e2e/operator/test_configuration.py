@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from tests.support.configuring import (
     NIGHT,
     PREFLIGHTS,
@@ -20,23 +19,20 @@ from tests.support.configuring import (
     wait_reason,
 )
 from tests.support.pods import identities
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
 
 
-@pytest.fixture(scope="module", params=["26.05", "24.11"])
-def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+@pytest.fixture(scope="module")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with two nodes."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("config"), request.param)
+    instance = new_slurm("config")
     instance.create(extraConf="KillWait=5")
     instance.nodeset("compute", 2)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0", "compute-1"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0", "compute-1"])
+    return instance
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -26,23 +26,26 @@ from tests.support.configuring import (
 )
 from tests.support.operator_death import dead
 from tests.support.pods import identities
-from tests.support.slurm_in_kubernetes import PATIENCE, RELEASED, SLURM_CONF, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import (
+    PATIENCE,
+    RELEASED,
+    SLURM_CONF,
+    NewSlurm,
+    SlurmInKubernetes,
+)
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with two nodes."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("config"), "26.05")
+    instance = new_slurm("config")
     instance.create(extraConf="KillWait=5")
     instance.nodeset("compute", 2)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0", "compute-1"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0", "compute-1"])
+    return instance
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -91,6 +94,7 @@ STEPS = {"is-written": is_written, "is-touched": is_touched, "is-loaded": is_loa
 """What shows that a partition of that name has come so far."""
 
 
+@pytest.mark.alone
 def test_killed_between_any_two_steps_it_comes_to_the_same_end(
     slurm: SlurmInKubernetes, operator: Installation, kubectl: Kubectl, cluster: Cluster
 ) -> None:
@@ -109,6 +113,7 @@ def test_killed_between_any_two_steps_it_comes_to_the_same_end(
     assert identities(slurm) == before
 
 
+@pytest.mark.alone
 def test_a_kubelet_that_stands_still_right_after_the_write_is_waited_for(
     slurm: SlurmInKubernetes, cluster: Cluster
 ) -> None:
@@ -173,15 +178,12 @@ def test_a_key_that_needs_a_new_slurmctld_gets_one_and_jobs_live_on(slurm: Slurm
 
 
 def test_daemons_and_preflights_run_in_a_namespace_that_enforces_the_restricted_level(
-    kubectl: Kubectl, operator: Installation
+    kubectl: Kubectl, new_slurm: NewSlurm
 ) -> None:
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("restricted"), "26.05")
+    instance = new_slurm("restricted")
     kubectl("create", "namespace", instance.namespace)
     kubectl("label", "namespace", instance.namespace, "pod-security.kubernetes.io/enforce=restricted")
     instance.create()
-    try:
-        instance.wait_ready()
-        wait_live(instance, edit(instance, extraConf="KillWait=9"))
-        wait_reason(instance, edit(instance, extraConf="Bogus=9"), "ConfigRefused", "Bogus")
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    wait_live(instance, edit(instance, extraConf="KillWait=9"))
+    wait_reason(instance, edit(instance, extraConf="Bogus=9"), "ConfigRefused", "Bogus")

@@ -1,4 +1,4 @@
-"""More of what a configuration may hold, and more that cannot work, on Slurm 26.05."""
+"""More of what a configuration may hold, and more that cannot work."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import KubectlFailed, wait_for
 from tests.support.configuring import (
     CONFIG,
     HASH,
@@ -23,23 +22,20 @@ from tests.support.configuring import (
     wait_reason,
 )
 from tests.support.pods import identities
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with two nodes."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("config"), "26.05")
+    instance = new_slurm("config")
     instance.create(extraConf="KillWait=5")
     instance.nodeset("compute", 2)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0", "compute-1"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0", "compute-1"])
+    return instance
 
 
 @pytest.fixture(scope="module", autouse=True)

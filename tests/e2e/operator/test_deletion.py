@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from hack.localkube.kubectl import wait_for
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -33,19 +30,16 @@ WAITS_WHEN_DELETED = {
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with a NodeSet of one node for each way to delete one, and one that stays to the last."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("deletion"), "26.05")
+    instance = new_slurm("deletion")
     instance.create()
     for name in CASCADES:
         instance.nodeset(name, 1)
     instance.nodeset("last", 1, template=WAITS_WHEN_DELETED)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(f"{name}-0" for name in (*CASCADES, "last"))
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(f"{name}-0" for name in (*CASCADES, "last"))
+    return instance
 
 
 def wait_draining(slurm: SlurmInKubernetes, node: str, why: str) -> None:

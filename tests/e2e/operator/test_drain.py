@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from hack.localkube.kubectl import wait_for
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
 
 NODESETS = ["wait", "requeue", "cancel", "force", "lost", "cordon", "shown"]
 """One for each test, with one node."""
 
 
-@pytest.fixture(scope="module", params=["26.05", "24.11"])
-def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+@pytest.fixture(scope="module")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with these NodeSets."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace(f"drain-{request.param.replace('.', '-')}"), request.param)
+    instance = new_slurm("drain")
     instance.create()
     for name in NODESETS:
         instance.nodeset(name, 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(f"{name}-0" for name in NODESETS)
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(f"{name}-0" for name in NODESETS)
+    return instance
 
 
 def begin(slurm: SlurmInKubernetes, name: str, on_timeout: str) -> str:
@@ -75,7 +65,7 @@ def test_a_job_is_cancelled(slurm: SlurmInKubernetes) -> None:
 def test_a_pod_is_given_up_with_its_job(slurm: SlurmInKubernetes) -> None:
     job = begin(slurm, "force", "Force")
     slurm.wait_gone("force-0")
-    assert slurm.job_state(job) != "RUNNING"
+    wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 120)
     slurm.wait_event("force", "DrainTimedOut", "force-0", job)
     slurm.control("scancel", job)
 

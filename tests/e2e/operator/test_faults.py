@@ -18,9 +18,9 @@ from hack.operator_install import NAMESPACE, RELEASE, Installation
 from tests.support import audit, processes
 from tests.support.operator_death import PROCESS, dead, wait_whole
 from tests.support.pods import restarts
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.alone]
 
 HELD = "/tmp/held"
 """As long as this file is in a pod of NodeSet `killed`, the pod does not end."""
@@ -42,21 +42,18 @@ WAITS_WHEN_DELETED = {
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with a NodeSet of one node for each test."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("faults"), "26.05")
+    instance = new_slurm("faults")
     # A job's end is to be there when it is looked at, however long the rest takes.
     instance.create(extraConf="MinJobAge=3600")
     instance.nodeset("killed", 1, template=WAITS_WHEN_DELETED)
     names = ["frozen", *FAULTS]
     for name in names:
         instance.nodeset(name, 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(f"{name}-0" for name in ("killed", *names))
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(f"{name}-0" for name in ("killed", *names))
+    return instance
 
 
 def is_draining(slurm: SlurmInKubernetes, node: str) -> bool:

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.kubectl import wait_for
 from hack.operator_install import Installation
 from tests.support.operator_death import wait_whole
 from tests.support.pods import identities
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
 
 
-@pytest.fixture(scope="module", params=["26.05", "24.11"])
-def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+@pytest.fixture(scope="module")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with nothing said but the images, and two nodes."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace(f"light-{request.param.replace('.', '-')}"), request.param)
+    instance = new_slurm("light")
     instance.create()
     instance.nodeset("compute", 2, partition={"config": "Default=YES"})
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0", "compute-1"])
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0", "compute-1"])
+    return instance
 
 
 def test_kubectl_get_shows_that_it_is_ready(slurm: SlurmInKubernetes) -> None:

@@ -5,9 +5,7 @@ No job is lost by it, no pod is made twice, and none goes before its job.
 
 from __future__ import annotations
 
-import logging
 import signal
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,33 +16,33 @@ from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import CHART, RELEASE, Installation
 from tests.support import audit, loaded_images
 from tests.support.nodesets import uids
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.alone,
+    pytest.mark.only_slurm("26.05"),
+]
+
 SIX = [f"wide-{number}" for number in range(6)]
 OPERATOR, NEXT_OPERATOR = "localhost/slinky/slurm-operator:dev", "localhost/slinky/slurm-operator:next"
 SLURMD, NEXT_SLURMD = "localhost/slinky/slurmd:26.05", "localhost/slinky/slurmd:next"
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm, kubectl: Kubectl) -> SlurmInKubernetes:
     """A Cluster with a NodeSet for each test."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("interrupted"), "26.05")
+    instance = new_slurm("interrupted")
     instance.create()
     instance.nodeset("drained", 2)
     instance.nodeset("wide", 0)
     instance.nodeset("calm", 1)
     # One that leaves its image to the operator, which another release may choose otherwise.
     kubectl.apply([instance.object("NodeSet", "plain", {"clusterName": instance.name, "replicas": 1})])
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["drained-0", "drained-1", "calm-0", "plain-0"])
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["drained-0", "drained-1", "calm-0", "plain-0"])
+    return instance
 
 
 def deletions(log: Path, slurm: SlurmInKubernetes, pod: str) -> list[datetime]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,7 +11,7 @@ from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
 from tests.support.configuring import edit, wait_live
 from tests.support.operator_death import dead
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -21,16 +20,13 @@ SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("keys"), "26.05")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
+    instance = new_slurm("keys")
     instance.create(extraConf="MinJobAge=3600")
     instance.nodeset("compute", 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle([NODE])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle([NODE])
+    return instance
 
 
 def keys(slurm: SlurmInKubernetes) -> dict[str, str]:
@@ -89,6 +85,7 @@ def test_a_changed_jwt_key_is_loaded_and_locks_nobody_out(slurm: SlurmInKubernet
     ends(slurm, job)
 
 
+@pytest.mark.alone
 def test_what_the_message_says_brings_a_key_back_that_nobody_has_kept(
     slurm: SlurmInKubernetes, operator: Installation, kubectl: Kubectl
 ) -> None:

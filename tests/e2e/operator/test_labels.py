@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
-from tests.support.slurm_in_kubernetes import PATIENCE, SLURM_CONF, SlurmInKubernetes, fresh_namespace
+from hack.localkube.kubectl import wait_for
+from tests.support.slurm_in_kubernetes import PATIENCE, SLURM_CONF, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -18,20 +16,17 @@ COMPONENT = "app.kubernetes.io/component"
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with a NodeSet for each component that its pods are said to be."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("labels"), "26.05")
+    instance = new_slurm("labels")
     instance.create(extraConf="MinJobAge=3600")
     for component in ("preflight", "restapi"):
         labels = {**APPLICATION, COMPONENT: component}
         instance.nodeset(component, 1, template={"metadata": {"labels": labels}})
     instance.nodeset("plain", 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["preflight-0", "restapi-0", "plain-0"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["preflight-0", "restapi-0", "plain-0"])
+    return instance
 
 
 def addresses(slurm: SlurmInKubernetes, service: str) -> set[str]:

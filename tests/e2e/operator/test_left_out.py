@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
 from tests.support.configuring import edit, rendered, shows, wait_live, wait_reason
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -19,19 +18,16 @@ PRIVILEGED = {"spec": {"containers": [{"name": "slurmd", "securityContext": {"pr
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm, kubectl: Kubectl) -> SlurmInKubernetes:
     """A Cluster with one node, in a namespace that admits no privileged pod."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("untried"), "26.05")
+    instance = new_slurm("untried")
     kubectl("create", "namespace", instance.namespace)
     kubectl("label", "namespace", instance.namespace, "pod-security.kubernetes.io/enforce=baseline")
     instance.create(extraConf="KillWait=5")
     instance.nodeset("compute", 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0"])
+    return instance
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from tests.support.configuring import edit, rendered, shows, wait_live, wait_reason
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -18,17 +15,14 @@ JOBS = 5
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with five nodes, where finished jobs are soon forgotten."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("limits"), "26.05")
+    instance = new_slurm("limits")
     instance.create(extraConf=f"{RECORDS}500")
     instance.nodeset("compute", JOBS)
-    try:
-        instance.wait_ready()
-        instance.wait_idle([f"compute-{number}" for number in range(JOBS)])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle([f"compute-{number}" for number in range(JOBS)])
+    return instance
 
 
 def test_fewer_records_than_jobs_and_flags_they_did_not_start_with_wait_for_them(slurm: SlurmInKubernetes) -> None:

@@ -6,20 +6,17 @@ A pod deleted by hand is in `test_drain`, one lost with its Node in `test_places
 from __future__ import annotations
 
 import json
-import logging
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import KubectlFailed, wait_for
 from tests.support import processes
 from tests.support.pods import restarts
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
 
 NODESETS = ["kept", "open", "killed", "eaten"]
 """One for each test, with one node; the second is not protected."""
@@ -35,22 +32,16 @@ KILLED = {"137:0", "0:9"}
 """Exit codes of a job whose process was killed."""
 
 
-@pytest.fixture(scope="module", params=["26.05", "24.11"])
-def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+@pytest.fixture(scope="module")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with these NodeSets."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace(f"lost-{request.param.replace('.', '-')}"), request.param)
+    instance = new_slurm("lost")
     instance.create()
     for name in NODESETS:
         instance.nodeset(name, 1, workloadDisruptionProtection=name != "open")
-    try:
-        instance.wait_ready()
-        instance.wait_idle(f"{name}-0" for name in NODESETS)
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(f"{name}-0" for name in NODESETS)
+    return instance
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,33 +3,23 @@ badly."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from slinky_api import labels
 from tests.support.nodesets import whole
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster without NodeSets."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("mended"), "26.05")
+    instance = new_slurm("mended")
     instance.create()
-    try:
-        instance.wait_ready()
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    return instance
 
 
 def test_a_change_of_policy_erases_no_claim_that_a_scale_in_has_kept(slurm: SlurmInKubernetes) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
 
 from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
 from tests.support import audit
 from tests.support.nodesets import host_of, uids
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -43,9 +41,9 @@ MINUTE = 60.0
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm, kubectl: Kubectl) -> SlurmInKubernetes:
     """A Cluster with a node of its own in slurm.conf, whose slurmd somebody else runs."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("neighbours"), "26.05")
+    instance = new_slurm("neighbours")
     service, pod = outside(instance)
     kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": instance.namespace}}, service])
     # Jobs are to be there when they are counted, however long that takes.
@@ -53,15 +51,9 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
     kubectl.apply([pod])
     instance.nodeset("a", 2)
     instance.nodeset("a-b", 2)
-    try:
-        instance.wait_ready()
-        instance.wait_idle([OUTSIDE, "a-0", "a-1", "a-b-0", "a-b-1"])
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle([OUTSIDE, "a-0", "a-1", "a-b-0", "a-b-1"])
+    return instance
 
 
 def outside(slurm: SlurmInKubernetes) -> tuple[dict[str, object], dict[str, object]]:
@@ -75,7 +67,7 @@ def outside(slurm: SlurmInKubernetes) -> tuple[dict[str, object], dict[str, obje
     key = {"secretName": f"{slurm.name}-auth-slurm", "defaultMode": 0o400}
     container = {
         "name": "slurmd",
-        "image": f"localhost/slinky/slurmd:{slurm.slurm}",
+        "image": slurm.image("slurmd"),
         "command": ["slurmd", "-D", "-N", OUTSIDE, "--conf-server", server],
         "volumeMounts": [
             {"name": "key", "mountPath": "/etc/slurm", "readOnly": True},
@@ -201,6 +193,7 @@ def settled(slurm: SlurmInKubernetes, replicas: int) -> bool:
     )
 
 
+@pytest.mark.alone
 def test_an_ordinal_that_is_pinned_comes_back_to_its_node(slurm: SlurmInKubernetes) -> None:
     slurm.nodeset("pinned", 2, pinToNode=True, template=APART)
     slurm.wait_idle_nodes("pinned-0", "pinned-1")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
 from tests.support.nodesets import features, host_of, uids, whole
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.alone]
 
 MACHINES = ["node-1", "node-2"]
 """The Nodes of the local cluster, and so the Slurm nodes with one pod on each."""
@@ -24,22 +22,16 @@ ON_EACH = {"template": {"spec": {"nodeSelector": {LABEL: "yes"}}}}
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm, kubectl: Kubectl) -> Iterator[SlurmInKubernetes]:
     """A Cluster with a NodeSet of each mode on the same Nodes."""
     kubectl("label", "node", *MACHINES, f"{LABEL}=yes", "--overwrite")
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("nodes"), "26.05")
+    instance = new_slurm("nodes")
     instance.create()
     instance.nodeset("compute", 2)
     instance.nodeset("machine", None, **ON_EACH)
-    try:
-        instance.wait_ready()
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.delete()
-        kubectl("label", "node", *MACHINES, f"{LABEL}-")
+    instance.wait_ready()
+    yield instance
+    kubectl("label", "node", *MACHINES, f"{LABEL}-")
 
 
 @pytest.fixture

@@ -7,26 +7,22 @@ from typing import Any
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import KubectlFailed, wait_for
 from tests.support.pods import identities
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with one node, in whose namespace the nonsense is tried."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("nonsense"), "26.05")
+    instance = new_slurm("nonsense")
     instance.create()
     instance.nodeset("compute", 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0"])
+    return instance
 
 
 @pytest.fixture(autouse=True)

@@ -5,17 +5,13 @@ Scaling, drains and their deadlines have tests with both versions beside this.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from tests.support.nodesets import features, uids
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.only_slurm("24.11")]
 
 MACHINES = ["node-1", "node-2"]
 """The Nodes of the local cluster, and so the Slurm nodes with one pod on each."""
@@ -24,23 +20,17 @@ ROLLED = ["rolled-0", "rolled-1"]
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster of Slurm 24.11 with a NodeSet of each mode, and one to delete."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("older"), "24.11")
+    instance = new_slurm("older")
     # A job's end is to be there when it is looked at, however long the rest takes.
     instance.create(extraConf="MinJobAge=3600")
     instance.nodeset("machine", None)
     instance.nodeset("rolled", 2)
     instance.nodeset("doomed", 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle([*MACHINES, *ROLLED, "doomed-0"])
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.delete()
+    instance.wait_ready()
+    instance.wait_idle([*MACHINES, *ROLLED, "doomed-0"])
+    return instance
 
 
 def finish(slurm: SlurmInKubernetes, job: str, pod: str) -> None:
@@ -50,6 +40,7 @@ def finish(slurm: SlurmInKubernetes, job: str, pod: str) -> None:
     assert slurm.job(job)["Restarts"] == "0"
 
 
+@pytest.mark.alone
 def test_a_cordoned_node_has_its_slurm_node_drained_under_a_job_and_given_back(
     slurm: SlurmInKubernetes,
 ) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from slinky_api import labels
 from tests.support.nodesets import whole
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -21,9 +18,9 @@ MIN_READY = 8
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster that counts GPUs, with NodeSets of one and two nodes, and a partition over both."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("options"), "26.05")
+    instance = new_slurm("options")
     instance.create(
         extraConf="GresTypes=gpu",
         configFiles={"gres.conf": "Name=gpu File=/dev/zero\nName=gpu File=/dev/full\n"},
@@ -31,15 +28,9 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
     )
     sized(instance, cpus="2", memory="300Mi", gres="gpu:2", features=["fast"])
     instance.nodeset("padded", 2, ordinalPadding=3)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["sized-0", "padded-000", "padded-001"])
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["sized-0", "padded-000", "padded-001"])
+    return instance
 
 
 def sized(slurm: SlurmInKubernetes, cpus: str, memory: str, **spec: Any) -> None:

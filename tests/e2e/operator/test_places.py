@@ -7,7 +7,6 @@ the end its machine dies, is deleted and comes back.
 from __future__ import annotations
 
 import json
-import logging
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,9 +20,14 @@ from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
 from tests.support import processes
 from tests.support.nodesets import host_of, whole
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("operator"),
+    pytest.mark.alone,
+    pytest.mark.only_slurm("26.05"),
+]
 
 TOPOLOGY = """\
 - topology: default
@@ -73,13 +77,13 @@ def leads_on(operator: Installation) -> str:
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation, places: Places) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm, places: Places) -> SlurmInKubernetes:
     """A Cluster with a topology, and NodeSets: one on the safe Node from where jobs are started, one on all Nodes."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("places"), "26.05")
+    instance = new_slurm("places")
     on_safe = {"spec": {"nodeSelector": {HOSTNAME: places.safe}}}
     instance.create(
-        controller={"image": "localhost/slinky/slurmctld:26.05", "template": on_safe},
-        restapi={"image": "localhost/slinky/slurmrestd:26.05", "template": on_safe},
+        controller={"image": instance.image("slurmctld"), "template": on_safe},
+        restapi={"image": instance.image("slurmrestd"), "template": on_safe},
         configFiles={"topology.yaml": TOPOLOGY},
         # Short, since Slurm alone can tell that a node is lost; long enough for a machine that is busy.
         extraConf="SlurmdTimeout=40",
@@ -89,15 +93,9 @@ def slurm(kubectl: Kubectl, operator: Installation, places: Places) -> Iterator[
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": preference}]}
     instance.nodeset("anywhere", 0, template={"spec": {"affinity": {"nodeAffinity": preferred}}})
     machine(instance)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["desk-0", places.safe, places.other])
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["desk-0", places.safe, places.other])
+    return instance
 
 
 def machine(slurm: SlurmInKubernetes, replicas: int | None = None, **template: Any) -> None:
@@ -143,17 +141,14 @@ def switch_nodes(slurm: SlurmInKubernetes, switch: str) -> str:
     return slurm.control("scontrol", "show", "topology", f"switch={switch}")
 
 
-def test_an_older_slurm_takes_no_topology_and_that_is_told(slurm: SlurmInKubernetes, places: Places) -> None:
-    older = SlurmInKubernetes(slurm.kubectl, fresh_namespace("places-24-11"), "24.11")
+def test_an_older_slurm_takes_no_topology_and_that_is_told(new_slurm: NewSlurm) -> None:
+    older = new_slurm("places", slurm="24.11")
     older.create()
     older.nodeset("compute", 1)
-    try:
-        older.wait_ready()
-        older.wait_idle(["compute-0"])
-        older.wait_event("compute", "TopologyNotSupported", "compute-0")
-        assert older.run("srun", "-p", "compute", "hostname").strip() == "compute-0"
-    finally:
-        older.abandon()
+    older.wait_ready()
+    older.wait_idle(["compute-0"])
+    older.wait_event("compute", "TopologyNotSupported", "compute-0")
+    assert older.run("srun", "-p", "compute", "hostname").strip() == "compute-0"
 
 
 def test_a_taint_is_no_place_for_a_new_pod_unless_tolerated(slurm: SlurmInKubernetes, places: Places) -> None:

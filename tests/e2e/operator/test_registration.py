@@ -15,9 +15,9 @@ from slinky_api.labels import ANNOTATION_SECRET_SERVER
 from tests.support import processes
 from tests.support.nodesets import uids
 from tests.support.pods import restarts
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("impatient")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("impatient"), pytest.mark.alone]
 
 KEY = "key-of-nodes"
 """Secret with the key of the nodes of Cluster `elsewhere`."""
@@ -37,15 +37,12 @@ def have_patience(operator: Installation, seconds: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, impatient: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm, impatient: Installation) -> SlurmInKubernetes:
     """A Cluster."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("registration"), "26.05")
+    instance = new_slurm("registration")
     instance.create()
-    try:
-        instance.wait_ready()
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    return instance
 
 
 @pytest.fixture

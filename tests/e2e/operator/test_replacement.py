@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
 from tests.support.configuring import edit, shows, wait_live
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 CLAIM = {"spec": {"volumes": [{"name": "more", "persistentVolumeClaim": {"claimName": "unbound"}}]}}
-GOOD = "localhost/slinky/slurmctld:26.05"
 NOWHERE = "localhost/slinky/nowhere:1"
 SIDECAR = {"name": "side", "image": "localhost/slinky/busybox:1", "command": ["sleep", "infinity"]}
 BETTER = {"spec": {"containers": [{"name": "slurmctld", "env": [{"name": "BETTER", "value": "yes"}]}, SIDECAR]}}
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm, kubectl: Kubectl) -> SlurmInKubernetes:
     """A Cluster with one node, and a claim that nobody binds."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("replaced"), "26.05")
+    instance = new_slurm("replaced")
     instance.create(extraConf="KillWait=5")
     instance.nodeset("compute", 1)
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "16Mi"}}}
     metadata = {"name": "unbound", "namespace": instance.namespace}
     kubectl.apply([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}])
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0"])
+    return instance
 
 
 def controller(slurm: SlurmInKubernetes) -> str:
@@ -64,7 +58,7 @@ def wait_serving(slurm: SlurmInKubernetes) -> None:
 
 def test_what_would_not_come_up_replaces_nothing_and_what_does_leaves_the_job(slurm: SlurmInKubernetes) -> None:
     second = replace(slurm, name="second")
-    second.create(controller={"image": GOOD, "template": CLAIM})
+    second.create(controller={"image": slurm.image("slurmctld"), "template": CLAIM})
     job, before = slurm.hold("compute-0"), controller(slurm)
 
     edit(slurm, controller={"template": CLAIM})
@@ -81,7 +75,7 @@ def test_what_would_not_come_up_replaces_nothing_and_what_does_leaves_the_job(sl
     assert slurm.get("cluster", slurm.name)["status"]["isReady"] is True
     assert slurm.job_state(job) == "RUNNING"
 
-    edit(slurm, controller={"template": BETTER, "image": GOOD})
+    edit(slurm, controller={"template": BETTER, "image": slurm.image("slurmctld")})
     wait_for("another slurmctld", lambda: controller(slurm) not in {"", before}, PATIENCE)
     wait_serving(slurm)
     wait_said(slurm, "Degraded", "AsExpected")

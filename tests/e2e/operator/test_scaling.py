@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from slinky_api.conditions import PodCondition
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
 FOUR = ["compute-0", "compute-1", "compute-2", "compute-3"]
 
 
-@pytest.fixture(scope="module", params=["26.05", "24.11"])
-def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+@pytest.fixture(scope="module")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with one NodeSet."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace(f"scale-{request.param.replace('.', '-')}"), request.param)
+    instance = new_slurm("scale")
     instance.create()
     instance.nodeset("compute", 2, partition={"config": "Default=YES OverSubscribe=FORCE:2"})
-    try:
-        instance.wait_ready()
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    return instance
 
 
 @pytest.fixture

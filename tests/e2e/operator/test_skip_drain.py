@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from hack.localkube.kubectl import wait_for
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -18,17 +15,14 @@ UNTIL_SLURM_MISSES_IT = 3600
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with one NodeSet, whose slurmctld does not miss a node by itself."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("skip-drain"), "26.05")
+    instance = new_slurm("skip-drain")
     instance.create(extraConf=f"SlurmdTimeout={UNTIL_SLURM_MISSES_IT}")
     instance.nodeset("given", 1)
-    try:
-        instance.wait_ready()
-        instance.wait_idle([NODE])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle([NODE])
+    return instance
 
 
 def test_jobs_that_are_given_up_are_named_and_slurm_takes_them_back(slurm: SlurmInKubernetes) -> None:

@@ -16,7 +16,7 @@ import yaml
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.operator_install import Installation
 from hack.plain.deploy import NODES, PlainSlurm
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -142,19 +142,13 @@ def state(plain: PlainSlurm, job: str) -> str:
 
 
 @pytest.fixture
-def managed(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def managed(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with a node that stays."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("slinky"), "26.05", CLUSTER)
+    instance = new_slurm("slinky", CLUSTER)
     instance.create()
     instance.nodeset("stays", 1)
-    try:
-        instance.wait_ready()
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    return instance
 
 
 def test_a_nodeset_of_the_chart_of_0_3_runs_on_an_image_like_slinkys_and_is_deleted_after_its_job(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import KubectlFailed, wait_for
 from slinky_api.labels import ANNOTATION_SECRET_SERVER
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -21,17 +19,14 @@ NO_FINALIZERS = json.dumps({"metadata": {"finalizers": None}})
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with two nodes."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("succession"), "26.05")
+    instance = new_slurm("succession")
     instance.create()
     instance.nodeset("compute", 2)
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0", "compute-1"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0", "compute-1"])
+    return instance
 
 
 def refuses_eviction(slurm: SlurmInKubernetes, pod: str) -> bool:
@@ -132,8 +127,7 @@ def test_a_cluster_elsewhere_applied_again_keeps_its_pods_and_leaves_nothing_in_
     there = slurm.object("Cluster", EXTERNAL, spec)
     slurm.kubectl.apply([there])
     small = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}}
-    image = f"localhost/slinky/slurmd:{slurm.slurm}"
-    nodeset = {"clusterName": EXTERNAL, "replicas": 1, "image": image, "resources": small}
+    nodeset = {"clusterName": EXTERNAL, "replicas": 1, "image": slurm.image("slurmd"), "resources": small}
     slurm.kubectl.apply([slurm.object("NodeSet", "guest", nodeset)])
     slurm.wait_idle_nodes("guest-0")
     job, pod = slurm.hold("guest-0", partition="all"), slurm.pod_uid("guest-0")

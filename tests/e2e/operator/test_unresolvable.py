@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from slinky_operator.slurm.conf import parse
 from tests.support.configuring import config_applied, edit, rendered, wait_live
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -28,24 +26,17 @@ NODES = [
 ALIASES = {"spec": {"hostAliases": [{"ip": "192.0.2.2", "hostnames": ["alias-1"]}]}}
 
 
-@pytest.fixture(scope="module", params=["26.05"])
-def slurm(request: pytest.FixtureRequest, kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+@pytest.fixture(scope="module")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster that has had those nodes from its first day."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("nowhere"), request.param)
-    image = f"localhost/slinky/slurmctld:{request.param}"
+    instance = new_slurm("nowhere")
     instance.create(
-        controller={"image": image, "template": ALIASES},
+        controller={"image": instance.image("slurmctld"), "template": ALIASES},
         nodes=NODES,
         partitions=[{"name": "metal", "nodes": ["nowhere-[01-35]", "alias-1", "address-1"]}],
     )
-    try:
-        instance.wait_ready()
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    return instance
 
 
 def told(slurm: SlurmInKubernetes) -> int:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from tests.support.nodesets import features, uids, whole
-from tests.support.slurm_in_kubernetes import SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
-IMAGE = "localhost/slinky/slurmd:26.05"
 DEFAULT = {"config": "Default=YES"}
 THREE = ["compute-0", "compute-1", "compute-2"]
 STREAM = 6
@@ -21,19 +16,13 @@ STREAM = 6
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("updates"), "26.05")
+    instance = new_slurm("updates")
     # Slurm is to remember the first job of a stream when the last one is over, however long that takes.
     instance.create(extraConf="MinJobAge=86400")
-    try:
-        instance.wait_ready()
-        yield instance
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        instance.delete()
+    instance.wait_ready()
+    return instance
 
 
 @pytest.fixture

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
 from tests.support.configuring import edit, wait_live, wait_reason
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 logger = logging.getLogger(__name__)
 
-GOOD = "localhost/slinky/slurmctld:26.05"
 NOWHERE = "localhost/slinky/nowhere:1"
 KIND = "clusters.slinky.slurm.net"
 CLAIM = "state-slurm-controller-0"
@@ -29,12 +26,12 @@ STAYS_DOWN = "ReturnToService=1"
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm, kubectl: Kubectl) -> SlurmInKubernetes:
     """A Cluster with two nodes; beside it one with a bad image, one that fits no Node, and one nowhere."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("shown"), "26.05")
+    instance = new_slurm("shown")
     instance.create(extraConf=STAYS_DOWN)
     instance.nodeset("compute", 2)
-    unplaced = {"spec": {"nodeSelector": {"nosuch": "label"}}}
+    good, unplaced = instance.image("slurmctld"), {"spec": {"nodeSelector": {"nosuch": "label"}}}
     secret: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -49,17 +46,14 @@ def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernete
     kubectl.apply(
         [
             instance.object("Cluster", "bad-image", {"controller": {"image": NOWHERE}}),
-            instance.object("Cluster", "unplaced", {"controller": {"image": GOOD, "template": unplaced}}),
+            instance.object("Cluster", "unplaced", {"controller": {"image": good, "template": unplaced}}),
             secret,
             instance.object("Cluster", "elsewhere", elsewhere),
         ]
     )
-    try:
-        instance.wait_ready()
-        instance.wait_idle(["compute-0", "compute-1"])
-        yield instance
-    finally:
-        instance.abandon()
+    instance.wait_ready()
+    instance.wait_idle(["compute-0", "compute-1"])
+    return instance
 
 
 def wait_shown(slurm: SlurmInKubernetes, summary: str, *, ready: bool) -> None:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
-from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
+from hack.localkube.kubectl import wait_for
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
@@ -27,22 +25,19 @@ NO_IMAGE = "localhost/slinky/slurmd:none"
 
 
 @pytest.fixture(scope="module")
-def slurm(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with all the NodeSets; the first was there before Slurm was."""
-    instance = SlurmInKubernetes(kubectl, fresh_namespace("shows"), "26.05")
+    instance = new_slurm("shows")
     # With the operator's default of 2 a node that is set DOWN comes back at slurmctld's next ping.
     instance.create(extraConf="ReturnToService=1")
     instance.nodeset("compute", 2)
-    try:
-        wait_summary(instance, "compute", "waiting for Cluster slurm")
-        show(instance, "compute")
-        instance.wait_ready()
-        wait_summary(instance, "compute", "2 of 2 ready")
-        for name, spec in OTHERS.items():
-            instance.nodeset(name, 1, **spec)
-        yield instance
-    finally:
-        instance.abandon()
+    wait_summary(instance, "compute", "waiting for Cluster slurm")
+    show(instance, "compute")
+    instance.wait_ready()
+    wait_summary(instance, "compute", "2 of 2 ready")
+    for name, spec in OTHERS.items():
+        instance.nodeset(name, 1, **spec)
+    return instance
 
 
 OTHERS: dict[str, dict[str, Any]] = {

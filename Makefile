@@ -19,6 +19,14 @@ demo: venv ## Local Kubernetes, images, the operator, Slurm, jobs, scaling: each
 test: venv ## Everything CI runs: lint, unit, integration, end-to-end
 	$(RUN) hack.check lint unit integration e2e
 
+##@ Less of it, and more
+
+.PHONY: check test-full
+check: venv ## For each save: lint, unit tests with few histories, some of integration
+	$(RUN) hack.check lint unit-quick smoke
+test-full: venv ## Whatever there is: every end-to-end test with both versions of Slurm, all histories
+	$(RUN) hack.check lint unit-full integration e2e-full
+
 ##@ Parts of them
 
 .PHONY: venv lint unit integration e2e bench

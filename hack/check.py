@@ -3,17 +3,22 @@
 ``python -m hack.check lint unit integration e2e`` is ``make test``. The first check that fails ends the run, except
 that all test suites are counted together, so that the last line is one for all: ``N passed, N failed``.
 
+Three sizes of the same: ``make check`` takes the quick suites, for each save; ``make test`` all that protects a
+promise; ``make test-full`` whatever there is.
+
 What a suite needs built (programs, images) is there before it starts: minutes on a fresh machine, which no test's time
 limit allows for. It is built beside the checks that come first (`hack.preparing`).
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,16 +32,78 @@ REPORTS = ROOT / ".test-reports"
 PYTHON = sys.executable
 IN_TWO = ("--numprocesses=2",)
 FILES_IN_TWO = (*IN_TWO, "--dist=loadfile")
-"""Two processes, each with what it starts for itself: two control planes or two clusters, neither of which knows the
-other."""
+"""Two processes, each with what it starts for itself, two control planes for instance."""
 
-SUITES: dict[str, tuple[tuple[str, ...], ...]] = {
-    "unit": (("tests/unit", *IN_TWO, "--dist=worksteal"),),
-    "integration": (("tests/integration", *FILES_IN_TWO),),
-    # What looks for traces on the whole machine must be alone on it.
-    "e2e": (("tests/e2e/ground",), ("tests/e2e/operator", *FILES_IN_TWO)),
+FULL_HISTORIES = {"NODESET_HISTORIES": "20000"}
+FEW_HISTORIES = {"NODESET_HISTORIES": "400"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of pytest.
+
+    Attributes
+    ----------
+    report
+        Name of its report.
+    arguments
+        For pytest.
+    environment
+        Variables beside those of this process.
+    """
+
+    report: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A test suite.
+
+    Attributes
+    ----------
+    needs
+        The suite of `hack.preparing` that says what has to be built.
+    steps
+        Calls of pytest; those of one step run side by side.
+    """
+
+    needs: str
+    steps: tuple[tuple[Call, ...], ...]
+
+
+def end_to_end(*options: str) -> Suite:
+    """Return the suite of end-to-end tests, in as many local clusters as can be kept busy."""
+    return Suite(
+        "e2e",
+        (
+            # What looks for traces on the whole machine must be alone on it.
+            (Call("e2e-ground", ("tests/e2e/ground",)),),
+            # All of one call share a cluster; those of the other ill-treat theirs, and so have it to themselves.
+            (
+                Call("e2e", ("tests/e2e/operator", "-m", "not alone", "--numprocesses=3", *options)),
+                Call("e2e-alone", ("tests/e2e/operator", "-m", "alone", "--apart", "--numprocesses=2", *options)),
+            ),
+        ),
+    )
+
+
+SUITES: dict[str, Suite] = {
+    "unit-quick": Suite(
+        "unit",
+        ((Call("unit-quick", ("tests/unit", "-m", "not thorough", *IN_TWO, "--dist=worksteal"), FEW_HISTORIES),),),
+    ),
+    "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal")),),)),
+    "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal"), FULL_HISTORIES),),)),
+    "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *FILES_IN_TWO)),),)),
+    "integration": Suite("integration", ((Call("integration", ("tests/integration", *FILES_IN_TWO)),),)),
+    "e2e": end_to_end(),
+    "e2e-full": end_to_end("--slurm=all"),
 }
-"""For each suite what pytest is called with, one call after the other."""
+
+PREPARED = ("unit", "integration", "e2e")
+"""The suites of `hack.preparing` in the order in which they may run."""
 
 
 @dataclass
@@ -62,24 +129,42 @@ def lint_commands() -> list[list[str]]:
 
 def run_suite(name: str, tally: Tally) -> int:
     """Run one test suite, all of it even if a part fails; returns the first status that is not zero."""
-    found = [run_tests(arguments, tally) for arguments in SUITES[name]]
+    found = [status for step in SUITES[name].steps for status in run_step(step, tally)]
     return next((status for status in found if status), 0)
 
 
-def run_tests(arguments: Sequence[str], tally: Tally) -> int:
-    """Call pytest once, streaming its output; count its results from its report."""
+def run_step(calls: Sequence[Call], tally: Tally) -> Iterator[int]:
+    """Run calls of pytest side by side and count their results; yields their statuses."""
     REPORTS.mkdir(exist_ok=True)
-    report = REPORTS / f"{arguments[0].removeprefix('tests/').replace('/', '-')}.xml"
+    with ThreadPoolExecutor(len(calls)) as pool:
+        yield from pool.map(lambda call: run_tests(call, is_alone=len(calls) == 1), calls)
+    for call in calls:
+        count(REPORTS / f"{call.report}.xml", tally)
+
+
+def run_tests(call: Call, *, is_alone: bool) -> int:
+    """Call pytest once, streaming its output, each line with the name of its report if others stream beside it."""
+    report = REPORTS / f"{call.report}.xml"
     report.unlink(missing_ok=True)
-    status = subprocess.run(
-        [PYTHON, "-m", "pytest", *arguments, f"--junitxml={report}", "--durations=10"], cwd=ROOT, check=False
-    ).returncode
+    command = [PYTHON, "-m", "pytest", *call.arguments, f"--junitxml={report}", "--durations=10"]
+    environment = {**os.environ, **call.environment}
+    if is_alone:
+        return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        for line in process.stdout or ():
+            print(f"{call.report}: {line}", end="", flush=True)
+    return process.returncode
+
+
+def count(report: Path, tally: Tally) -> None:
+    """Add what a report says to the tally; a run that was ended has left none."""
     if report.exists():
         for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314 our own file
             bad = int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
             tally.failed += bad
             tally.passed += int(suite.get("tests", "0")) - bad - int(suite.get("skipped", "0"))
-    return status
 
 
 def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
@@ -92,7 +177,7 @@ def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
                 return status
         return 0
     try:
-        preparation.wait_for(name)
+        preparation.wait_for(SUITES[name].needs)
     except (LocalKubeError, ImagesError, OSError) as error:
         say(f"check: {error}")
         return 1
@@ -102,8 +187,8 @@ def run_check(name: str, tally: Tally, preparation: Preparation) -> int:
 def main(names: Sequence[str]) -> int:
     """Run the named checks."""
     tally = Tally()
-    suites = [name for name in names if name in SUITES]
-    with Preparation([programs(suites), image_sets(suites)], list(SUITES)) as preparation:
+    needs = [SUITES[name].needs for name in names if name in SUITES]
+    with Preparation([programs(needs), image_sets(needs)], PREPARED) as preparation:
         status = run_checks(names, tally, preparation)
     print("\n=== time")
     for name, seconds in tally.seconds.items():
@@ -128,4 +213,4 @@ def run_checks(names: Sequence[str], tally: Tally, preparation: Preparation) -> 
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or ["lint", *SUITES]))
+    sys.exit(main(sys.argv[1:] or ["lint", *PREPARED]))

@@ -22,6 +22,8 @@ from slinky_operator.kube.store import by_label
 from slinky_operator.kube.writing import Propagation
 from tests.support.control_plane import ControlPlane
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture
 async def connection(control_plane: ControlPlane) -> AsyncIterator[Connection]:

@@ -11,6 +11,8 @@ from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site, reason, up
 from tests.integration.nodeset.machines import Machines
 
+pytestmark = pytest.mark.smoke
+
 
 async def test_pods_come_up_registered_and_are_told(site: Site, machines: Machines) -> None:
     await up(site, 3)

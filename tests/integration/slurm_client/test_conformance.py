@@ -13,6 +13,8 @@ import pytest
 from slurm_client import MintedToken, SlurmClient, StaticToken, errors
 from slurm_client.models import INFINITE, JobSpec, ReservationSpec
 
+pytestmark = pytest.mark.smoke
+
 if TYPE_CHECKING:
     from tests.integration.slurm_client.targets import Target
 

@@ -12,6 +12,8 @@ from slinky_operator.slurm.conf import parse, restart_keys
 from tests.support.slurm_host import SlurmHost
 from tests.unit.slurm.conf.goldens import Case
 
+pytestmark = pytest.mark.smoke
+
 SERIES = ("24.11", "26.05")
 SCRIPT = "#!/bin/sh\necho {word} $SLURM_JOB_ID >> /var/spool/said\n"
 

@@ -11,6 +11,8 @@ from tests.unit.nodeset.mutants.table import BEGINNINGS, MUTANTS, ON_HOSTS
 from tests.unit.nodeset.simulation import harness
 from tests.unit.nodeset.simulation.histories import history
 
+pytestmark = pytest.mark.thorough
+
 HISTORIES = 400
 """Most are found within twenty."""
 

@@ -17,34 +17,34 @@ class ClusterCondition(StrEnum):
     """Condition types of a Cluster."""
 
     READY = "Ready"
-    """Slurm serves: slurmrestd answers, takes the operator's token and reaches slurmctld; ``status.isReady`` is true
-    exactly then. Which configuration it runs is said by ``ConfigApplied``."""
+    """Slurm works: slurmrestd answers, accepts the operator's token and reaches slurmctld; ``status.isReady`` is true
+    exactly then. ``ConfigApplied`` says which configuration it runs."""
 
     CONTROLLER_UP = "ControllerUp"
     """A slurmctld answers a ping."""
 
     PROGRESSING = "Progressing"
-    """Something is on its way that needs nobody's help: daemons start, a configuration is tried or loaded, jobs are
-    waited for."""
+    """A change is in progress and needs no help: daemons start, a configuration is tried or loaded, or the operator
+    waits for jobs."""
 
     DEGRADED = "Degraded"
-    """Something keeps the Cluster from what its spec asks for, and needs somebody's help."""
+    """The Cluster is not as its spec asks, and needs help."""
 
     API_REACHABLE = "ApiReachable"
     """slurmrestd answers."""
 
     TOKEN_VALID = "TokenValid"  # noqa: S105
-    """slurmrestd takes our token."""
+    """slurmrestd accepts the operator's token."""
 
     CONFIG_APPLIED = "ConfigApplied"
     """The running daemons have the configuration that the spec describes."""
 
     NODES_OUT_OF_SERVICE = "NodesOutOfService"
-    """Nodes take no job although the operator does not drain them: they are down, have an invalid registration, or are
-    drained by somebody else. The message has the first names, Slurm's reason, who set it and when."""
+    """Nodes accept no jobs although the operator does not drain them: they are down, have an invalid registration, or
+    are drained by others. The message has the first names, Slurm's reason, who set it and when."""
 
     ACCOUNTING_READY = "AccountingReady"
-    """slurmdbd answers. Absent where there is no accounting."""
+    """slurmdbd answers. Absent without accounting."""
 
     DELETING = "Deleting"
     """The Cluster is being deleted; the message says what it waits for."""
@@ -54,47 +54,46 @@ class NodeSetCondition(StrEnum):
     """Condition types of a NodeSet."""
 
     READY = "Ready"
-    """All wanted pods are Ready and registered, and nothing is under way; what an update is not to reach counts too."""
+    """All desired pods are Ready and registered, and no change is in progress; pods excluded from an update count."""
 
     AVAILABLE = "Available"
-    """No more nodes are missing than an update may take: maxUnavailable."""
+    """No more nodes than maxUnavailable are missing."""
 
     PROGRESSING = "Progressing"
     """Pods are being created, updated or removed."""
 
     DEGRADED = "Degraded"
-    """Something keeps the NodeSet from what its spec asks for."""
+    """The NodeSet is not as its spec asks."""
 
     DRAINING = "Draining"
-    """Nodes are drained on our behalf; the message names nodes, jobs and age."""
+    """The operator drains nodes; the message names nodes, jobs and age."""
 
     NAME_CONFLICT = "NameConflict"
-    """Somebody else's NodeSet, partition or node has a name this one needs."""
+    """Another NodeSet, partition or node has a name that this NodeSet needs."""
 
     SLURM_REACHABLE = "SlurmReachable"
-    """Slurm can be asked about the nodes. Where it cannot, no pod is deleted."""
+    """Slurm answers queries about the nodes. While it does not, no pod is deleted."""
 
     NODES_OUT_OF_SERVICE = "NodesOutOfService"
-    """Nodes get no job although the operator does not drain them: they are down, do not respond, have an invalid
-    registration, or are drained by somebody else. The message has their names, and Slurm's reason, who set it and
-    when."""
+    """Nodes get no jobs although the operator does not drain them: they are down, do not respond, have an invalid
+    registration, or are drained by others. The message has their names, Slurm's reason, who set it and when."""
 
     CLUSTER_GONE = "ClusterGone"
-    """There is no Cluster any more, and pods are left of which nobody can say what they hold."""
+    """The Cluster no longer exists, and it is unknown whether the remaining pods hold jobs."""
 
     NODES_WATCHED = "NodesWatched"
-    """The operator sees Kubernetes Nodes. Where it does not, a cordoned Node is not noticed, and DaemonSet mode is not
-    served."""
+    """The operator watches Kubernetes Nodes. Otherwise cordoned Nodes are not noticed, and DaemonSet mode is not
+    available."""
 
 
 class PodCondition(StrEnum):
-    """Condition types that we write on slurmd pods."""
+    """Condition types that the operator writes on slurmd pods."""
 
     REGISTERED = "nodeset.slinky.slurm.net/Registered"
-    """The node of this pod has been seen in Slurm: from then on it may hold jobs."""
+    """The node of this pod has registered with Slurm: from then on it may hold jobs."""
 
     SLURM_DRAINED = "nodeset.slinky.slurm.net/Drained"
-    """Whether Slurm drains the node; source and reason are in the message."""
+    """Whether the node is drained and empty in Slurm; the message has source and reason."""
 
 
 class Reason(StrEnum):
@@ -187,21 +186,21 @@ def is_true(conditions: Iterable[Condition], kind: str) -> bool:
 
 
 def merge(stored: Iterable[Condition], wanted: Iterable[Condition], now: datetime) -> tuple[Condition, ...]:
-    """Give each wanted condition its time: that of the stored one unless its status has changed.
+    """Set the time of each wanted condition: that of the stored one, unless its status has changed.
 
     Parameters
     ----------
     stored
         What the object's status holds.
     wanted
-        What it is to hold; types not named here go. Times in them are not used.
+        The wanted conditions; other types are removed. Their times are not used.
     now
-        The time for conditions whose status has changed; must know its zone.
+        The time for conditions whose status has changed; must have a time zone.
 
     Returns
     -------
     tuple of Condition
-        In order of type, so that equal sets compare equal.
+        Sorted by type, so that equal sets compare equal.
     """
     before = {condition.type: condition for condition in stored}
     merged = []
@@ -217,7 +216,7 @@ def merge(stored: Iterable[Condition], wanted: Iterable[Condition], now: datetim
 
 
 def _says_the_same(one: Condition, other: Condition) -> bool:
-    """Whether two conditions of one type differ in nothing but their times."""
+    """Whether two conditions of one type differ only in their times."""
     return (
         one.status == other.status
         and one.reason == other.reason

@@ -16,13 +16,13 @@ _HEADER = """<!-- Generated from api/slinky_api by 'python -m slinky_api.crd wri
 
 # API reference
 
-Group `slinky.slurm.net`, version `v1alpha1`. All kinds are namespaced, and names they refer to are names in their own
-namespace. A field that is not required may be left out; "Default" is what holds then.
+Group `slinky.slurm.net`, version `v1alpha1`. All kinds are namespaced and refer to objects in their own namespace.
+Fields are optional unless marked as required.
 """
 
 
 _GATHERED = 3
-"""So many fields of which the same is said share a line."""
+"""This many fields or more with the same rule share a line."""
 
 
 def api_reference(kinds: Iterable[tuple[Resource, type[ApiObject]]]) -> str:
@@ -91,7 +91,7 @@ def _table(heading: str, schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _rules(rules: list[dict[str, Any]]) -> Iterator[str]:
-    """Every rule once: those that say the same of several fields are one line, in the place of the first."""
+    """Every rule once: rules that apply to several fields are one line, at the place of the first."""
     fields: dict[str, list[str]] = {}
     for rule in rules:
         field, _, said = rule["message"].partition(" ")

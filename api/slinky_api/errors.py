@@ -26,7 +26,7 @@ class Problem:
     """One field that is wrong, and why."""
 
     field: str
-    """Path of the field as a user writes it, for instance ``spec.partitions[0].config``; empty for the object."""
+    """Path of the field as a user writes it, for example ``spec.partitions[0].config``; empty for the object."""
 
     reason: str
     """What is wrong with it, as a sentence for the user."""

@@ -1,7 +1,7 @@
 """Every label, annotation and finalizer, by name.
 
 Slinky 0.1 wrote its annotations under the bare ``slinky.slurm.net/`` prefix, 0.2 and later under
-``nodeset.slinky.slurm.net/``. We write the later ones and understand both: read with `read`.
+``nodeset.slinky.slurm.net/``. The operator writes the later ones and accepts both: use `read` to read them.
 """
 
 from collections.abc import Mapping
@@ -58,20 +58,20 @@ CLUSTER_PREFIX: Final = "cluster.slinky.slurm.net/"
 NODESET_PREFIX: Final = "nodeset.slinky.slurm.net/"
 
 FIELD_MANAGER: Final = "slurm-operator"
-"""Our name in server-side apply and in ``app.kubernetes.io/managed-by``."""
+"""The operator's name in server-side apply and in ``app.kubernetes.io/managed-by``."""
 
 MANAGED_BY: Final = FIELD_MANAGER
 
 # Finalizers
 
 FINALIZER_CLUSTER: Final = CLUSTER_PREFIX + "daemons"
-"""On a managed Cluster: off when no slurmd pod is left and its daemons are gone."""
+"""On a managed Cluster: removed when no slurmd pod is left and its daemons are gone."""
 
 FINALIZER_NODESET_DRAIN: Final = NODESET_PREFIX + "drain"
-"""On a NodeSet, by the NodeSet controller: off when no pod is left."""
+"""On a NodeSet, by the NodeSet controller: removed when no pod is left."""
 
 FINALIZER_NODESET_CONFIG: Final = CLUSTER_PREFIX + "config"
-"""On a NodeSet, by the Cluster controller: off when a configuration without it is live, or its Cluster is gone."""
+"""On a NodeSet, by the Cluster controller: removed when a configuration without it is live, or its Cluster is gone."""
 
 # Labels
 
@@ -83,12 +83,12 @@ LABEL_APP_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 LABEL_CLUSTER_NAME: Final = CLUSTER_PREFIX + "name"
 LABEL_CLUSTER_UID: Final = CLUSTER_PREFIX + "uid"
-"""Uid of the Cluster a child or a slurmd pod belongs to: what ownership is decided by.
+"""Uid of the Cluster that a child or a slurmd pod belongs to; it decides ownership.
 
-Nothing is selected by it: what a deleted Cluster has left belongs to the next one of its name."""
+Nothing is selected by it: objects left by a deleted Cluster belong to the next one of its name."""
 
 LABEL_DAEMON: Final = CLUSTER_PREFIX + "daemon"
-"""On pods of slurmrestd and slurmd, and nowhere else: what their Services select by, since no template may set it."""
+"""Only on pods of slurmrestd and slurmd: their Services select by it, since no template may set it."""
 
 LABEL_NODESET_NAME: Final = NODESET_PREFIX + "name"
 LABEL_NODESET_UID: Final = NODESET_PREFIX + "uid"
@@ -98,7 +98,7 @@ LABEL_POD_NAME: Final = NODESET_PREFIX + "pod-name"
 LABEL_POD_INDEX: Final = NODESET_PREFIX + "pod-index"
 LABEL_POD_HOSTNAME: Final = NODESET_PREFIX + "pod-hostname"
 LABEL_POD_PROTECT: Final = NODESET_PREFIX + "pod-protect"
-"""``"true"`` on a pod that the PodDisruptionBudget is to count."""
+"""``"true"`` on a pod that the PodDisruptionBudget protects."""
 
 LABEL_SCALING_MODE: Final = NODESET_PREFIX + "scaling-mode"
 LABEL_REVISION: Final = "controller-revision-hash"
@@ -109,20 +109,20 @@ ANNOTATION_POD_CORDON: Final = NODESET_PREFIX + "pod-cordon"
 """``"true"``: drain this pod's Slurm node and keep it drained."""
 
 ANNOTATION_CLAIM_RETENTION: Final = NODESET_PREFIX + "claim-retention"
-"""On a claim whose pod goes with a scale-in: ``Delete`` (after its pod), ``DeleteWithNodeSet`` or ``Retain``, as the
-policy of the NodeSet was then."""
+"""On a claim whose pod is removed by a scale-in: ``Delete`` (after its pod), ``DeleteWithNodeSet`` or ``Retain``,
+according to the policy of the NodeSet at that time."""
 
 ANNOTATION_POD_DELETION_COST: Final = NODESET_PREFIX + "pod-deletion-cost"
-"""A 32-bit integer; the pod with the lower one goes first, among equals."""
+"""A 32-bit integer; among equals, the pod with the lower one is removed first."""
 
 ANNOTATION_POD_DEADLINE: Final = NODESET_PREFIX + "pod-deadline"
-"""RFC 3339: when the last of the pod's jobs ends by its time limit."""
+"""RFC 3339: when the last of the pod's jobs reaches its time limit."""
 
 ANNOTATION_POD_REGISTER_BY: Final = NODESET_PREFIX + "pod-register-by"
-"""RFC 3339: when a pod whose slurmd runs and has not registered is made again."""
+"""RFC 3339: when a pod whose slurmd runs but has not registered is recreated."""
 
 ANNOTATION_POD_DELETE: Final = NODESET_PREFIX + "pod-delete"
-"""0.1 only (there without ``nodeset.``): the pod has no Slurm node and is to be replaced."""
+"""0.1 only (without ``nodeset.``): the pod has no Slurm node and is to be replaced."""
 
 # Annotations on a NodeSet
 
@@ -130,16 +130,16 @@ ANNOTATION_SKIP_DRAIN: Final = NODESET_PREFIX + "skip-drain"
 """``"true"`` on a NodeSet being deleted: its jobs may die."""
 
 ANNOTATION_POD_PROGRESSIVE_CREATE: Final = NODESET_PREFIX + "pod-progressive-create"
-"""0.1 only (there without ``nodeset.``)."""
+"""0.1 only (without ``nodeset.``)."""
 
 # Annotations on Nodes
 
 ANNOTATION_NODE_WEIGHT: Final = NODESET_PREFIX + "node-weight"
-"""A 32-bit integer: Nodes are taken in ascending order of it. 0.1 wrote it without ``nodeset.``."""
+"""A 32-bit integer: Nodes are used in ascending order of it. 0.1 wrote it without ``nodeset.``."""
 
 ANNOTATION_NODE_CORDON_REASON: Final = NODESET_PREFIX + "node-cordon-reason"
 NODE_HOSTNAME_OVERRIDE: Final = NODESET_PREFIX + "hostname-override"
-"""Annotation or label: what the Slurm node on this Node is called, instead of the Node's short name."""
+"""Annotation or label: the name of the Slurm node on this Node, instead of the Node's short name."""
 
 ANNOTATION_TOPOLOGY_SPEC: Final = "topology.slinky.slurm.net/spec"
 ANNOTATION_FEATURES_SPEC: Final = "features.slinky.slurm.net/spec"
@@ -147,16 +147,16 @@ ANNOTATION_FEATURES_SPEC: Final = "features.slinky.slurm.net/spec"
 # Annotations on Secrets
 
 ANNOTATION_SECRET_SERVER: Final = CLUSTER_PREFIX + "server"
-"""URLs of the slurmrestds elsewhere that the Secret is meant for, separated by commas or blanks."""
+"""URLs of the external slurmrestds that the Secret may be sent to, separated by commas or blanks."""
 
-# Annotations on what the Cluster controller owns
+# Annotations on objects of the Cluster controller
 
 ANNOTATION_CONFIG_TOUCH: Final = CLUSTER_PREFIX + "config-touched"
 """On the slurmctld pod: changed so that the kubelet refreshes its volumes at once."""
 
 
 def read(annotations: Mapping[str, str] | None, key: str) -> str | None:
-    """Look an annotation up under its name or, failing that, under the one 0.1 gave it.
+    """Look up an annotation under its name or, failing that, under its name in 0.1.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def read(annotations: Mapping[str, str] | None, key: str) -> str | None:
     Returns
     -------
     str or None
-        The value; the later name wins where both stand.
+        The value; if both exist, that of the later name.
     """
     if annotations is None:
         return None
@@ -180,5 +180,5 @@ def read(annotations: Mapping[str, str] | None, key: str) -> str | None:
 
 
 def is_true(annotations: Mapping[str, str] | None, key: str) -> bool:
-    """Whether an annotation that is a switch is on, under either name."""
+    """Whether a boolean annotation is ``"true"``, under either name."""
     return read(annotations, key) == "true"

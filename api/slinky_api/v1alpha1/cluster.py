@@ -1,7 +1,7 @@
 """Kind Cluster: one Slurm cluster, run by the operator or elsewhere.
 
-``spec.server`` tells the two forms apart. With it, Slurm runs elsewhere and the operator connects; without it, the
-operator runs Slurm, and every field is optional: ``spec: {}`` is a working cluster.
+``spec.server`` distinguishes the two forms. With it, Slurm runs elsewhere and the operator connects to it; without it,
+the operator runs Slurm, and every field is optional: ``spec: {}`` is a working cluster.
 """
 
 from typing import Final, Literal
@@ -15,8 +15,8 @@ from slinky_api.v1alpha1.common import GROUP, VERSION, ApiObject, ObjectMeta
 from slinky_api.v1alpha1.rules import cel
 
 MANAGED_NAME_LENGTH: Final = 40
-"""Longest name of a Cluster the operator runs: a StatefulSet's revision label, which begins with the name of the
-StatefulSet (``<cluster>-controller``, ``<cluster>-accounting``) and goes on for 11 characters, has room for 63."""
+"""Longest name of a managed Cluster: a StatefulSet's revision label has at most 63 characters, of which 11 follow the
+name of the StatefulSet (``<cluster>-controller``, ``<cluster>-accounting``)."""
 
 CLUSTER: Final = Resource(
     group=GROUP,
@@ -26,19 +26,25 @@ CLUSTER: Final = Resource(
     singular="cluster",
     categories=("slurm", "slinky"),
     columns=(
-        Column("READY", ".status.isReady", "boolean", "Whether Slurm serves."),
-        Column("STATUS", ".status.summary", "string", "What blocks, else what goes on."),
+        Column("READY", ".status.isReady", "boolean", "Whether slurmrestd and slurmctld answer."),
+        Column("STATUS", ".status.summary", "string", "The problem, or else the current activity."),
         Column("NODES", ".status.nodes.total", "integer", "Slurm nodes."),
         Column("DOWN", ".status.nodes.down", "integer", "Nodes that are down."),
         Column("DRAINED", ".status.nodes.drain", "integer", "Nodes that are drained or draining."),
-        Column("RUNNING", ".status.jobs.running", "integer", "Jobs that run."),
-        Column("PENDING", ".status.jobs.pending", "integer", "Jobs that wait."),
+        Column("RUNNING", ".status.jobs.running", "integer", "Running jobs."),
+        Column("PENDING", ".status.jobs.pending", "integer", "Pending jobs."),
         Column("VERSION", ".status.slurmVersion", "string", "Version of Slurm."),
-        Column("IDLE", ".status.nodes.idle", "integer", "Nodes without a job that take some.", wide=True),
+        Column("IDLE", ".status.nodes.idle", "integer", "Nodes without jobs that accept jobs.", wide=True),
         Column("INVALID", ".status.nodes.invalid", "integer", "Nodes with an invalid registration.", wide=True),
         Column("SERVER", ".status.server", "string", "URL of slurmrestd.", wide=True),
         Column("API", ".status.apiVersion", "string", "Version of the REST API.", wide=True),
-        Column("REASON", ".status.conditions[?(@.type=='Ready')].reason", "string", "Why it is or is not.", wide=True),
+        Column(
+            "REASON",
+            ".status.conditions[?(@.type=='Ready')].reason",
+            "string",
+            "Reason of the condition Ready.",
+            wide=True,
+        ),
         Column("AGE", ".metadata.creationTimestamp", "date"),
     ),
 )
@@ -70,9 +76,9 @@ class Cluster(ApiObject):
     kind: Literal["Cluster"] = "Cluster"
     metadata: ObjectMeta
     spec: ClusterSpec = Field(default_factory=ClusterSpec)
-    """What the cluster is to be."""
+    """The desired state of the cluster."""
     status: ClusterStatus = Field(default_factory=ClusterStatus)
-    """What the cluster is."""
+    """The observed state of the cluster."""
 
     @property
     def slurm_name(self) -> str:

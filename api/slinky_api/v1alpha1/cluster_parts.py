@@ -1,4 +1,4 @@
-"""The parts of a Cluster: its daemons, its users, its partitions."""
+"""The parts of a Cluster: daemons, users, partitions."""
 
 from typing import Annotated, Self
 
@@ -36,15 +36,14 @@ class Endpoint(ApiModel):
     host: HostName
     """Host name or address, reachable from the pods."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Port; the daemon's usual one where absent."""
+    """Port. Default: the daemon's standard port."""
 
 
 class Controller(Component):
     """The Slurm controller, slurmctld."""
 
     external: Endpoint | None = None
-    """With spec.server only: where slurmctld listens (port 6817 where absent), for NodeSets
-    without a whole template."""
+    """Only with spec.server: the address of slurmctld (default port 6817), for NodeSets without a complete template."""
     persistence: Persistence = Field(default_factory=Persistence)
     """Where slurmctld keeps its state."""
     service: ServiceFragment | None = None
@@ -56,7 +55,7 @@ class RestApi(Component):
     """The REST daemon, slurmrestd."""
 
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
-    """Number of pods. With 0 the operator is blind, and no slurmd pod is deleted."""
+    """Number of pods. With 0 the operator cannot reach Slurm, and no slurmd pod is deleted."""
     service: ServiceFragment | None = None
     """The Service in front of slurmrestd."""
 
@@ -84,7 +83,7 @@ class MariaDb(Component):
 
 
 class Accounting(Component):
-    """The accounting daemon, slurmdbd. Without database and external it gets a MariaDB of its own."""
+    """The accounting daemon, slurmdbd. Without database and external it gets its own MariaDB."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -98,13 +97,13 @@ class Accounting(Component):
     )
 
     enabled: bool = True
-    """Whether there is accounting, given this section. Without the section there is none."""
+    """Whether accounting is enabled. Without the section accounting, it is not."""
     external: Endpoint | None = None
-    """A slurmdbd that runs elsewhere (port 6819 where absent)."""
+    """A slurmdbd that runs elsewhere (default port 6819)."""
     database: Database | None = None
     """A database that runs elsewhere."""
     mariadb: MariaDb | None = None
-    """How the operator's own MariaDB is to be."""
+    """The MariaDB that the operator runs."""
     extra_conf: ConfText = ""
     """Lines for slurmdbd.conf."""
     service: ServiceFragment | None = None
@@ -131,7 +130,7 @@ class Login(Component):
     extra_sshd_config: Annotated[str, Field(max_length=65536)] = ""
     """Lines for sshd_config."""
     ssh_host_keys_ref: SecretRef | None = None
-    """Secret with the SSH host keys; generated where absent."""
+    """Secret with the SSH host keys. Generated if not set."""
 
 
 class Sssd(ApiModel):
@@ -140,7 +139,7 @@ class Sssd(ApiModel):
     conf_ref: KeyRef
     """Secret with the configuration of SSSD (key sssd.conf)."""
     image: Image | None = None
-    """Image of the SSSD sidecar; the operator's setting where absent."""
+    """Image of the SSSD sidecar. Default: the operator's setting."""
     resources: Resources | None = None
     """Resource requests and limits of the sidecar."""
 
@@ -153,7 +152,7 @@ class Passwd(ApiModel):
 
 
 class Identity(ApiModel):
-    """Where users come from, for every daemon that needs to know them."""
+    """The source of users, for every daemon that needs them."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -185,7 +184,7 @@ class Partition(ApiModel):
     nodes: Annotated[tuple[NodeExpression, ...], Field(max_length=256)] = ()
     """Names or hostlists of static nodes (spec.nodes)."""
     config: PartitionLine = ""
-    """Further keys of the partition's line, for instance Default=YES MaxTime=8:00:00."""
+    """Additional keys of the partition's line, for example Default=YES MaxTime=8:00:00."""
 
 
 class StaticNode(ApiModel):
@@ -194,20 +193,20 @@ class StaticNode(ApiModel):
     name: NodeExpression
     """Name of the node, or a hostlist such as metal[01-16]."""
     config: NodeLine = ""
-    """Further keys of the node's line, for instance CPUs=64 RealMemory=512000."""
+    """Additional keys of the node's line, for example CPUs=64 RealMemory=512000."""
 
 
 class ServiceMonitor(ApiModel):
     """A ServiceMonitor for the Prometheus operator."""
 
     enabled: bool = False
-    """Whether there is one."""
+    """Whether to create it."""
     interval: Duration | None = None
-    """How often to ask."""
+    """Scrape interval."""
     scrape_timeout: Duration | None = None
-    """How long an answer may take."""
+    """Scrape timeout."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """Labels that make Prometheus find it."""
+    """Labels by which Prometheus selects it."""
 
 
 class Metrics(ApiModel):
@@ -216,4 +215,4 @@ class Metrics(ApiModel):
     enabled: bool = False
     """Whether slurmctld serves them."""
     service_monitor: ServiceMonitor = Field(default_factory=ServiceMonitor)
-    """How Prometheus finds them. Not supported yet: without effect, and Degraded says so."""
+    """How Prometheus finds them. Not supported yet: has no effect, and Degraded says so."""

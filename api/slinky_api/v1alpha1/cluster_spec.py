@@ -1,4 +1,4 @@
-"""What a Cluster is to be, and which fields may stand beside which."""
+"""The spec of a Cluster, and which of its fields may be combined."""
 
 import base64
 import ipaddress
@@ -60,20 +60,20 @@ _PEM: Final = "-----BEGIN CERTIFICATE-----"
 
 
 def _pem(bundle: str) -> str:
-    """Certificates in PEM form out of what was given; what stands between them may be in any language."""
+    """Certificates in PEM form; text between them may contain any characters."""
     text = bundle if _PEM in bundle else base64.b64decode("".join(bundle.split()), validate=True).decode("utf-8")
     return text.encode("ascii", errors="replace").decode("ascii")
 
 
 @lru_cache(maxsize=16)
 def _check_ca_bundle(text: str) -> str:
-    """Let the TLS library read it, as it will when the operator connects."""
+    """Load the bundle with the TLS library, as the operator does when it connects."""
     try:
         pem = _pem(text)
     except ValueError:
         pem = ""
     if _PEM not in pem:
-        raise ValueError("must be certificates in PEM form, as they are or in base64")
+        raise ValueError("must be certificates in PEM form, plain or base64-encoded")
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError) as error:
@@ -85,13 +85,13 @@ _ADDRESS: Final = re.compile(r"https?://(?:\[(?P<six>[^]]*)\]|(?P<four>[0-9]+(?:
 
 
 def _check_server(url: str) -> str:
-    """Refuse what looks like an IP address and is none."""
+    """Refuse a text that looks like an IP address but is not one."""
     found = _ADDRESS.match(url)
     if found is not None:
         try:
             _ = ipaddress.ip_address(found["six"] or found["four"] or "")
         except ValueError as error:
-            raise ValueError(f"must have an IP address that there can be: {error}") from error
+            raise ValueError(f"must have a valid IP address: {error}") from error
     return url
 
 
@@ -137,21 +137,22 @@ def _check_config_files(files: dict[str, str]) -> dict[str, str]:
 
 
 class ClusterSpec(ApiModel):
-    """What the cluster is to be."""
+    """The desired state of the cluster."""
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _spec_rules()})
 
     server: Annotated[Url, AfterValidator(_check_server)] | None = None
-    """URL of a slurmrestd that runs elsewhere, for instance http://slurm-restapi.slurm:6820. With it, the operator
-    connects; without it, the operator runs Slurm."""
+    """URL of a slurmrestd that runs elsewhere, for example http://slurm-restapi.slurm:6820. With it, the operator
+    connects to that Slurm; without it, the operator runs Slurm."""
     token: Token | None = None
-    """How to authenticate with it."""
+    """How to authenticate with the server."""
     ca_bundle: Annotated[str, Field(min_length=1, max_length=262_144), AfterValidator(_check_ca_bundle)] | None = None
-    """Certificates that slurmrestd's own is checked against, in PEM form or base64 of it; the system's where absent."""
+    """CA certificates that verify slurmrestd's certificate, in PEM form, plain or base64-encoded. Default: the
+    system's."""
 
     cluster_name: SlurmName | None = None
-    """ClusterName in slurm.conf; namespace and name joined by an underscore where absent, or the name alone where
-    that is longer than 40 characters. Immutable."""
+    """ClusterName in slurm.conf. Default: namespace and name joined by an underscore, or the name alone if that is
+    longer than 40 characters. Immutable."""
     auth: Auth = Field(default_factory=Auth)
     """Keys and tokens."""
     controller: Controller = Field(default_factory=Controller)
@@ -159,21 +160,21 @@ class ClusterSpec(ApiModel):
     restapi: RestApi = Field(default_factory=RestApi)
     """The REST daemon, slurmrestd."""
     accounting: Accounting | None = None
-    """The accounting daemon, slurmdbd; none where absent. Not supported yet: without effect, and Degraded says so."""
+    """The accounting daemon, slurmdbd. Default: none. Not supported yet: has no effect, and Degraded says so."""
     login: Annotated[tuple[Login, ...], Field(max_length=16), MAP_BY_NAME] = ()
-    """Sets of login pods. Not supported yet: without effect, and Degraded says so."""
+    """Sets of login pods. Not supported yet: has no effect, and Degraded says so."""
     identity: Identity | None = None
-    """Where users come from; from the images where absent. Not supported yet: without effect, and Degraded says so."""
+    """The source of users. Default: the images. Not supported yet: has no effect, and Degraded says so."""
 
     partitions: Annotated[tuple[Partition, ...], Field(max_length=256), MAP_BY_NAME] = ()
-    """Partitions, beside those that NodeSets have of their own."""
+    """Partitions, in addition to those of NodeSets."""
     nodes: Annotated[tuple[StaticNode, ...], Field(max_length=256), MAP_BY_NAME] = ()
     """Nodes whose slurmd runs outside Kubernetes."""
     extra_conf: ConfText = ""
-    """Lines for slurm.conf, merged by key over the operator's."""
+    """Lines for slurm.conf, merged by key; they take precedence over the operator's."""
     max_node_count: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
-    """MaxNodeCount: how many nodes there can be; 10000 where absent. A lower one waits until there are no more nodes
-    than that: Slurm would forget those beyond it, and end their jobs."""
+    """MaxNodeCount: the maximum number of nodes. Default: 10000. A lower value waits until there are no more nodes
+    than that: Slurm would drop those above it and end their jobs."""
 
     config_files: Annotated[
         FileTexts,
@@ -186,7 +187,7 @@ class ClusterSpec(ApiModel):
             }
         ),
     ] = Field(default_factory=dict)
-    """Other configuration files by name, for instance gres.conf or topology.yaml."""
+    """Other configuration files by name, for example gres.conf or topology.yaml."""
     config_file_refs: _REFS = ()
     """ConfigMaps with other configuration files."""
     prolog_scripts: FileTexts = Field(default_factory=dict)
@@ -220,7 +221,7 @@ class ClusterSpec(ApiModel):
 
     @property
     def token_lifetime(self) -> timedelta:
-        """How long a minted token lives."""
+        """Lifetime of a token that the operator signs."""
         return self.auth.token_lifetime or timedelta(minutes=15)
 
     @model_validator(mode="after")

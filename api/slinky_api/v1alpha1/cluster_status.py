@@ -1,4 +1,4 @@
-"""What a Cluster shows of itself."""
+"""The status of a Cluster."""
 
 from datetime import datetime
 from typing import Annotated
@@ -7,22 +7,22 @@ from slinky_api.v1alpha1.common import CONDITIONS, MAP_BY_NAME, SET, ApiModel, C
 
 
 class NodeCounts(ApiModel):
-    """Slurm nodes by state, each counted once: as invalid, else as drain, else under its base state."""
+    """Slurm nodes by state, each counted once: as invalid, else as drain, else by its base state."""
 
     total: int = 0
     """All nodes."""
     idle: int = 0
     """Nodes without a job."""
     allocated: int = 0
-    """Nodes with jobs on all of them."""
+    """Fully allocated nodes."""
     mixed: int = 0
-    """Nodes with jobs on a part of them."""
+    """Partly allocated nodes."""
     down: int = 0
     """Nodes that cannot be used."""
     drain: int = 0
     """Nodes that are drained or draining, whatever their base state."""
     invalid: int = 0
-    """Nodes whose slurmd has registered with less than their record says; sinfo shows inval."""
+    """Nodes whose slurmd registered with fewer resources than configured; sinfo shows inval."""
     other: int = 0
     """Nodes in any other state."""
 
@@ -33,13 +33,13 @@ class JobCounts(ApiModel):
     total: int = 0
     """All jobs that have not ended."""
     running: int = 0
-    """Jobs that run."""
+    """Running jobs."""
     pending: int = 0
-    """Jobs that wait."""
+    """Pending jobs."""
     suspended: int = 0
-    """Jobs that are suspended."""
+    """Suspended jobs."""
     completing: int = 0
-    """Jobs that are ending."""
+    """Completing jobs."""
     other: int = 0
     """Jobs in any other state."""
 
@@ -54,43 +54,43 @@ class RefusedNodeSet(ApiModel):
 
 
 class ConfigStatus(ApiModel):
-    """How far the configuration is."""
+    """State of the configuration."""
 
     hash: str = ""
-    """Hash of the configuration that the spec describes, over all its inputs."""
+    """Hash of the configuration described by the spec, over all its inputs."""
     applied_hash: str = ""
-    """Hash of the one that the daemons run."""
+    """Hash of the configuration that the daemons run."""
     node_sets: Annotated[tuple[str, ...], SET] = ()
-    """NodeSets that the running configuration knows. A NodeSet gets pods only when it is listed here."""
+    """NodeSets in the running configuration. A NodeSet gets pods only when it is listed here."""
     refused: Annotated[tuple[RefusedNodeSet, ...], MAP_BY_NAME] = ()
-    """NodeSets whose part is left out, or left as it was, and why."""
+    """NodeSets whose part is omitted or not updated, and why."""
 
 
 class ClusterStatus(ApiModel):
-    """What the cluster is."""
+    """The observed state of the cluster."""
 
     summary: str = ""
-    """What blocks, else what goes on, in a few words."""
+    """The problem, or else the current activity, in a few words."""
     is_ready: bool = False
-    """Whether Slurm serves: slurmrestd and slurmctld answer."""
+    """Whether Slurm works: slurmrestd and slurmctld answer."""
     conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()
-    """What holds, what does not, and why."""
+    """Conditions of the cluster."""
     server: str | None = None
-    """URL of the slurmrestd that is used."""
+    """URL of the slurmrestd in use."""
     slurm_version: str | None = None
     """Version of Slurm."""
     api_version: str | None = None
-    """Version of the REST API that was agreed on, for instance v0.0.42."""
+    """Negotiated version of the REST API, for example v0.0.42."""
     nodes: NodeCounts | None = None
     """Slurm nodes by state."""
     jobs: JobCounts | None = None
     """Slurm jobs by state."""
     config: ConfigStatus | None = None
-    """How far the configuration is."""
+    """State of the configuration."""
     slurmd_image: str | None = None
-    """Image of slurmd for NodeSets that name none: the operator's setting when the cluster was created, or a newer
-    patch release of it."""
+    """Default image of slurmd for NodeSets: the operator's setting when the cluster was created, or a newer patch
+    release of it."""
     observed_generation: int | None = None
-    """The generation of the spec that this status is about."""
+    """The generation of the spec that this status describes."""
     last_contact: datetime | None = None
-    """When Slurm last answered; written when it stops answering, not with every answer."""
+    """When Slurm last answered; written only when it stops answering."""

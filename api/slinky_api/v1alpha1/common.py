@@ -1,6 +1,6 @@
-"""What Cluster and NodeSet share: the base model, metadata, conditions, references, fragments of components.
+"""Common parts of Cluster and NodeSet: the base model, metadata, conditions, references, component fragments.
 
-Models are frozen and ignore what they do not know, so that an object written for a newer version is still read.
+Models are frozen and ignore unknown fields, so that objects written for a newer version can be read.
 Attributes are snake_case with the camelCase names of the API as aliases.
 """
 
@@ -48,7 +48,7 @@ VERSION = "v1alpha1"
 
 
 def api_version() -> str:
-    """``apiVersion`` of every kind here."""
+    """``apiVersion`` of all kinds of this package."""
     return f"{GROUP}/{VERSION}"
 
 
@@ -66,12 +66,12 @@ class ApiModel(BaseModel):
     )
 
     def to_dict(self) -> dict[str, Any]:
-        """The model as the API writes it: camelCase, JSON types, absent instead of null."""
+        """The model in the form of the API: camelCase, JSON types, no null values."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 class OwnerReference(ApiModel):
-    """An owner, as ``metadata.ownerReferences`` names it."""
+    """An entry of ``metadata.ownerReferences``."""
 
     api_version: str
     kind: str
@@ -98,20 +98,20 @@ class ObjectMeta(ApiModel):
 
 
 class Condition(ApiModel):
-    """One condition, as Kubernetes defines it."""
+    """A condition, as Kubernetes defines it."""
 
     type: Annotated[str, Field(max_length=316)]
     """Type of the condition, in CamelCase."""
     status: Literal["True", "False", "Unknown"]
     """Whether it holds."""
     reason: Annotated[str, Field(max_length=1024)] = ""
-    """Why, as one word in CamelCase."""
+    """Reason, as one word in CamelCase."""
     message: Annotated[str, Field(max_length=32768)] = ""
-    """Why, for people."""
+    """Explanation for people."""
     last_transition_time: datetime | None = None
     """When the status last changed."""
     observed_generation: int | None = Field(default=None, ge=0)
-    """The generation of the object that this is about."""
+    """The generation of the object that this condition describes."""
 
 
 class ConfigMapRef(ApiModel):
@@ -134,7 +134,7 @@ class KeyRef(ApiModel):
     name: DnsSubdomain
     """Name of the object."""
     key: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] | None = None
-    """Key within it; where it is absent, the one that is usual for the purpose."""
+    """Key within the object. Default: the standard key for the purpose."""
 
 
 class LabelSelectorRequirement(ApiModel):
@@ -154,7 +154,7 @@ class LabelSelector(ApiModel):
     match_labels: StringMap = Field(default_factory=dict)
     """Labels and the values they must have."""
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
-    """Further requirements; all must hold."""
+    """Additional requirements; all must be met."""
 
 
 class Resources(ApiModel):
@@ -163,31 +163,31 @@ class Resources(ApiModel):
     model_config = ConfigDict(extra="allow", json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
 
     requests: AnyMap = Field(default_factory=dict)
-    """What is reserved, by resource name."""
+    """Reserved amounts, by resource name."""
     limits: AnyMap = Field(default_factory=dict)
-    """What is the most, by resource name."""
+    """Maximum amounts, by resource name."""
 
 
 class ServiceFragment(ApiModel):
-    """What a user wants of a Service beyond what the operator writes."""
+    """Additions to a Service that the operator writes."""
 
     labels: StringMap = Field(default_factory=dict)
     """Labels to add."""
     annotations: StringMap = Field(default_factory=dict)
     """Annotations to add."""
     spec: AnyMap = Field(default_factory=dict)
-    """Fields of the Service's spec, merged over the generated one. Selector and target ports are the operator's."""
+    """Fields of the Service's spec, merged over the generated one. The operator sets selector and target ports."""
 
 
 class Persistence(ApiModel):
-    """Where a daemon keeps its state."""
+    """Storage for the state of a daemon."""
 
     enabled: bool = True
-    """Whether state outlives the pod. Without it, a restart forgets jobs and nodes."""
+    """Whether the state is kept on a claim. Without it, a restart loses jobs and nodes."""
     existing_claim: DnsSubdomain | None = None
     """A PersistentVolumeClaim to use instead of a generated one."""
     storage_class_name: Annotated[str, Field(max_length=253)] | None = None
-    """Storage class of the generated claim; the default class where absent."""
+    """Storage class of the generated claim. Default: the cluster's default class."""
     access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"], ...] = ("ReadWriteOnce",)
     """Access modes of the generated claim."""
     size: Quantity = "4Gi"
@@ -199,15 +199,15 @@ class Persistence(ApiModel):
 
 
 class Component(ApiModel):
-    """What can be said of every daemon."""
+    """Settings that every daemon has."""
 
     image: Image | None = None
-    """Container image; the operator's setting for this daemon where absent."""
+    """Container image. Default: the operator's setting for this daemon."""
     resources: Resources | None = None
     """Resource requests and limits of the daemon's container."""
     template: PodTemplate | None = None
-    """A pod template fragment, merged by strategic-merge rules over the generated one: what it says wins, except for
-    what would break the daemon's identity, which is refused by name."""
+    """A pod template fragment, merged over the generated one by strategic-merge rules. Its values take precedence;
+    fields that would break the daemon's identity are refused by name."""
 
 
 class ApiObject(ApiModel):
@@ -219,12 +219,17 @@ class ApiObject(ApiModel):
 
     @classmethod
     def parse(cls, obj: Mapping[str, Any]) -> Self:
-        """Read an object as the API server gives it.
+        """Parse an object from the API server.
 
         Parameters
         ----------
         obj
             The object; not changed, and shared where it is a fragment.
+
+        Returns
+        -------
+        ApiObject
+            The model.
 
         Raises
         ------
@@ -256,12 +261,12 @@ class ApiObject(ApiModel):
 
     @property
     def uid(self) -> str:
-        """Uid of the object: what all memory about it is keyed by."""
+        """Uid of the object: the key of everything remembered about it."""
         return self.metadata.uid
 
     @property
     def deleting(self) -> bool:
-        """Whether its deletion has been asked for."""
+        """Whether its deletion has been requested."""
         return self.metadata.deletion_timestamp is not None
 
 
@@ -269,7 +274,7 @@ CONDITIONS = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-k
 """Schema of a list of conditions: one per type."""
 
 SET = Keywords({"x-kubernetes-list-type": "set"})
-"""Schema of a list that has nothing twice."""
+"""Schema of a list without duplicates."""
 
 MAP_BY_NAME = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})
-"""Schema of a list of named things: one per name."""
+"""Schema of a list of named items: one per name."""

@@ -294,7 +294,7 @@ _DURATION_MESSAGE: Final = f"must be at most {_LONGEST} (ten years); leave the f
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read a duration as Kubernetes writes it, for instance ``1h30m``.
+    """Read a duration as Kubernetes writes it, for example ``1h30m``.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Kind NodeSet: a set of slurmd pods, each a node of one Slurm cluster.
 
-Manifests of Slinky 0.1 (whole pod template, ``partition`` and ``paused``) and of 0.2 and 0.3 (``whenScaled``) are read
-as they are, and the status carries the field names of both generations: `NodeSetStatus.counted` writes them together.
+Manifests of Slinky 0.1 (complete pod template, ``partition`` and ``paused``) and of 0.2 and 0.3 (``whenScaled``) are
+accepted unchanged, and the status has the field names of both generations: `NodeSetStatus.counted` writes all of them.
 """
 
 from datetime import timedelta
@@ -59,8 +59,8 @@ NAME_LENGTH: Final = 57
 """Longest name of a NodeSet: a host name has at most 63 characters, a dash and the ordinal take up to 6."""
 
 LONGEST_NAME: Final = 63
-"""Longest name of one that exists already, as Slinky's CRD takes it: it is the value of a label. No pod is made for it;
-its pods are drained and deleted."""
+"""Longest name of an existing NodeSet, as Slinky's CRD accepts it: it is a label value. Beyond `NAME_LENGTH` no pod is
+created for it; its pods are drained and deleted."""
 
 NODESET: Final = Resource(
     group=GROUP,
@@ -71,18 +71,24 @@ NODESET: Final = Resource(
     short_names=("nss",),
     categories=("slurm", "slinky"),
     columns=(
-        Column("DESIRED", ".status.desired", "integer", "Pods that are wanted."),
-        Column("READY", ".status.readyReplicas", "integer", "Pods that are Ready to Kubernetes and to Slurm."),
-        Column("STATUS", ".status.summary", "string", "What blocks, else what goes on."),
-        Column("REPLICAS", ".status.replicas", "integer", "Pods that exist.", wide=True),
-        Column("UPDATED", ".status.updatedReplicas", "integer", "Pods of the wanted revision.", wide=True),
-        Column("IDLE", ".status.nodes.idle", "integer", "Nodes without jobs that take some.", wide=True),
+        Column("DESIRED", ".status.desired", "integer", "Desired number of pods."),
+        Column("READY", ".status.readyReplicas", "integer", "Pods that are Ready in Kubernetes and in Slurm."),
+        Column("STATUS", ".status.summary", "string", "The problem, or else the current activity."),
+        Column("REPLICAS", ".status.replicas", "integer", "Existing pods.", wide=True),
+        Column("UPDATED", ".status.updatedReplicas", "integer", "Pods of the current revision.", wide=True),
+        Column("IDLE", ".status.nodes.idle", "integer", "Nodes without jobs that accept jobs.", wide=True),
         Column("ALLOCATED", ".status.nodes.allocated", "integer", "Nodes with jobs that are not drained.", wide=True),
-        Column("DRAINING", ".status.nodes.draining", "integer", "Drained nodes with jobs, whoever drains.", wide=True),
+        Column("DRAINING", ".status.nodes.draining", "integer", "Drained nodes with jobs, for any cause.", wide=True),
         Column("DRAINED", ".status.nodes.drained", "integer", "Drained nodes without jobs.", wide=True),
         Column("DOWN", ".status.nodes.down", "integer", "Nodes that are down or do not respond.", wide=True),
         Column("CLUSTER", ".spec.clusterName", "string", "The Cluster.", wide=True),
-        Column("REASON", ".status.conditions[?(@.type=='Ready')].reason", "string", "Why it is or is not.", wide=True),
+        Column(
+            "REASON",
+            ".status.conditions[?(@.type=='Ready')].reason",
+            "string",
+            "Reason of the condition Ready.",
+            wide=True,
+        ),
         Column("AGE", ".metadata.creationTimestamp", "date"),
     ),
     scale=Scale(".spec.replicas", ".status.replicas", ".status.selector"),
@@ -94,25 +100,25 @@ NAME_MESSAGE: Final = (
     "metadata.name must be a DNS label without dots of at most"
     f" {NAME_LENGTH} characters: pods and Slurm nodes are named after it, with an ordinal"
 )
-"""What a NodeSet with a longer name is refused with, and what keeps pods from being made for one that exists."""
+"""The message that refuses a longer name, and that is reported for an existing NodeSet with one."""
 
 _EXISTS: Final = "has(self.status)"
-"""Whether an object was there before the rule: a status never comes with a creation. Slinky's CRD took longer names,
-and such an object must still be scaled down, and lose its finalizers. (A rule with `oldSelf` that also holds at a
-creation needs Kubernetes 1.30.)"""
+"""Whether an object existed before the rule: an object has no status when it is created. Slinky's CRD accepted longer
+names, and it must be possible to scale such an object down and to remove its finalizers. (A rule with `oldSelf` that
+also applies at creation needs Kubernetes 1.30.)"""
 
 _RESERVED_MESSAGE: Final = "metadata.name must not be 'default' or 'all', which mean something else to Slurm"
 
 
 class ScalingMode(StrEnum):
-    """How a number of replicas becomes pods."""
+    """How replicas are mapped to pods."""
 
     STATEFUL_SET = "StatefulSet"
     DAEMON_SET = "DaemonSet"
 
 
 class OnTimeout(StrEnum):
-    """What happens when a drain takes longer than it may."""
+    """What happens when a drain exceeds its timeout."""
 
     WAIT = "Wait"
     REQUEUE = "Requeue"
@@ -124,54 +130,53 @@ class RollingUpdate(ApiModel):
     """How pods are replaced."""
 
     max_unavailable: IntOrPercent = 1
-    """How many nodes may be missing at a time: a number, or a percentage of the wanted ones, rounded up. 0 means 1.
-    Default: 1."""
+    """How many nodes may be unavailable at a time: a number, or a percentage of the desired nodes, rounded up. 0 means
+    1. Default: 1."""
     partition: Annotated[int, Field(ge=0, le=_INT32)] = 0
-    """Number of pods that keep the old revision: with ordinals, those below this one. Default: 0."""
+    """Number of pods that keep the old revision: with ordinals, those below this number. Default: 0."""
     paused: bool = False
-    """Whether updating has been stopped. Default: false."""
+    """Whether updates are paused. Default: false."""
 
 
 class UpdateStrategy(ApiModel):
     """How a change of the template reaches the pods."""
 
     type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
-    """RollingUpdate drains and replaces pods within a budget; OnDelete waits until somebody deletes them."""
+    """RollingUpdate drains and replaces pods, limited by maxUnavailable; OnDelete waits until someone deletes them."""
     rolling_update: RollingUpdate = Field(default_factory=RollingUpdate)
-    """How RollingUpdate goes about it."""
+    """Settings of RollingUpdate."""
 
 
 class ClaimRetention(ApiModel):
-    """What becomes of the claims made from volumeClaimTemplates."""
+    """Whether claims created from volumeClaimTemplates are kept or deleted."""
 
     when_deleted: Literal["Retain", "Delete"] = "Retain"
     """When the NodeSet is deleted. Default: Retain."""
     when_scaled: Literal["Retain", "Delete"] = "Retain"
-    """When the pod of a claim goes with a scale-in. What an earlier scale-in has kept stays. Default: Retain."""
+    """When the pod of a claim is removed by a scale-in. Claims kept by an earlier scale-in stay. Default: Retain."""
 
 
 class NodeSetPartition(ApiModel):
     """A partition of exactly this NodeSet's nodes."""
 
     enabled: bool = True
-    """Whether there is one, named like the NodeSet."""
+    """Whether the partition exists. It has the name of the NodeSet."""
     config: PartitionLine = ""
-    """Further keys of the partition's line, for instance Default=YES MaxTime=8:00:00."""
+    """Additional keys of the partition's line, for example Default=YES MaxTime=8:00:00."""
 
 
 class Drain(ApiModel):
-    """How long jobs may hold up a pod that is to go."""
+    """How long to wait for jobs before a pod is removed."""
 
     timeout: Duration | None = None
-    """How long to wait for jobs, from the start of the drain: hours, minutes and seconds such as 90s, 30m or 1h30m; for
-    ever where absent."""
+    """How long to wait for jobs, from the start of the drain, for example 90s, 30m or 1h30m. Default: no limit."""
     on_timeout: OnTimeout = OnTimeout.WAIT
-    """What happens then. Wait: nothing, the condition says so. Requeue: jobs go back into the queue where Slurm can do
-    that without killing others. Cancel: jobs are cancelled. Force: the pod goes, with its jobs. Default: Wait."""
+    """What happens then. Wait: nothing, a condition reports it. Requeue: jobs are requeued if Slurm can do that without
+    killing others. Cancel: jobs are cancelled. Force: the pod is deleted with its jobs. Default: Wait."""
 
 
 class NodeSetSpec(ApiModel):
-    """What the NodeSet is to be."""
+    """The desired state of the NodeSet."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -197,69 +202,69 @@ class NodeSetSpec(ApiModel):
     ]
     """Name of the Cluster object, in the same namespace. Immutable."""
     replicas: Annotated[int, Field(ge=0, le=MAX_ORDINALS), Keywords({"format": "int32"})] | None = None
-    """Number of pods, for instance 2; 0 drains and deletes them all. With scalingMode DaemonSet, at most that many
-    Nodes get one; all matching ones where absent. With a template of Slinky 0.2 or 0.3 (a host name that ends in a
-    dash, or the label nodeset.slinky.slurm.net/name) it is 0 where absent, as there."""
+    """Number of pods, for example 2; 0 drains and deletes them all. With scalingMode DaemonSet, the maximum number of
+    Nodes with a pod. Default: all matching Nodes; with a template of Slinky 0.2 or 0.3 (a host name that ends in a
+    dash, or the label nodeset.slinky.slurm.net/name) 0, as in Slinky."""
     scaling_mode: ScalingMode | None = None
-    """StatefulSet: pods with ordinals, anywhere. DaemonSet: one pod on each matching Node, which gives the Slurm node
-    its name. Where absent: StatefulSet with a number of replicas or a template of Slinky 0.2 or 0.3, else DaemonSet.
+    """StatefulSet: pods with ordinals, on any Node. DaemonSet: one pod on each matching Node, which names the Slurm
+    node. Default: StatefulSet if replicas is set or the template is of Slinky 0.2 or 0.3, else DaemonSet.
     Immutable."""
     selector: Annotated[LabelSelector, Keywords({"x-kubernetes-map-type": "atomic"})] | None = None
     """Labels of the pods, shown in status.selector. Ownership is by uid and does not depend on it."""
     service_name: DnsLabel | None = None
-    """The headless Service the pods belong to; the operator's own where absent. Immutable."""
+    """The headless Service of the pods. Default: the operator's own. Immutable."""
     template: PodTemplate | None = None
-    """A pod template: a whole one, as in Slinky 0.1 to 0.3, or a fragment merged over the generated one by
-    strategic-merge rules, or nothing."""
+    """A pod template: a complete one, as in Slinky 0.1 to 0.3, or a fragment that is merged over the generated one by
+    strategic-merge rules."""
     image: Image | None = None
-    """Image of slurmd; the operator's setting where absent."""
+    """Image of slurmd. Default: the operator's setting."""
     resources: Resources | None = None
-    """Resource requests and limits of slurmd's container, for instance limits of cpu 4 and memory 16Gi. They decide
-    what the node offers to Slurm: CPUs are the limit of cpu, else the request, rounded down and at least 1; RealMemory
-    is the limit of memory, else the request, in MiB. Where absent: CPUs=1, RealMemory=512, and Kubernetes reserves
-    nothing (QoS class BestEffort). Where template gives slurmd its arguments, as Slinky's charts do, what is not
-    limited is the machine's own."""
+    """Resource requests and limits of slurmd's container, for example limits of cpu 4 and memory 16Gi. They set the
+    resources of the Slurm node: CPUs is the limit of cpu, else the request, rounded down and at least 1; RealMemory is
+    the limit of memory, else the request, in MiB. Default: CPUs=1, RealMemory=512, and Kubernetes reserves nothing (QoS
+    class BestEffort). If template sets slurmd's arguments, as Slinky's charts do, resources without a limit are those
+    of the machine."""
 
     partition: NodeSetPartition = Field(default_factory=NodeSetPartition)
     """A partition of exactly this NodeSet's nodes."""
     features: Annotated[tuple[FeatureName, ...], Field(max_length=64), SET] = ()
-    """Slurm features of the nodes, beside the name of the NodeSet. None may be called like another NodeSet of the
-    Cluster: Slurm takes a node with that feature for one of its nodes."""
+    """Slurm features of the nodes, in addition to the name of the NodeSet. None may be the name of another NodeSet of
+    the Cluster: Slurm would add the nodes to that one."""
     gres: GresText | None = None
-    """Generic resources of a node, for instance gpu:a100:4. slurmd must find as many: give gres.conf in configFiles of
+    """Generic resources of a node, for example gpu:a100:4. slurmd must find as many: set gres.conf in configFiles of
     the Cluster, and the devices in resources. A node that has fewer is drained by Slurm as inval."""
     weight: Annotated[int, Field(ge=0, le=4_294_967_280), Keywords({"format": "int64"})] | None = None
-    """Scheduling weight of the nodes, for instance 100: Slurm prefers lower ones; its own default, 1, where absent."""
+    """Scheduling weight of the nodes, for example 100: Slurm prefers lower ones. Default: 1 (Slurm's own)."""
     extra_conf: NodeLine = ""
-    """Further keys of the node's line, for instance MemSpecLimit=1024 CoreSpecCount=1."""
+    """Additional keys of the node's line, for example MemSpecLimit=1024 CoreSpecCount=1."""
 
     volume_claim_templates: Annotated[tuple[VolumeClaim, ...], Field(max_length=32)] = ()
     """Claims that every pod gets, named <claim>-<nodeset>-<ordinal>."""
     persistent_volume_claim_retention_policy: ClaimRetention = Field(default_factory=ClaimRetention)
-    """What becomes of these claims."""
+    """Whether these claims are kept or deleted."""
     update_strategy: UpdateStrategy = Field(default_factory=UpdateStrategy)
     """How a change of the template reaches the pods."""
     revision_history_limit: Annotated[int, Field(ge=0, le=_INT32)] = 0
-    """How many revisions that no pod uses are kept. Default: 0."""
+    """How many unused revisions are kept. Default: 0."""
     min_ready_seconds: Annotated[int, Field(ge=0, le=_INT32)] = 0
     """How many seconds a pod must be Ready to count as available. Default: 0."""
 
     drain: Drain = Field(default_factory=Drain)
-    """How long jobs may hold up a pod that is to go."""
+    """How long to wait for jobs before a pod is removed."""
     max_concurrent_startup: Annotated[int, Field(ge=1, le=MAX_ORDINALS)] | None = None
-    """How many pods may be starting and not yet registered with Slurm at a time, for instance 50; where absent, the
-    operator's setting --max-concurrent-startup, which is 1000 unless changed."""
+    """How many pods may be starting, not yet registered with Slurm, at a time, for example 50. Default: the operator's
+    setting --max-concurrent-startup, which is 1000 unless changed."""
     ordinal_padding: Annotated[int, Field(ge=0, le=5)] = 0
-    """Digits that ordinals have at least, so that hostlists stay short. A change renames pods as they are replaced;
-    claims under the old names stay until their ordinal goes. Default: 0."""
+    """Minimum number of digits of ordinals, which keeps hostlists short. A change renames pods as they are replaced;
+    claims under the old names stay until their ordinal is removed. Default: 0."""
     pin_to_node: bool = False
     """Whether an ordinal always returns to the Node it first ran on. Default: false."""
     workload_disruption_protection: bool = True
-    """Whether a PodDisruptionBudget keeps pods from being evicted that are not proven drained. Default: true."""
+    """Whether a PodDisruptionBudget prevents the eviction of pods that are not proven drained. Default: true."""
 
     @property
     def wanted_mode(self) -> ScalingMode:
-        """The mode the spec asks for. Which one holds is in ``status.scalingMode`` once that is set."""
+        """The mode the spec asks for. ``status.scalingMode``, once set, takes precedence."""
         if self.scaling_mode is not None:
             return self.scaling_mode
         if self.replicas is None and not self.counts_from_zero:
@@ -268,10 +273,10 @@ class NodeSetSpec(ApiModel):
 
     @property
     def counts_from_zero(self) -> bool:
-        """Whether it is written for Slinky 0.2 or 0.3, where no number of replicas means none.
+        """Whether the spec was written for Slinky 0.2 or 0.3, where the default of replicas is 0.
 
-        Their charts give the pods a host name that is a prefix (``debug-``), and 0.3 the NodeSet's name as a label.
-        Neither is in what 0.1 wrote, or of use here.
+        Their charts set a host name that is a prefix (``debug-``), and 0.3 the NodeSet's name as a label. Neither is in
+        manifests of 0.1, nor needed here.
         """
         template = self.template or {}
         pod_spec, metadata = (template.get(key) for key in ("spec", "metadata"))
@@ -286,84 +291,84 @@ class NodeSetSpec(ApiModel):
 
     @property
     def drain_timeout(self) -> timedelta | None:
-        """How long jobs may hold up a pod; None is for ever."""
+        """How long to wait for jobs before a pod is removed; None means without limit."""
         return self.drain.timeout
 
 
 class NodeSetNodeCounts(ApiModel):
-    """The nodes of the pods there are, each counted once."""
+    """The nodes of existing pods, each counted once."""
 
     idle: int = 0
-    """Without jobs, and take some."""
+    """Without jobs, and accepting jobs."""
     allocated: int = 0
     """With jobs, and not drained."""
     draining: int = 0
-    """Drained, by whomever, with jobs left."""
+    """Drained for any cause, with jobs left."""
     drained: int = 0
-    """Drained, by whomever, without jobs."""
+    """Drained for any cause, without jobs."""
     down: int = 0
     """Down, not responding, or with an invalid registration."""
     starting: int = 0
     """Not registered with Slurm yet."""
     unknown: int = 0
-    """In no state of these, or Slurm cannot be asked."""
+    """In none of these states, or Slurm is unreachable."""
 
 
 class NodeSetStatus(ApiModel):
-    """What the NodeSet is.
+    """The observed state of the NodeSet.
 
-    For people: summary, nodes, desired and the counts of pods after it. What is marked as a compatibility name repeats
-    one of these, or counts in another way, for programs made for Slinky.
+    For people: summary, nodes, desired and the counts of pods after it. Fields marked as compatibility names repeat
+    one of these, or count in another way, for programs written for Slinky.
     """
 
     summary: str = ""
-    """What blocks, else what goes on, in one line."""
+    """The problem, or else the current activity, in one line."""
     nodes: NodeSetNodeCounts = Field(default_factory=NodeSetNodeCounts)
-    """The nodes of the pods there are, each counted once."""
+    """The nodes of existing pods, each counted once."""
     conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()
-    """What holds, what does not, and why."""
+    """Conditions of the NodeSet."""
     observed_generation: int | None = None
-    """The generation of the spec that this status is about."""
+    """The generation of the spec that this status describes."""
     selector: str | None = None
     """Selector of exactly this NodeSet's pods, for autoscalers."""
     scaling_mode: ScalingMode | None = None
-    """The mode, fixed when the NodeSet was first seen."""
+    """The mode, fixed when the operator first saw the NodeSet."""
     current_revision: str | None = None
-    """ControllerRevision that all pods had before the update under way; the same as updateRevision if there is none.
-    Pods that the update is not to reach are made from it."""
+    """ControllerRevision that all pods had before the current update; the same as updateRevision if there is none.
+    Pods excluded from the update are created from it."""
     update_revision: str | None = None
-    """ControllerRevision that the spec describes."""
+    """ControllerRevision of the current spec."""
     node_set_hash: str | None = None
     """The hash of currentRevision: the label controller-revision-hash of its pods."""
     update_hash: str | None = None
     """The hash of updateRevision."""
     collision_count: int | None = None
-    """How often the hash of a revision was taken already."""
+    """Number of hash collisions of revisions."""
     ordinal_to_node: dict[str, str] | None = None
     """With pinToNode: the Node of each ordinal."""
 
     desired: int = 0
-    """Pods that are wanted."""
+    """Desired number of pods."""
     replicas: int = 0
-    """Pods that exist."""
+    """Existing pods."""
     updated_replicas: int = 0
-    """Pods of the wanted revision."""
+    """Pods of the current revision."""
     ready_replicas: int = 0
     """Pods that are Ready."""
     available_replicas: int = 0
     """Pods that have been Ready for minReadySeconds."""
     unavailable_replicas: int = 0
-    """Wanted pods that are not available."""
+    """Desired pods that are not available."""
     draining_replicas: int = 0
-    """Pods whose node is drained on our behalf."""
+    """Pods whose node the operator is draining."""
     slurm_idle: int = 0
-    """Compatibility name of Slinky 0.2: nodes that Slurm calls IDLE, drained ones too."""
+    """Compatibility name of Slinky 0.2: nodes in state IDLE, including drained ones."""
     slurm_allocated: int = 0
-    """Compatibility name of Slinky 0.2: nodes that Slurm calls ALLOCATED or MIXED, drained ones too."""
+    """Compatibility name of Slinky 0.2: nodes in state ALLOCATED or MIXED, including drained ones."""
     slurm_down: int = 0
-    """Compatibility name of Slinky 0.2: nodes that Slurm calls DOWN."""
+    """Compatibility name of Slinky 0.2: nodes in state DOWN."""
     slurm_drain: int = 0
-    """Compatibility name of Slinky 0.2: nodes with the flag DRAIN, whatever else they are."""
+    """Compatibility name of Slinky 0.2: nodes with the flag DRAIN, in any state."""
 
     desired_number_scheduled: int = 0
     """Compatibility name of Slinky 0.1 for desired."""
@@ -415,6 +420,11 @@ class NodeSetStatus(ApiModel):
             Numbers of Slurm nodes; allocated includes mixed ones.
         **rest
             The fields that have one name: conditions, selector and so on.
+
+        Returns
+        -------
+        NodeSetStatus
+            The status.
         """
         unavailable = max(desired - available, 0)
         return cls(
@@ -468,13 +478,13 @@ class NodeSet(ApiObject):
     kind: Literal["NodeSet"] = "NodeSet"
     metadata: ObjectMeta
     spec: NodeSetSpec
-    """What the NodeSet is to be."""
+    """The desired state of the NodeSet."""
     status: NodeSetStatus = Field(default_factory=NodeSetStatus)
-    """What the NodeSet is."""
+    """The observed state of the NodeSet."""
 
     @property
     def mode(self) -> ScalingMode:
-        """The mode that holds: the one fixed in the status, else the one the spec asks for."""
+        """The effective mode: the one fixed in the status, else the one the spec asks for."""
         return self.status.scaling_mode or self.spec.wanted_mode
 
     @model_validator(mode="after")

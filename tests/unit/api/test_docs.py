@@ -44,9 +44,9 @@ def test_the_same_is_said_of_many_fields_in_one_line() -> None:
 def test_numbers_and_times_have_a_default_a_unit_and_an_example() -> None:
     rows = {line.split("`")[1]: line for line in TEXT.splitlines() if line.startswith("| `")}
     for field, words in {
-        "weight": ("100", "1, where absent"),
+        "weight": ("100", "Default: 1 (Slurm's own)"),
         "maxConcurrentStartup": ("50", "1000 unless changed"),
-        "tokenLifetime": ("1h30m", "15m where absent"),
+        "tokenLifetime": ("1h30m", "Default: 15m"),
         "gres": ("gpu:a100:4", "gres.conf", "inval"),
     }.items():
         assert all(word in rows[field] for word in words), rows[field]
@@ -55,4 +55,4 @@ def test_numbers_and_times_have_a_default_a_unit_and_an_example() -> None:
     assert "BestEffort" in resources
     drain = TEXT.split("### NodeSet `spec.drain`")[1].split("###")[0]
     assert "1h30m" in drain
-    assert "for ever where absent" in drain.replace("\n", " ")
+    assert "Default: no limit" in drain.replace("\n", " ")

@@ -29,7 +29,8 @@ from slinky_operator.nodeset.model.actions import (
     RemoveFinalizer,
     TakeOver,
 )
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pod_facts import Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import creation
 from slinky_operator.nodeset.placement.layout import Layout, lay_out
@@ -64,7 +65,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         The time; knows its zone.
     """
     nodeset = snapshot.nodeset
-    live = [pod for pod in snapshot.pods if not pod.deleting and pod.slurmd is not Slurmd.ENDED]
+    live = [one for one in snapshot.members if not one.pod.deleting and one.pod.slurmd is not Slurmd.ENDED]
     layout = lay_out(snapshot, live)
     desired = layout.desired
     if not nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in nodeset.metadata.finalizers:
@@ -89,8 +90,8 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         created = creation.choose(snapshot, layout, live)
     causes = drain_causes.assign_causes(snapshot, live, layout, chosen, waits, created.awaited, now)
     states = {
-        pod.name: pod_state.classify(pod, snapshot.slurm, causes.get(pod.name, frozenset()), snapshot.owner)
-        for pod in snapshot.pods
+        member.name: pod_state.classify(member, snapshot.slurm, causes.get(member.name, frozenset()))
+        for member in snapshot.members
     }
     actions: list[Action] = []
     late = slurm_steps.overdue(snapshot, live, causes, now) if snapshot.slurm.readable and not skip else []
@@ -139,16 +140,16 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         desired,
         states,
         causes,
-        tuple(pod.name for pod in chosen),
+        tuple(member.name for member in chosen),
         created.blocked,
         (*settling.busy, *settling.down),
         skip,
         {one.pod.node_name: one for one in late},
         created.conflicts,
-        tuple(pod.name for pod in layout.misplaced),
+        tuple(member.name for member in layout.misplaced),
         created.held,
         {name: one for name, one in waits.items() if causes.get(name, frozenset()) <= {Cause.REPAIR}},
-        pod_state.known(snapshot.pods, snapshot.slurm, snapshot.owner),
+        pod_state.known(snapshot.members, snapshot.owner),
     )
     return Plan(assessment, tuple(actions), requeue.wake_up(snapshot, assessment, live, now))
 
@@ -172,7 +173,7 @@ def _ended(snapshot: Snapshot) -> frozenset[str]:
     return snapshot.ended | {pod.node_name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
 
 
-def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans: Sequence[Node]) -> bool:
+def _needs_jobs(snapshot: Snapshot, live: Sequence[Member], layout: Layout, orphans: Sequence[Node]) -> bool:
     if not snapshot.slurm.readable or snapshot.slurm.jobs is not None:
         return False
     if layout.excess or layout.misplaced:
@@ -182,9 +183,9 @@ def _needs_jobs(snapshot: Snapshot, live: Sequence[Pod], layout: Layout, orphans
     if orphans and layout.missing:
         # One of their names may be used again; a suspended job on it does not show in the node's state.
         return True
-    for pod in live:
-        node = snapshot.slurm.nodes.get(pod.node_name)
-        if (node is not None and drains.is_ours(node)) or drain_causes.cordons(snapshot, pod):
+    for member in live:
+        node = member.record
+        if (node is not None and drains.is_ours(node)) or drain_causes.cordons(snapshot, member.pod):
             return True
-    known = pod_state.known(live, snapshot.slurm, snapshot.owner)
+    known = pod_state.known(live, snapshot.owner)
     return bool(rolling_update.outdated(live, snapshot.nodeset, snapshot.revision, known))

@@ -9,6 +9,7 @@ from typing import Final
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains
@@ -20,7 +21,7 @@ LATER: Final = 30.0
 """Seconds until the next look where an event is expected: the net below the events."""
 
 
-def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now: datetime) -> float | None:
+def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Member], now: datetime) -> float | None:
     """When to look again although nothing has happened."""
     times = [*_deadlines(snapshot, assessment, now), *_gone_soon(snapshot, now)]
     times += [left for one in assessment.waits.values() if (left := (one.until - now).total_seconds()) > 0]
@@ -31,12 +32,12 @@ def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Pod], now
         times.append(SOON)
     if assessment.blocked or any(isinstance(state, pod_state.Unknown | pod_state.Starting) for state in states):
         times.append(LATER)
-    for pod in snapshot.pods:
-        if isinstance(assessment.states.get(pod.name), pod_state.Draining | pod_state.Drained):
-            node = snapshot.slurm.nodes.get(pod.node_name)
+    for member in snapshot.members:
+        if isinstance(assessment.states.get(member.name), pod_state.Draining | pod_state.Drained):
+            node = member.record
             # A job that does not show in the node's state ends without a node event.
             times.append(SOON if node is not None and node.is_drain and not drains.is_busy(node) else LATER)
-    for pod in live:
+    for pod in (member.pod for member in live):
         if pod.slurmd is Slurmd.RUNNING and not pod.registered and pod.name in assessment.causes:
             times.append(SOON)
         if pod.ready_since is not None and pod.registered:
@@ -54,9 +55,12 @@ def _gone_soon(snapshot: Snapshot, now: datetime) -> list[float]:
 
 def _deadlines(snapshot: Snapshot, assessment: Assessment, now: datetime) -> list[float]:
     """Seconds until each drain has taken too long."""
-    spec, nodes = snapshot.nodeset.spec.drain, snapshot.slurm.nodes
-    draining = [(nodes[pod.node_name], pod) for pod in snapshot.pods if pod.node_name in nodes]
-    left = [deadline.left(node, assessment.causes.get(pod.name, frozenset()), spec, now) for node, pod in draining]
+    spec, causes = snapshot.nodeset.spec.drain, assessment.causes
+    left = [
+        deadline.left(member.record, causes.get(member.name, frozenset()), spec, now)
+        for member in snapshot.members
+        if member.record is not None
+    ]
     return [seconds for seconds in left if seconds is not None and seconds > 0]
 
 

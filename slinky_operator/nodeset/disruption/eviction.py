@@ -15,11 +15,11 @@ from collections.abc import Collection
 
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
-from slurm_client.models import Job, Node
 
 
 def is_wanted(nodeset: NodeSet, state: pod_state.State, causes: Collection[Cause]) -> bool:
@@ -44,8 +44,9 @@ def may_undrain(nodeset: NodeSet, pod: Pod) -> bool:
     return pod.protected or not nodeset.spec.workload_disruption_protection
 
 
-def may_be_lifted(pod: Pod, node: Node | None, jobs: Collection[Job], owner: str) -> bool:
-    """Whether the protection of a pod may be lifted, by an answer of Slurm that has just come."""
-    if node is None or pod_state.bond_of(pod, node, owner) is RecordOwnership.FOREIGN:
+def may_be_lifted(member: Member) -> bool:
+    """Whether the protection of a pod may be lifted, by what Slurm has just said of its node."""
+    node = member.record
+    if node is None or member.ownership is RecordOwnership.FOREIGN:
         return False
-    return drains.is_drained(node, jobs)
+    return drains.is_drained(node, member.jobs)

@@ -22,6 +22,7 @@ from typing import Final
 from slinky_api.conditions import NodeSetCondition, Reason, find, is_true
 from slinky_operator.nodeset.disruption import rolling_update
 from slinky_operator.nodeset.model import pod_names, pod_state
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import creation
@@ -30,7 +31,6 @@ from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slinky_operator.reconcile.text import named
-from slurm_client.models import Job, Node
 
 LIKELY: Final = "it cannot reach slurmctld, has another key, or is refused; its log and that of slurmctld tell"
 """Why a slurmd that runs does not register, in words for people."""
@@ -53,19 +53,18 @@ class UnregisteredPod:
         return self.until <= now and not self.jobs
 
 
-def is_repair_candidate(pod: Pod, node: Node | None, owner: str) -> bool:
+def is_repair_candidate(member: Member) -> bool:
     """Whether a pod runs and has never registered, by its record or by there being none.
 
     A predecessor's record is none of its own; one that somebody else drains is theirs to give back.
     """
+    pod, node = member.pod, member.record
     if pod.registered or pod.slurmd is not Slurmd.RUNNING or pod.slurmd_started_at is None:
         return False
-    return node is None or (
-        pod_state.bond_of(pod, node, owner) is RecordOwnership.PREDECESSOR and not drains.is_foreign(node)
-    )
+    return node is None or (member.ownership is RecordOwnership.PREDECESSOR and not drains.is_foreign(node))
 
 
-def waiting(snapshot: Snapshot, live: Iterable[Pod], layout: Layout) -> dict[str, UnregisteredPod]:
+def waiting(snapshot: Snapshot, live: Iterable[Member], layout: Layout) -> dict[str, UnregisteredPod]:
     """The pods whose slurmd runs and has not registered, by name; none where none could be made in their place."""
     conditions = snapshot.nodeset.status.conditions
     reachable = find(conditions, NodeSetCondition.SLURM_REACHABLE)
@@ -74,14 +73,15 @@ def waiting(snapshot: Snapshot, live: Iterable[Pod], layout: Layout) -> dict[str
     if not is_true(conditions, NodeSetCondition.SLURM_REACHABLE):
         return {}
     found = {}
-    for pod in live:
-        if not is_repair_candidate(pod, snapshot.slurm.nodes.get(pod.node_name), snapshot.owner):
+    for member in live:
+        pod = member.pod
+        if not is_repair_candidate(member):
             continue
         if pod.slurmd_started_at is None or pod_names.pod_name(snapshot.nodeset, pod.node_name) in layout.waiting:
             continue
         # Not by the clock of its Node alone, which may be slow.
         begin = max(filter(None, (pod.slurmd_started_at, pod.created_at, reachable.last_transition_time)))
-        jobs = tuple(job.id for job in (snapshot.slurm.jobs or {}).get(pod.node_name, ()))
+        jobs = tuple(job.id for job in member.jobs)
         until = _until(pod, pod.slurmd_started_at, begin + snapshot.patience, snapshot.patience)
         found[pod.name] = UnregisteredPod(pod, pod.slurmd_started_at, until, jobs)
     return found
@@ -126,7 +126,7 @@ def needs_jobs(snapshot: Snapshot, waits: Iterable[UnregisteredPod], now: dateti
 def choose(
     snapshot: Snapshot,
     waits: Collection[UnregisteredPod],
-    live: Sequence[Pod],
+    live: Sequence[Member],
     *,
     awaited: int,
     desired: int,
@@ -149,18 +149,11 @@ def choose(
     now
         The time.
     """
-    nodes = snapshot.slurm.nodes
     over = [one for one in waits if one.is_over(now)]
     names = {one.pod.name for one in over}
-    begun = {
-        pod.name for pod in live if pod.node_name in nodes and Cause.REPAIR in drains.causes_in(nodes[pod.node_name])
-    }
-    coming = sum(1 for pod in live if pod.name not in names and _is_young(pod, snapshot, now))
-    updating = sum(
-        1
-        for pod in live
-        if pod.registered and pod.node_name in nodes and Cause.UPDATE in drains.causes_in(nodes[pod.node_name])
-    )
+    begun = {member.name for member in live if Cause.REPAIR in member.drained_for}
+    coming = sum(1 for member in live if member.name not in names and _is_young(member.pod, snapshot, now))
+    updating = sum(1 for member in live if member.pod.registered and Cause.UPDATE in member.drained_for)
     room = max(
         0,
         rolling_update.budget(snapshot.nodeset, desired)
@@ -185,35 +178,24 @@ def _is_young(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
     return not pod.registered and begin is not None and now - begin < snapshot.patience
 
 
-def still_meant(
-    wanted: Iterable[Pod],
-    fresh: Mapping[str, Node | None],
-    jobs: Mapping[str, tuple[Job, ...]],
-    owner: str,
-    now: datetime,
-) -> tuple[list[Pod], list[str]]:
+def still_meant(wanted: Iterable[Member], now: datetime) -> tuple[list[Pod], list[str]]:
     """Of the pods to be made anew, those that still may be, and why the others may not.
 
     Parameters
     ----------
     wanted
-        The pods.
-    fresh, jobs
-        Records and the jobs that hold them, by node, asked for just now.
-    owner
-        Tag of the NodeSet.
+        The pods, with what Slurm has just said of their nodes.
     now
-        The time.
+        The time; knows its zone.
     """
     found, kept = [], []
-    for pod in wanted:
-        node = fresh.get(pod.node_name)
-        if not is_repair_candidate(pod, node, owner):
+    for member in wanted:
+        if not is_repair_candidate(member):
             # It has registered, or somebody has taken the node: the next pass sees that.
             continue
-        why = pod_state.why_kept(pod, node, jobs.get(pod.node_name, ()), owner, now)
+        why = pod_state.why_kept(member, now)
         if why is None:
-            found.append(pod)
+            found.append(member.pod)
         else:
             kept.append(why)
     return found, kept

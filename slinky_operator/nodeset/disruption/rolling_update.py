@@ -15,6 +15,7 @@ from math import ceil
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.disruption.victims import Rank
 from slinky_operator.nodeset.model import revision_records
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revision_records import Revision
 
@@ -26,12 +27,12 @@ def budget(nodeset: NodeSet, desired: int) -> int:
     return max(1, number)
 
 
-def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision, known: Collection[str]) -> list[Pod]:
+def outdated(members: Iterable[Member], nodeset: NodeSet, revision: Revision, known: Collection[str]) -> list[Member]:
     """The pods an update is to replace, now or later.
 
     Parameters
     ----------
-    pods
+    members
         Those to choose from.
     nodeset, revision
         What is wanted, and what was before.
@@ -42,7 +43,8 @@ def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision, known: C
     if strategy.type == "OnDelete" or strategy.rolling_update.paused:
         return []
     found, unnumbered = [], 0
-    for pod in sorted(pods, key=lambda one: one.name):
+    for member in sorted(members, key=lambda one: one.pod.name):
+        pod = member.pod
         if pod.ordinal is None:
             place, unnumbered = unnumbered, unnumbered + 1
         else:
@@ -50,7 +52,7 @@ def outdated(pods: Iterable[Pod], nodeset: NodeSet, revision: Revision, known: C
         wanted = revision_records.target(place, nodeset, revision)
         # Below the partition a pod keeps what it has, unless that has never run.
         if pod.revision != wanted and (wanted == revision.hash or has_never_run(pod, known)):
-            found.append(pod)
+            found.append(member)
     return found
 
 
@@ -63,15 +65,15 @@ def has_never_run(pod: Pod, known: Collection[str]) -> bool:
 
 
 def choose(
-    outdated: Iterable[Pod],
+    outdated: Iterable[Member],
     *,
     allowed: int,
     unavailable: int,
     under_way: int,
     begun: Collection[str],
     known: Collection[str],
-    healthy: Callable[[Pod], bool],
-    rank: Callable[[Pod], Rank],
+    healthy: Callable[[Member], bool],
+    rank: Callable[[Member], Rank],
 ) -> frozenset[str]:
     """Names of the pods to be replaced now.
 
@@ -95,23 +97,23 @@ def choose(
         What goes first, among equals.
     """
     chosen: set[str] = set()
-    waiting: list[Pod] = []
-    for pod in outdated:
-        if has_never_run(pod, known):
+    waiting: list[Member] = []
+    for member in outdated:
+        if has_never_run(member.pod, known):
             # One that never ran is missing already: replacing it takes nothing from the budget.
-            chosen.add(pod.name)
+            chosen.add(member.name)
         else:
-            waiting.append(pod)
+            waiting.append(member)
     # A budget that has become smaller gives back what was begun beyond it.
-    going_on = sorted((pod for pod in waiting if pod.name in begun), key=rank)[:allowed]
-    chosen.update(pod.name for pod in going_on)
+    going_on = sorted((one for one in waiting if one.name in begun), key=rank)[:allowed]
+    chosen.update(one.name for one in going_on)
     # Those that run and do not serve are missing already. But they may come back, all at once if it was slurmctld that
     # was away; those that never ran do not, and neither does what is under way. All together are not to be more than
     # the budget.
     within = max(0, allowed - len(chosen) - under_way)
-    waiting = [pod for pod in waiting if pod.name not in begun]
+    waiting = [one for one in waiting if one.name not in begun]
     room = max(0, allowed - unavailable)
     waiting.sort(key=rank)
-    chosen.update([pod.name for pod in waiting if not healthy(pod)][:within])
-    chosen.update([pod.name for pod in waiting if healthy(pod)][:room])
+    chosen.update([one.name for one in waiting if not healthy(one)][:within])
+    chosen.update([one.name for one in waiting if healthy(one)][:room])
     return frozenset(chosen)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.snapshot import SlurmFacts
+from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pod_facts import Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client.models import Job
 
@@ -23,10 +23,9 @@ def seconds_lost(jobs: Iterable[Job], now: datetime) -> float:
     return sum(max(0.0, (now - job.start_time).total_seconds()) for job in jobs if job.start_time is not None)
 
 
-def rank(pod: Pod, slurm: SlurmFacts, now: datetime) -> Rank:
+def rank(member: Member, now: datetime) -> Rank:
     """The pod with the lowest rank goes first."""
-    node = slurm.nodes.get(pod.node_name)
-    jobs = (slurm.jobs or {}).get(pod.node_name, ())
+    pod, node, jobs = member.pod, member.record, member.jobs
     ordinal = pod.ordinal if pod.ordinal is not None else -1
     if node is None:
         # A pod that Slurm does not know gives nothing; but one that runs may come up any moment.
@@ -40,8 +39,8 @@ def rank(pod: Pod, slurm: SlurmFacts, now: datetime) -> Rank:
     return 5, ours, lost, pod.deletion_cost, -ordinal
 
 
-def choose(pods: Sequence[Pod], count: int, slurm: SlurmFacts, now: datetime) -> tuple[Pod, ...]:
+def choose(members: Sequence[Member], count: int, now: datetime) -> tuple[Member, ...]:
     """The `count` pods that go first, in order."""
     if count <= 0:
         return ()
-    return tuple(sorted(pods, key=lambda pod: rank(pod, slurm, now))[:count])
+    return tuple(sorted(members, key=lambda member: rank(member, now))[:count])

@@ -12,13 +12,13 @@ Jobs that are ending already are left to end, except by `Force`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
-from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
@@ -76,39 +76,28 @@ def left(node: Node, causes: Collection[Cause], spec: Drain, now: datetime) -> f
     return (node.reason_changed_at + SLACK + spec.timeout - now).total_seconds()
 
 
-def overdue(
-    wanted: Iterable[tuple[Pod, frozenset[Cause]]],
-    nodes: Mapping[str, Node | None],
-    jobs: Mapping[str, tuple[Job, ...]],
-    spec: Drain,
-    owner: str,
-    now: datetime,
-) -> list[Overdue]:
+def overdue(wanted: Iterable[tuple[Member, frozenset[Cause]]], spec: Drain, now: datetime) -> list[Overdue]:
     """The nodes whose deadline has passed and that still hold something.
 
     Parameters
     ----------
     wanted
-        Pods, with what their nodes are to be drained for.
-    nodes, jobs
-        Records and the jobs that hold them, by node. Before something is done, both must have been asked for just now.
+        Pods with their nodes, and what these are to be drained for. Before something is done, Slurm must have been
+        asked for them just now.
     spec
         `spec.drain` of the NodeSet.
-    owner
-        Tag of the NodeSet.
     now
         The time, as with `left`.
     """
     found = []
-    for pod, causes in wanted:
-        node = nodes.get(pod.node_name)
-        if node is None or not drains.is_ours(node) or pod_state.bond_of(pod, node, owner) is RecordOwnership.FOREIGN:
+    for member, causes in wanted:
+        node = member.record
+        if node is None or not drains.is_ours(node) or member.ownership is RecordOwnership.FOREIGN:
             continue
         over = left(node, causes, spec, now)
-        held = jobs.get(pod.node_name, ())
-        if over is None or over > 0 or node.reason_changed_at is None or drains.is_drained(node, held):
+        if over is None or over > 0 or node.reason_changed_at is None or drains.is_drained(node, member.jobs):
             continue
-        found.append(_what(pod, node.reason_changed_at, held, spec.on_timeout))
+        found.append(_what(member.pod, node.reason_changed_at, member.jobs, spec.on_timeout))
     return found
 
 

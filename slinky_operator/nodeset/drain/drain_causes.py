@@ -9,6 +9,7 @@ from slinky_operator.nodeset.disruption import repairs, rolling_update, victims
 from slinky_operator.nodeset.disruption.availability import may_come_up, may_serve, serves
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
@@ -16,21 +17,21 @@ from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
-def scale_in_victims(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Pod, ...]:
+def scale_in_victims(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Member, ...]:
     """The pods that are too many, in order."""
     if snapshot.slurm.readable:
-        return victims.choose(layout.staying, layout.excess, snapshot.slurm, now)
+        return victims.choose(layout.staying, layout.excess, now)
     # With Slurm out of sight only those can be chosen that need no asking.
-    free = [pod for pod in layout.staying if pod_state.may_delete_without_slurm(pod)]
-    free.sort(key=lambda pod: -(pod.ordinal if pod.ordinal is not None else -1))
+    free = [member for member in layout.staying if pod_state.may_delete_without_slurm(member.pod)]
+    free.sort(key=lambda one: -(one.pod.ordinal if one.pod.ordinal is not None else -1))
     return tuple(free[: layout.excess])
 
 
 def assign_causes(
     snapshot: Snapshot,
-    live: Sequence[Pod],
+    live: Sequence[Member],
     layout: Layout,
-    chosen: Sequence[Pod],
+    chosen: Sequence[Member],
     waits: Mapping[str, repairs.UnregisteredPod],
     awaited: int,
     now: datetime,
@@ -50,29 +51,29 @@ def assign_causes(
     now
         The time.
     """
-    causes: dict[str, set[Cause]] = {pod.name: set() for pod in live}
+    causes: dict[str, set[Cause]] = {member.name: set() for member in live}
     if snapshot.nodeset.deleting:
         removal = Cause.DELETION
     elif snapshot.cluster.deleting:
         removal = Cause.CLUSTER_DELETION
     else:
         removal = Cause.SCALE_IN
-    for pod in chosen:
-        causes[pod.name].add(removal)
-    for pod in layout.misplaced:
-        causes[pod.name].add(Cause.NODE_MISMATCH)
-    for pod in live:
-        causes[pod.name] |= cordons(snapshot, pod)
-    staying = [pod for pod in live if not causes[pod.name]]
+    for member in chosen:
+        causes[member.name].add(removal)
+    for member in layout.misplaced:
+        causes[member.name].add(Cause.NODE_MISMATCH)
+    for member in live:
+        causes[member.name] |= cordons(snapshot, member.pod)
+    staying = [member for member in live if not causes[member.name]]
     # They keep their places, and are missing until they have come up, as others are.
-    cordoned = [pod for pod in live if causes[pod.name] and drains.CORDONS.issuperset(causes[pod.name])]
+    cordoned = [one for one in live if causes[one.name] and drains.CORDONS.issuperset(causes[one.name])]
     if layout.desired and not snapshot.revision.problems:
-        late = [waits[pod.name] for pod in staying if pod.name in waits]
+        late = [waits[member.name] for member in staying if member.name in waits]
         repaired = repairs.choose(snapshot, late, live, awaited=awaited, desired=layout.desired, now=now)
         for name in repaired:
             causes[name].add(Cause.REPAIR)
-        staying = [pod for pod in staying if pod.name not in repaired]
-        coming = awaited + sum(1 for pod in cordoned if may_come_up(pod, snapshot, now))
+        staying = [member for member in staying if member.name not in repaired]
+        coming = awaited + sum(1 for member in cordoned if may_come_up(member, snapshot, now))
         for name in _updates(snapshot, staying, layout.able, len(repaired), coming, now):
             causes[name].add(Cause.UPDATE)
     return {name: frozenset(found) for name, found in causes.items() if found}
@@ -86,27 +87,22 @@ def cordons(snapshot: Snapshot, pod: Pod) -> frozenset[Cause]:
 
 
 def _updates(
-    snapshot: Snapshot, staying: Sequence[Pod], desired: int, repaired: int, others: int, now: datetime
+    snapshot: Snapshot, staying: Sequence[Member], desired: int, repaired: int, others: int, now: datetime
 ) -> frozenset[str]:
-    known = pod_state.known(staying, snapshot.slurm, snapshot.owner)
-    nodes = snapshot.slurm.nodes
+    known = pod_state.known(staying, snapshot.owner)
     outdated = [
-        pod
-        for pod in rolling_update.outdated(staying, snapshot.nodeset, snapshot.revision, known)
+        member
+        for member in rolling_update.outdated(staying, snapshot.nodeset, snapshot.revision, known)
         # Its record would go with it, and with that somebody else's drain, of which it says nothing any more.
-        if pod.node_name not in nodes or not pod_condition.words_before(pod, nodes[pod.node_name])
+        if not pod_condition.words_before(member)
     ]
     if not outdated:
         return frozenset()
-    begun = {
-        pod.name
-        for pod in outdated
-        if pod.node_name in nodes and Cause.UPDATE in drains.causes_in(nodes[pod.node_name])
-    }
-    serving = sum(1 for pod in staying if pod.name not in begun and serves(pod, snapshot, now))
+    begun = {member.name for member in outdated if Cause.UPDATE in member.drained_for}
+    serving = sum(1 for member in staying if member.name not in begun and serves(member, snapshot, now))
     going = repairs.terminating_count(snapshot, now)
-    old = {pod.name for pod in outdated}
-    coming = sum(1 for pod in staying if pod.name not in old and may_come_up(pod, snapshot, now))
+    old = {member.name for member in outdated}
+    coming = sum(1 for member in staying if member.name not in old and may_come_up(member, snapshot, now))
     return rolling_update.choose(
         outdated,
         allowed=max(0, rolling_update.budget(snapshot.nodeset, desired) - repaired),
@@ -115,6 +111,6 @@ def _updates(
         begun=begun,
         known=known,
         # Not `serves`: what only a drain keeps from it that we take back comes back with an undrain, and is not broken.
-        healthy=lambda pod: may_serve(pod, snapshot),
-        rank=lambda pod: victims.rank(pod, snapshot.slurm, now),
+        healthy=may_serve,
+        rank=lambda member: victims.rank(member, now),
     )

@@ -14,7 +14,8 @@ from typing import Final
 
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import PodStatusPatch
-from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod
+from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pod_facts import DrainCondition
 from slinky_operator.nodeset.slurm_nodes import registration
 from slurm_client.models import Job, Node
 from slurm_client.models.values import Infinite
@@ -37,19 +38,18 @@ class _Reason(StrEnum):
     NOT_DRAINED = "NotDrained"
 
 
-def change(pod: Pod, node: Node | None, state: pod_state.State) -> PodStatusPatch | None:
+def change(member: Member, state: pod_state.State) -> PodStatusPatch | None:
     """What is to be written on a pod, or None if it shows what it should.
 
     Parameters
     ----------
-    pod
-        The pod.
-    node
-        Its record.
+    member
+        The pod with its node.
     state
         Its state. In states that say nothing about a drain everything stays as it is.
     """
-    told = _told(pod, node, state)
+    pod = member.pod
+    told = _told(member, state)
     deadline = _deadline(state)
     if told == pod.told:
         told = None
@@ -58,7 +58,8 @@ def change(pod: Pod, node: Node | None, state: pod_state.State) -> PodStatusPatc
     return PodStatusPatch(pod, told, deadline) if told is not None or deadline is not None else None
 
 
-def _told(pod: Pod, node: Node | None, state: pod_state.State) -> DrainCondition | None:  # noqa: PLR0911 - one for each
+def _told(member: Member, state: pod_state.State) -> DrainCondition | None:  # noqa: PLR0911 - one for each
+    pod, node = member.pod, member.record
     if node is None:
         return None
     match state:
@@ -71,7 +72,7 @@ def _told(pod: Pod, node: Node | None, state: pod_state.State) -> DrainCondition
         case pod_state.Misregistered():
             text = f"node {node.name} is {node.state}; {_drain(node)}"
             # Nothing but what stands there tells of a drain that slurmctld has written over.
-            is_lost = words_before(pod, node)
+            is_lost = words_before(member)
             return pod.told if is_lost else DrainCondition("False", _Reason.INVALID_REGISTRATION.value, text)
         case pod_state.Ready() if state.foreign:
             return DrainCondition(
@@ -112,9 +113,10 @@ def _stamp(when: datetime) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def words_before(pod: Pod, node: Node) -> str:
+def words_before(member: Member) -> str:
     """The words of somebody else's drain that slurmctld has written over; empty if there were none."""
-    if pod.told is None or pod.told.reason != FOREIGN_DRAIN or not registration.is_slurms_drain(node):
+    told, node = member.pod.told, member.record
+    if told is None or node is None or told.reason != FOREIGN_DRAIN or not registration.is_slurms_drain(node):
         return ""
-    words = pod.told.message.partition(WORDS)[2]
+    words = told.message.partition(WORDS)[2]
     return "" if registration.has_slurms_words(words) else words

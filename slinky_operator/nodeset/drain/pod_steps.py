@@ -25,7 +25,8 @@ from slinky_operator.nodeset.model.actions import (
     Show,
     Unprotect,
 )
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pod_facts import Slurmd
 from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import claim_retention
@@ -42,13 +43,13 @@ def delete_all(snapshot: Snapshot) -> list[Action]:
 
 
 def deletions_without_slurm(
-    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]]
+    snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]]
 ) -> list[Action]:
     """Pods that have ended, and those to be removed in which no slurmd has run."""
     ended = tuple(pod for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED and not pod.deleting)
     never = tuple(
         pod
-        for pod in live
+        for pod in (member.pod for member in live)
         if causes.get(pod.name, frozenset()) & drains.REMOVAL
         and pod_state.may_delete_without_slurm(pod)
         # Where a kubelet has the pod and Slurm can be asked, it is.
@@ -58,19 +59,20 @@ def deletions_without_slurm(
 
 
 def protections(
-    snapshot: Snapshot, live: Sequence[Pod], states: Mapping[str, State], causes: Mapping[str, frozenset[Cause]]
+    snapshot: Snapshot, live: Sequence[Member], states: Mapping[str, State], causes: Mapping[str, frozenset[Cause]]
 ) -> list[Action]:
     """Pods that are to come into the PodDisruptionBudget, and those that may leave it."""
+    pods = [member.pod for member in live]
     wanted = {
         pod.name: eviction.is_wanted(snapshot.nodeset, states[pod.name], causes.get(pod.name, frozenset()))
-        for pod in live
+        for pod in pods
     }
-    protect = tuple(pod for pod in live if wanted[pod.name] and not pod.protected)
-    lift = tuple(pod for pod in live if pod.protected and not wanted[pod.name])
+    protect = tuple(pod for pod in pods if wanted[pod.name] and not pod.protected)
+    lift = tuple(pod for pod in pods if pod.protected and not wanted[pod.name])
     return [*([Protect(protect)] if protect else []), *([Unprotect(lift)] if lift else [])]
 
 
-def adoptions(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
+def adoptions(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
     """Pods without the labels of the Cluster there is: it was created again under its name, or they are older.
 
     The Cluster's budget has them already, by its name; so nothing waits for this.
@@ -78,21 +80,18 @@ def adoptions(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
     cluster, name = snapshot.cluster, snapshot.nodeset.spec.cluster_name
     if not cluster.exists:
         return []
-    found = tuple(pod for pod in live if pod.cluster_labels != (cluster.uid, name))
+    found = tuple(one.pod for one in live if one.pod.cluster_labels != (cluster.uid, name))
     return [Adopt(found)] if found else []
 
 
 def showings(
-    snapshot: Snapshot, live: Sequence[Pod], states: Mapping[str, State], actions: Sequence[Action]
+    snapshot: Snapshot, live: Sequence[Member], states: Mapping[str, State], actions: Sequence[Action]
 ) -> list[Action]:
     """What pods are to show of their nodes; those that go now need not."""
     if not snapshot.slurm.readable:
         return []
     going = {pod.name for action in actions if isinstance(action, DeletePods | Repair) for pod in action.pods}
-    nodes = snapshot.slurm.nodes
-    changes = [
-        pod_condition.change(pod, nodes.get(pod.node_name), states[pod.name]) for pod in live if pod.name not in going
-    ]
+    changes = [pod_condition.change(member, states[member.name]) for member in live if member.name not in going]
     found = tuple(one for one in changes if one is not None)
     return [Show(found)] if found else []
 
@@ -122,8 +121,8 @@ def upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
 
 
 def claims_to_settle(
-    snapshot: Snapshot, layout: Layout, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]]
+    snapshot: Snapshot, layout: Layout, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]]
 ) -> tuple[list[Action], list[Action]]:
     """What is to be written on claims before any pod goes, and which claims go after all else."""
-    found = claim_retention.settle(snapshot, layout, {pod.name for pod in live}, causes)
+    found = claim_retention.settle(snapshot, layout, {member.name for member in live}, causes)
     return [MarkClaims(found.marks)] if found.marks else [], [DeleteClaims(found.delete)] if found.delete else []

@@ -20,48 +20,45 @@ from slinky_operator.nodeset.model.actions import (
     Undrain,
 )
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slinky_operator.reconcile.text import named
-from slurm_client.models import Job, Node
+from slurm_client.models import Node
 
 
 def registrations_and_drains(  # noqa: C901 - one line for each kind
-    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]], now: datetime
+    snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
 ) -> list[Action]:
     """What needs Slurm's word: registrations, undrains, drains, and deletes of pods that may have held jobs."""
     registered: list[Pod] = []
     unmarked: list[Pod] = []
     undrain: list[str] = []
-    wanted: dict[tuple[frozenset[Cause], str], list[str]] = {}
+    wanted: dict[tuple[frozenset[Cause], str], list[Member]] = {}
     delete: list[Pod] = []
     repair: list[Pod] = []
-    jobs = snapshot.slurm.jobs or {}
-    for pod in live:
-        node = snapshot.slurm.nodes.get(pod.node_name)
-        bond = pod_state.bond_of(pod, node, snapshot.owner) if node is not None else None
+    for member in live:
+        pod, node = member.pod, member.record
         why = causes.get(pod.name, frozenset())
-        if bond is RecordOwnership.OURS and not pod.registered:
+        if member.ownership is RecordOwnership.OURS and not pod.registered:
             registered.append(pod)
         if node is not None and identity.is_named_in(node, snapshot.nodeset.namespace, pod.name):
             unmarked.append(pod)
-        if bond is RecordOwnership.FOREIGN:
+        if member.ownership is RecordOwnership.FOREIGN:
             continue
         # What slurmctld has written its words over may be somebody else's drain.
-        is_open = node is not None and not pod_condition.words_before(pod, node)
+        is_open = node is not None and not pod_condition.words_before(member)
         if node is not None and is_open and not why and _may_undrain(snapshot, pod, node):
             undrain.append(pod.node_name)
         if node is not None and is_open and why and drains.needs_write(node, why):
             host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None
             words = host.why_cordoned if host is not None else ""
-            wanted.setdefault((why, words), []).append(pod.node_name)
-        elif why & drains.REMOVAL and pod.bound:
-            held = jobs.get(pod.node_name, ())
-            if pod_state.why_kept(pod, node, held, snapshot.owner, now) is None:
-                (repair if why & drains.REMOVAL == {Cause.REPAIR} else delete).append(pod)
+            wanted.setdefault((why, words), []).append(member)
+        elif why & drains.REMOVAL and pod.bound and pod_state.why_kept(member, now) is None:
+            (repair if why & drains.REMOVAL == {Cause.REPAIR} else delete).append(pod)
     actions: list[Action] = [MarkRecords(tuple(unmarked))] if unmarked else []
     if registered:
         actions.append(MarkRegistered(tuple(registered)))
@@ -69,12 +66,12 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
         actions.append(Undrain(tuple(undrain)))
     actions += [
         Drain(
-            tuple(names),
+            tuple(member.pod.node_name for member in members),
             drains.reason(why, snapshot.owner, words),
             why,
-            tuple(_note(name, jobs, now) for name in names),
+            tuple(_note(member, now) for member in members),
         )
-        for (why, words), names in sorted(wanted.items(), key=lambda item: (sorted(item[0][0]), item[0][1]))
+        for (why, words), members in sorted(wanted.items(), key=lambda item: (sorted(item[0][0]), item[0][1]))
     ]
     if delete:
         actions.append(DeletePods(tuple(delete)))
@@ -87,25 +84,24 @@ def _may_undrain(snapshot: Snapshot, pod: Pod, node: Node) -> bool:
     return drains.may_be_given_back(node) and eviction.may_undrain(snapshot.nodeset, pod)
 
 
-def give_traits(snapshot: Snapshot, live: Sequence[Pod]) -> list[Action]:
+def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
     """What their Kubernetes Nodes give to the Slurm nodes of our pods."""
     found: dict[str, KubernetesNode] = {}
-    for pod in live:
-        node, host = snapshot.slurm.nodes.get(pod.node_name), snapshot.host_of(pod)
-        if node is None or host is None or pod_state.bond_of(pod, node, snapshot.owner) is not RecordOwnership.OURS:
+    for member in live:
+        node, host = member.record, snapshot.host_of(member.pod)
+        if node is None or host is None or member.ownership is not RecordOwnership.OURS:
             continue
         if kubernetes_features.missing(node, host) is not None:
-            found[pod.node_name] = host
+            found[member.pod.node_name] = host
     return [SetTraits(found)] if found else []
 
 
 def overdue(
-    snapshot: Snapshot, live: Sequence[Pod], causes: Mapping[str, frozenset[Cause]], now: datetime
+    snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
 ) -> list[deadline.Overdue]:
     """Nodes on which the jobs have had their time, by what the picture shows."""
-    slurm = snapshot.slurm
-    wanted = [(pod, causes[pod.name]) for pod in live if pod.bound and causes.get(pod.name)]
-    return deadline.overdue(wanted, slurm.nodes, slurm.jobs or {}, snapshot.nodeset.spec.drain, snapshot.owner, now)
+    wanted = [(member, causes[member.name]) for member in live if member.pod.bound and causes.get(member.name)]
+    return deadline.overdue(wanted, snapshot.nodeset.spec.drain, now)
 
 
 def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
@@ -114,9 +110,9 @@ def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cau
     return [EndDrains(acting)] if acting else []
 
 
-def _note(name: str, jobs: Mapping[str, tuple[Job, ...]], now: datetime) -> str:
+def _note(member: Member, now: datetime) -> str:
     """A node with what it holds, for an Event."""
-    held = jobs.get(name, ())
+    name, held = member.pod.node_name, member.jobs
     if not held:
         return name
     numbers = named([str(job.id) for job in held])

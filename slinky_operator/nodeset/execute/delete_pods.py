@@ -49,21 +49,20 @@ async def delete_checked(means: PassContext, wanted: Sequence[Pod]) -> None:
         answer = await slurm_queries.everything(slurm, [pod.node_name for pod in batch])
         going: list[tuple[Pod, str | None]] = []
         for pod in batch:
-            node = answer.nodes.get(pod.node_name)
-            jobs = answer.jobs.get(pod.node_name, ())
-            why = pod_state.why_kept(pod, node, jobs, means.owner, means.now())
+            member = answer.join(pod, means.owner)
+            why = pod_state.why_kept(member, means.now())
             if why is not None:
                 means.outcome.kept.append(why)
             else:
                 # Without a record the proof is what the pod's own status shows; it must still show it.
-                going.append((pod, pod.resource_version if node is None else None))
+                going.append((pod, pod.resource_version if member.record is None else None))
         await delete(means, going, until=asked + PROOF_HOLDS)
 
 
 async def repair(means: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods whose slurmds have not registered by what Slurm says now, and tell of it."""
     answer = await slurm_queries.everything(means.reach(), [pod.node_name for pod in wanted])
-    meant, kept = repairs.still_meant(wanted, answer.nodes, answer.jobs, means.owner, means.now())
+    meant, kept = repairs.still_meant([answer.join(pod, means.owner) for pod in wanted], means.now())
     means.outcome.kept += kept
     # That they run and have not registered is the proof, and a part of their status.
     gone = await delete(means, [(pod, pod.resource_version) for pod in meant])
@@ -153,11 +152,7 @@ async def evictable(means: PassContext, wanted: Sequence[Pod]) -> Sequence[Pod]:
     if not means.nodeset.spec.workload_disruption_protection:
         return wanted
     answer = await slurm_queries.everything(means.reach(), [pod.node_name for pod in wanted])
-    return [
-        pod
-        for pod in wanted
-        if eviction.may_be_lifted(pod, answer.nodes.get(pod.node_name), answer.jobs.get(pod.node_name, ()), means.owner)
-    ]
+    return [pod for pod in wanted if eviction.may_be_lifted(answer.join(pod, means.owner))]
 
 
 async def standing(means: PassContext, names: Sequence[str]) -> frozenset[str]:

@@ -12,6 +12,9 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
+from slinky_operator.nodeset.model import member
+from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client import errors
@@ -29,6 +32,10 @@ class Answer:
     """Each name asked for; None for one that Slurm does not know."""
     jobs: Mapping[str, tuple[Job, ...]]
     """All jobs that hold nodes, by node."""
+
+    def join(self, pod: Pod, owner: str) -> Member:
+        """A pod whose node was asked for, with what Slurm has said of it; `owner` is the tag of its NodeSet."""
+        return member.join(pod, self.nodes, self.jobs, owner)
 
 
 async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:

@@ -106,7 +106,7 @@ async def end_drains(means: PassContext, action: EndDrains) -> None:
     names = [pod.node_name for pod, _ in action.pods]
     now = await slurm_queries.clock(slurm)
     answer = await slurm_queries.everything(slurm, names)
-    late = deadline.overdue(action.pods, answer.nodes, answer.jobs, spec, means.owner, now)
+    late = deadline.overdue([(answer.join(pod, means.owner), causes) for pod, causes in action.pods], spec, now)
     acting = [one for one in late if one.acts]
     if not acting:
         return

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import SlurmFacts
 from slinky_operator.nodeset.slurm_nodes import drains, identity, registration
@@ -84,39 +85,32 @@ class Unknown:
 State = Starting | Ready | Misregistered | Draining | Drained | Deleting | Ended | Unknown
 
 
-def bond_of(pod: Pod, node: Node, owner: str) -> RecordOwnership:
-    """How a record of the pod's name belongs to it."""
-    return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=pod.slurmd_started_at)
+def is_known(member: Member, owner: str) -> bool:
+    """Whether the record is the pod's, as far as that can be told before its kubelet has said that it runs."""
+    pod, record = member.pod, member.record
+    if record is None or pod.slurmd_started_at is not None:
+        return member.ownership is RecordOwnership.OURS
+    return identity.bond(record, owner=owner, pod_uid=pod.uid, slurmd_started_at=pod.created_at) is RecordOwnership.OURS
 
 
-def is_known(pod: Pod, node: Node | None, owner: str) -> bool:
-    """Whether a record is a pod's, as far as that can be told before its kubelet has said that it runs."""
-    if node is None or not identity.is_tagged(node, owner):
-        return False
-    started_at = pod.slurmd_started_at or pod.created_at
-    return identity.bond(node, owner=owner, pod_uid=pod.uid, slurmd_started_at=started_at) is RecordOwnership.OURS
-
-
-def known(pods: Iterable[Pod], slurm: SlurmFacts, owner: str) -> frozenset[str]:
+def known(members: Iterable[Member], owner: str) -> frozenset[str]:
     """Names of the pods that Slurm knows although that is not written on them yet."""
-    unmarked = (pod for pod in pods if not pod.registered)
-    return frozenset(pod.name for pod in unmarked if is_known(pod, slurm.nodes.get(pod.node_name), owner))
+    return frozenset(one.name for one in members if not one.pod.registered and is_known(one, owner))
 
 
-def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str) -> State:  # noqa: PLR0911 - one for each
+def classify(member: Member, slurm: SlurmFacts, causes: Collection[Cause]) -> State:  # noqa: PLR0911 - one for each
     """Tell the state of a pod.
 
     Parameters
     ----------
-    pod
-        The pod.
+    member
+        The pod with its node.
     slurm
-        What Slurm shows. Where jobs were not asked for, nothing counts as drained.
+        Whether Slurm can be asked, and whether jobs were asked for: where they were not, nothing counts as drained.
     causes
         What we want its node drained for.
-    owner
-        Tag of the NodeSet.
     """
+    pod, node = member.pod, member.record
     if pod.slurmd is Slurmd.ENDED:
         return Ended()
     if pod.deleting:
@@ -125,23 +119,22 @@ def classify(pod: Pod, slurm: SlurmFacts, causes: Collection[Cause], owner: str)
         if not pod.registered and pod.slurmd is Slurmd.NEVER:
             return Starting(pod.stuck)
         return Unknown(slurm.why)
-    node = slurm.nodes.get(pod.node_name)
     if node is None:
         if pod.registered:
             return Unknown(f"Slurm does not know node {pod.node_name}, which had registered", forgotten=True)
         return Starting(pod.stuck)
-    match bond_of(pod, node, owner):
+    match member.ownership:
         case RecordOwnership.FOREIGN:
             return Unknown(f"node {pod.node_name} in Slurm is somebody else's")
         case RecordOwnership.PREDECESSOR if not pod.registered:
             return Starting(pod.stuck or "the record of its predecessor is still there")
         case _:
-            return _registered(pod, node, slurm, frozenset(causes))
+            return _registered(member, node, frozenset(causes), jobs_known=slurm.jobs is not None)
 
 
-def _registered(pod: Pod, node: Node, slurm: SlurmFacts, causes: frozenset[Cause]) -> State:
+def _registered(member: Member, node: Node, causes: frozenset[Cause], *, jobs_known: bool) -> State:
     wanted, causes = causes, causes | drains.causes_in(node)
-    if not pod.registered:
+    if not member.pod.registered:
         # It counts from the pass after the one that writes it down.
         return Starting("registered just now")
     if not wanted and registration.is_rejected(node) and not drains.is_foreign(node):
@@ -149,11 +142,10 @@ def _registered(pod: Pod, node: Node, slurm: SlurmFacts, causes: frozenset[Cause
         return Misregistered(node.reason)
     if not causes and not drains.is_ours(node):
         return Ready(node.reason if drains.is_foreign(node) else "")
-    jobs = (slurm.jobs or {}).get(pod.node_name, ())
-    if slurm.jobs is not None and drains.is_drained(node, jobs):
+    if jobs_known and drains.is_drained(node, member.jobs):
         return Drained(causes)
     since = node.reason_changed_at if drains.is_ours(node) else None
-    return Draining(causes, since, jobs)
+    return Draining(causes, since, member.jobs)
 
 
 def may_delete_without_slurm(pod: Pod) -> bool:
@@ -183,29 +175,21 @@ def _why_awaited(pod: Pod, now: datetime) -> str | None:
     return None
 
 
-def why_kept(  # noqa: PLR0911 - one for each
-    pod: Pod, node: Node | None, jobs: Collection[Job], owner: str, now: datetime, *, forced: bool = False
-) -> str | None:
+def why_kept(member: Member, now: datetime) -> str | None:  # noqa: PLR0911 - one for each
     """Why a pod may not be deleted now, or None if it may.
 
-    This is the last word before a delete: `node` and `jobs` have just been asked for.
+    This is the last word before a delete.
 
     Parameters
     ----------
-    pod
-        The pod as the cache shows it; the delete carries its uid, and its version where that is part of the proof.
-    node
-        The record of its name, None if Slurm has said that there is none.
-    jobs
-        The jobs that hold that node.
-    owner
-        Tag of the NodeSet.
+    member
+        The pod as the cache shows it, with what Slurm has just said of its node. The delete carries its uid, and its
+        version where that is part of the proof.
     now
-        The time, for slurmds that may still register.
-    forced
-        The user has said that its jobs may die.
+        The time, for slurmds that may still register; knows its zone.
     """
-    if forced or pod.slurmd is Slurmd.ENDED:
+    pod, node, jobs = member.pod, member.record, member.jobs
+    if pod.slurmd is Slurmd.ENDED:
         return None
     if node is None:
         if pod.registered:
@@ -213,7 +197,7 @@ def why_kept(  # noqa: PLR0911 - one for each
         if jobs:
             return f"jobs name node {pod.node_name}, which Slurm does not show"
         return _why_awaited(pod, now)
-    if bond_of(pod, node, owner) is RecordOwnership.FOREIGN:
+    if member.ownership is RecordOwnership.FOREIGN:
         return f"node {pod.node_name} in Slurm is somebody else's"
     if drains.is_drained(node, jobs):
         return None

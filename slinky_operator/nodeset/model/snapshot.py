@@ -8,8 +8,10 @@ from datetime import timedelta
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.claims import Claim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.slurm_nodes import identity
@@ -88,10 +90,14 @@ class Snapshot:
     """How long a slurmd may run before it registers."""
     owner: str = field(init=False)
     """The tag of this NodeSet's records."""
+    members: tuple[Member, ...] = field(init=False)
+    """The pods, in the same order, each with what Slurm shows of its node; they follow `pods` and `slurm`."""
 
     def __post_init__(self) -> None:
-        # Asked for several times for each pod.
-        object.__setattr__(self, "owner", identity.tag(self.nodeset.namespace, self.nodeset.name))
+        owner = identity.tag(self.nodeset.namespace, self.nodeset.name)
+        nodes, jobs = self.slurm.nodes, self.slurm.jobs or {}
+        object.__setattr__(self, "owner", owner)
+        object.__setattr__(self, "members", tuple(member.join(pod, nodes, jobs, owner) for pod in self.pods))
 
     def host_of(self, pod: Pod) -> KubernetesNode | None:
         """The Kubernetes Node a pod is bound to; None before, and where it is not known."""

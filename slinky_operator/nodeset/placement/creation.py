@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from slinky_operator.nodeset.model import claims, revision_records
 from slinky_operator.nodeset.model.actions import CreatePods
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
@@ -46,14 +46,14 @@ def is_possible(snapshot: Snapshot) -> bool:
     )
 
 
-def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Pod]) -> Creation:
+def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creation:
     """Choose what is to be created now."""
     found = Creation(conflicts=dict(layout.conflicts), blocked=dict(layout.conflicts))
     nodeset, left = snapshot.nodeset, layout.missing
     standing = {pod.name: pod.name for pod in snapshot.pods}
     # An ordinal may have been written with other digits before.
     numbered: dict[int | None, str] = {pod.ordinal: pod.name for pod in snapshot.pods if pod.ordinal is not None}
-    starting = sum(1 for pod in live if not pod.registered)
+    starting = sum(1 for one in live if not one.pod.registered)
     room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
     create: dict[str, list[PodSlot]] = {}
     for place in layout.free:
@@ -103,6 +103,6 @@ def _whose(place: PodSlot, snapshot: Snapshot) -> str | None:
     return None
 
 
-def _number(place: PodSlot, live: Sequence[Pod]) -> int:
+def _number(place: PodSlot, live: Sequence[Member]) -> int:
     """Its ordinal, or the place its pod will have in the order of names."""
-    return place.ordinal if place.ordinal is not None else sum(1 for pod in live if pod.name < place.pod)
+    return place.ordinal if place.ordinal is not None else sum(1 for one in live if one.name < place.pod)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.nodeset.model import claims, pod_names, scheduling
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.model.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
@@ -27,9 +27,9 @@ class Layout:
 
     desired: int | None
     """Pods that are wanted; None where that cannot be said, and nothing is to change."""
-    staying: tuple[Pod, ...] = ()
+    staying: tuple[Member, ...] = ()
     """Those that stand where they may. Among equals the first go first when there are too many."""
-    misplaced: tuple[Pod, ...] = ()
+    misplaced: tuple[Member, ...] = ()
     """Those whose Node no longer matches."""
     free: tuple[PodSlot, ...] = ()
     """Room, in the order in which it is to be used; there may be more of it than is wanted."""
@@ -64,7 +64,7 @@ def is_fixed_otherwise(nodeset: NodeSet) -> bool:
     return nodeset.spec.scaling_mode not in {None, nodeset.mode}
 
 
-def lay_out(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
+def lay_out(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
     """Tell where pods stand and where they are to.
 
     Parameters
@@ -86,12 +86,12 @@ def lay_out(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
     return _on_hosts(snapshot, snapshot.hosts, live)
 
 
-def _numbered(snapshot: Snapshot, live: Sequence[Pod]) -> Layout:
+def _numbered(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
     nodeset = snapshot.nodeset
     absent = 0 if nodeset.spec.counts_from_zero else 1
     desired = nodeset.spec.replicas if nodeset.spec.replicas is not None else absent
     missing = max(0, desired - len(live))
-    held = {pod.ordinal for pod in live if pod.ordinal is not None}
+    held = {one.pod.ordinal for one in live if one.pod.ordinal is not None}
     numbers = claims.next_ordinals(nodeset, snapshot.claims, held, missing)
     pinned = pinning.known(nodeset)
     found = [pod_names.of_ordinal(nodeset, number, pinned.get(str(number), "")) for number in numbers]
@@ -109,16 +109,16 @@ def _named_like(place: PodSlot) -> str:
     )
 
 
-def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, KubernetesNode], live: Sequence[Pod]) -> Layout:
+def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, KubernetesNode], live: Sequence[Member]) -> Layout:
     nodeset = snapshot.nodeset
     template = nodeset.spec.template or {}
     # What has another shape than a pod template is not read: no pod is made from it, and every pod stays where it is.
     is_readable = next(misfits(template, POD_TEMPLATE), None) is None
     pod_spec = (template.get("spec") or {}) if is_readable else {}
     fits = {name: scheduling.fit(pod_spec, host) for name, host in hosts.items()}
-    staying = [pod for pod in live if fits.get(pod.stands_on, Fit.NO) is not Fit.NO]
-    misplaced = [pod for pod in live if fits.get(pod.stands_on, Fit.NO) is Fit.NO]
-    taken = {pod.stands_on for pod in live}
+    staying = [one for one in live if fits.get(one.pod.stands_on, Fit.NO) is not Fit.NO]
+    misplaced = [one for one in live if fits.get(one.pod.stands_on, Fit.NO) is Fit.NO]
+    taken = {one.pod.stands_on for one in live}
     ordered = sorted(hosts.values(), key=_order)
     rank = {host.name: place for place, host in enumerate(ordered)}
     open_to = [host for host in ordered if fits[host.name] is Fit.RUN and host.name not in taken]
@@ -132,7 +132,7 @@ def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, KubernetesNode], live: Seq
         missing = min(missing, limit - len(live))
     return Layout(
         desired,
-        tuple(sorted(staying, key=lambda pod: rank[pod.stands_on], reverse=True)),
+        tuple(sorted(staying, key=lambda one: rank[one.pod.stands_on], reverse=True)),
         tuple(misplaced),
         free,
         max(0, missing),

@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Iterable
 
 from slinky_api.v1alpha1.nodeset import NodeSetNodeCounts
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 
 
-def count(snapshot: Snapshot, pods: Iterable[Pod]) -> NodeSetNodeCounts:
+def count(snapshot: Snapshot, members: Iterable[Member]) -> NodeSetNodeCounts:
     """Count the nodes of pods."""
-    return NodeSetNodeCounts(**Counter(_word(pod, snapshot) for pod in pods))
+    return NodeSetNodeCounts(**Counter(_word(member, snapshot) for member in members))
 
 
-def _word(pod: Pod, snapshot: Snapshot) -> str:
-    node = snapshot.slurm.nodes.get(pod.node_name)
+def _word(member: Member, snapshot: Snapshot) -> str:
+    node = member.record
     if not snapshot.slurm.readable:
         return "unknown"
-    if node is None or not pod.registered:
+    if node is None or not member.pod.registered:
         return "starting"
     if node.is_down or node.is_not_responding or registration.is_invalid(node):
         return "down"

@@ -40,8 +40,8 @@ class OutOfService:
 def nodes(snapshot: Snapshot, found: Assessment) -> list[OutOfService]:
     """The nodes of registered pods that are out of service, the worst first."""
     listed = []
-    for pod in snapshot.pods:
-        node = snapshot.slurm.nodes.get(pod.node_name)
+    for member in snapshot.members:
+        pod, node = member.pod, member.record
         state = found.states.get(pod.name)
         if pod.deleting or not pod.registered or node is None or isinstance(state, pod_state.Unknown | pod_state.Ended):
             continue

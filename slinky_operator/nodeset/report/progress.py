@@ -60,7 +60,7 @@ def progress(  # noqa: PLR0911 - one for each
     if pods < desired:
         told = f"; {found.held} wait until others have registered (maxConcurrentStartup)" if found.held else ""
         return Reason.SCALING_OUT, f"{pods} pods, {desired} wanted{told}"
-    if rolling_update.outdated(snapshot.pods, snapshot.nodeset, snapshot.revision, found.known):
+    if rolling_update.outdated(snapshot.members, snapshot.nodeset, snapshot.revision, found.known):
         return Reason.UPDATING, f"{counts.updated} of {desired} pods have revision {snapshot.revision.hash}"
     return _starting(snapshot, found, now)
 

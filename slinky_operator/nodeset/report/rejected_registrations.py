@@ -5,7 +5,7 @@ from __future__ import annotations
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slurm_client.models import Node
@@ -14,12 +14,12 @@ from slurm_client.models import Node
 def told(snapshot: Snapshot, found: Assessment) -> list[str]:
     """The nodes of registered pods that are out of use for their registration, each with Slurm's words."""
     texts = []
-    for pod in snapshot.pods:
-        node = snapshot.slurm.nodes.get(pod.node_name)
-        if pod.deleting or node is None or not registration.is_rejected(node):
+    for member in snapshot.members:
+        node = member.record
+        if member.pod.deleting or node is None or not registration.is_rejected(node):
             continue
-        if not isinstance(found.states.get(pod.name), pod_state.Starting | pod_state.Unknown):
-            texts.append(_one(pod, node))
+        if not isinstance(found.states.get(member.name), pod_state.Starting | pod_state.Unknown):
+            texts.append(_one(member, node))
     return texts
 
 
@@ -31,9 +31,9 @@ def advised(nodes: str) -> str:
     )
 
 
-def _one(pod: Pod, node: Node) -> str:
+def _one(member: Member, node: Node) -> str:
     text = f"{node.name}: {node.reason}"
     if drains.is_busy(node):
         text += "; jobs run on it"
-    before = pod_condition.words_before(pod, node)
+    before = pod_condition.words_before(member)
     return f"{text}; somebody else had drained it before ({before}), so no update replaces it" if before else text

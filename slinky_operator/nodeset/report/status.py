@@ -68,20 +68,20 @@ def report(
     """
     nodeset = snapshot.nodeset
     stored = nodeset.status
-    pods = [pod for pod in snapshot.pods if not pod.deleting]
-    nodes = [snapshot.slurm.nodes[pod.node_name] for pod in pods if pod.node_name in snapshot.slurm.nodes]
-    ready = sum(1 for pod in pods if availability.is_ready(pod, snapshot))
-    updated = sum(1 for pod in pods if pod.revision == snapshot.revision.hash)
-    desired = found.desired if found.desired is not None else len(pods)
+    members = [member for member in snapshot.members if not member.pod.deleting]
+    nodes = [member.record for member in members if member.record is not None]
+    ready = sum(1 for member in members if availability.is_ready(member))
+    updated = sum(1 for member in members if member.pod.revision == snapshot.revision.hash)
+    desired = found.desired if found.desired is not None else len(members)
     draining = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
-    available = sum(1 for pod in pods if availability.serves(pod, snapshot, now))
+    available = sum(1 for member in members if availability.serves(member, snapshot, now))
     # Until then the status is what another operator may have left, and a takeover reads it.
     begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
     # A revision is the current one once the update to it is over: what did not come up is nothing to return to. What
     # only a cordon keeps from serving has come up.
     counts = Counts(desired, ready, available, updated)
     current = snapshot.revision.current
-    up = sum(1 for pod in pods if availability.has_come_up(pod, snapshot, now))
+    up = sum(1 for member in members if availability.has_come_up(member, snapshot, now))
     if updated == up == len(snapshot.pods) == desired and not snapshot.revision.problems:
         current = snapshot.revision.hash
     told = _Told(
@@ -111,7 +111,7 @@ def report(
             told.progress,
             told.held_back if not told.progress else None,
         ),
-        nodes=node_counts.count(snapshot, pods),
+        nodes=node_counts.count(snapshot, members),
         conditions=merge(stored.conditions, _conditions(snapshot, found, counts, told), now),
         observed_generation=nodeset.metadata.generation if begun else stored.observed_generation,
         selector=selector(nodeset),
@@ -208,9 +208,9 @@ def _all(found: Sequence[Trouble]) -> tuple[Reason, str] | None:
 def _not_ready(snapshot: Snapshot) -> str:
     """Pods that Slurm or Kubernetes does not call ready, where nothing else tells of them."""
     texts = []
-    for pod in snapshot.pods:
-        node = snapshot.slurm.nodes.get(pod.node_name)
-        if availability.is_ready(pod, snapshot) or not snapshot.slurm.readable:
+    for member in snapshot.members:
+        pod, node = member.pod, member.record
+        if availability.is_ready(member) or not snapshot.slurm.readable:
             continue
         if pod.deleting:
             texts.append(f"{pod.name} is ending")

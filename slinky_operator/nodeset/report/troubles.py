@@ -241,7 +241,7 @@ def _out_of_service(snapshot: Snapshot, found: Assessment) -> list[Trouble]:
 
 
 def _rejected(snapshot: Snapshot) -> frozenset[str]:
-    nodes = ((pod, snapshot.slurm.nodes.get(pod.node_name)) for pod in snapshot.pods)
+    nodes = ((member.pod, member.record) for member in snapshot.members)
     return frozenset(pod.node_name for pod, node in nodes if node is not None and registration.is_rejected(node))
 
 

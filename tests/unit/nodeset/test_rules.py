@@ -10,6 +10,7 @@ import pytest
 
 from slinky_operator.nodeset.disruption import victims
 from slinky_operator.nodeset.model import pod_facts, pod_names, pod_state
+from slinky_operator.nodeset.model.member import join
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import SlurmFacts
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
@@ -18,6 +19,7 @@ from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
+from tests.unit.nodeset.builders import joined
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OWNER = "ns/a"
@@ -140,7 +142,7 @@ def test_why_a_pod_is_kept() -> None:
     drained = node("IDLE+DRAIN+DYNAMIC_NORM", reason="anybody's")
 
     def kept(pod: Pod, record: Node | None, *jobs: Job) -> str | None:
-        return pod_state.why_kept(pod, record, jobs, OWNER, NOW)
+        return pod_state.why_kept(joined(pod, record, *jobs), NOW)
 
     assert kept(a_pod(), drained) is None
     assert "holds jobs 1" in (kept(a_pod(), drained, job("SUSPENDED")) or "")
@@ -160,13 +162,8 @@ def test_why_a_pod_is_kept() -> None:
 
 
 def test_each_pod_is_in_one_state() -> None:
-    jobs: dict[str, tuple[Job, ...]] = {}
-
     def state(pod: Pod, record: Node | None, *causes: Cause, readable: bool = True) -> pod_state.State:
-        nodes = {"a-0": record} if record is not None else {}
-        return pod_state.classify(
-            pod, SlurmFacts(readable=readable, why="silence", nodes=nodes, jobs=jobs), causes, OWNER
-        )
+        return pod_state.classify(joined(pod, record), SlurmFacts(readable=readable, why="silence", jobs={}), causes)
 
     assert state(a_pod(), node()) == pod_state.Ready()
     assert state(a_pod(), node("IDLE+DRAIN+DYNAMIC_NORM", reason="mine")) == pod_state.Ready("mine")
@@ -192,7 +189,7 @@ def test_those_go_first_that_cost_least() -> None:
         "a-2": (job("RUNNING", start_time=NOW - timedelta(minutes=5)),),
     }
 
-    order = victims.choose(pods, 6, SlurmFacts(readable=True, nodes=nodes, jobs=jobs), NOW)
+    order = victims.choose([join(pod, nodes, jobs, OWNER) for pod in pods], 6, NOW)
 
     assert [pod.name for pod in order] == ["a-5", "a-0", "a-3", "a-4", "a-2", "a-1"]
 
@@ -205,9 +202,7 @@ def test_a_begun_drain_keeps_its_place_among_the_busy() -> None:
     }
     jobs = {"a-0": (job("RUNNING", start_time=NOW - timedelta(days=9)),), "a-1": (job("RUNNING", start_time=NOW),)}
 
-    assert [one.name for one in victims.choose(pods, 1, SlurmFacts(readable=True, nodes=nodes, jobs=jobs), NOW)] == [
-        "a-0"
-    ]
+    assert [one.name for one in victims.choose([join(pod, nodes, jobs, OWNER) for pod in pods], 1, NOW)] == ["a-0"]
 
 
 def test_records_of_pods_that_are_gone() -> None:

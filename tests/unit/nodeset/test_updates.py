@@ -11,8 +11,10 @@ from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.disruption import rolling_update
 from slinky_operator.nodeset.model import revision, revision_records
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revision_records import Recorded, Revision, RevisionChanges
+from tests.unit.nodeset.builders import joined
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEW = Revision("new", current="old")
@@ -46,8 +48,8 @@ def stuck(ordinal: int, revision: str) -> Pod:
     return a_pod(ordinal, revision=revision, slurmd=Slurmd.NEVER, registered=False, ready_since=None)
 
 
-def names(pods: list[Pod]) -> list[str]:
-    return [pod.name for pod in pods]
+def names(members: list[Member]) -> list[str]:
+    return [member.name for member in members]
 
 
 def chosen(
@@ -61,14 +63,14 @@ def chosen(
 ) -> list[str]:
     return sorted(
         rolling_update.choose(
-            pods,
+            map(joined, pods),
             allowed=allowed,
             unavailable=unavailable,
             under_way=under_way,
             begun=begun,
             known=known,
-            healthy=lambda pod: pod.ready_since is not None,
-            rank=lambda pod: (4, 0, 0.0, 0, -(pod.ordinal or 0)),
+            healthy=lambda member: member.pod.ready_since is not None,
+            rank=lambda member: (4, 0, 0.0, 0, -(member.pod.ordinal or 0)),
         )
     )
 
@@ -81,16 +83,16 @@ def test_the_budget_is_at_least_one_and_rounded_up(value: int | str, number: int
 def test_an_update_reaches_what_is_at_or_above_the_partition() -> None:
     pods = [a_pod(number) for number in range(4)]
 
-    assert names(rolling_update.outdated(pods, updating(partition=2), NEW, ())) == ["a-2", "a-3"]
-    assert names(rolling_update.outdated(pods, updating(), NEW, ())) == ["a-0", "a-1", "a-2", "a-3"]
-    assert rolling_update.outdated(pods, updating(paused=True), NEW, ()) == []
-    assert rolling_update.outdated(pods, nodeset(updateStrategy={"type": "OnDelete"}), NEW, ()) == []
+    assert names(rolling_update.outdated(map(joined, pods), updating(partition=2), NEW, ())) == ["a-2", "a-3"]
+    assert names(rolling_update.outdated(map(joined, pods), updating(), NEW, ())) == ["a-0", "a-1", "a-2", "a-3"]
+    assert rolling_update.outdated(map(joined, pods), updating(paused=True), NEW, ()) == []
+    assert rolling_update.outdated(map(joined, pods), nodeset(updateStrategy={"type": "OnDelete"}), NEW, ()) == []
 
 
 def test_without_ordinals_the_first_names_keep_the_old_revision() -> None:
     pods = [a_pod(number, name=name, ordinal=None) for number, name in enumerate(["c", "a", "b"])]
 
-    assert names(rolling_update.outdated(pods, updating(partition=2), NEW, ())) == ["c"]
+    assert names(rolling_update.outdated(map(joined, pods), updating(partition=2), NEW, ())) == ["c"]
 
 
 def test_what_is_held_back_is_made_anew_as_it_was() -> None:
@@ -104,7 +106,7 @@ def test_what_is_held_back_is_made_anew_as_it_was() -> None:
 def test_a_pod_that_never_came_up_is_replaced_even_where_an_update_is_held_back() -> None:
     pods = [stuck(0, "broken"), a_pod(1, revision="older"), stuck(2, "old")]
 
-    assert names(rolling_update.outdated(pods, updating(partition=3), NEW, ())) == ["a-0"]
+    assert names(rolling_update.outdated(map(joined, pods), updating(partition=3), NEW, ())) == ["a-0"]
 
 
 def test_a_bad_revision_stops_at_the_budget_and_mending_goes_on() -> None:

@@ -23,6 +23,7 @@ from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
 from slurm_client.models.values import INFINITE
+from tests.unit.nodeset.builders import joined
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OWNER = "ns/a"
@@ -135,11 +136,11 @@ def test_protection_can_be_renounced() -> None:
     ],
 )
 def test_the_last_word_before_protection_is_lifted(record: Node | None, jobs: tuple[Job, ...], lifted: bool) -> None:
-    assert eviction.may_be_lifted(a_pod(), record, jobs, OWNER) is lifted
+    assert eviction.may_be_lifted(joined(a_pod(), record, *jobs)) is lifted
 
 
 def change(state: pod_state.State, record: Node | None = None, **values: Any) -> PodStatusPatch | None:
-    return pod_condition.change(a_pod(**values), record, state)
+    return pod_condition.change(joined(a_pod(**values), record), state)
 
 
 def test_a_draining_pod_shows_reason_jobs_and_when_the_last_one_must_have_ended() -> None:

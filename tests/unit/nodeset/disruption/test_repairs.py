@@ -25,6 +25,7 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
+from tests.unit.nodeset.builders import joined
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -227,7 +228,7 @@ def test_a_pod_whose_node_slurm_has_lost_stays() -> None:
     ],
 )
 def test_a_record_tells_whether_a_pod_may_be_meant(node: Node | None, meant: bool) -> None:
-    assert repairs.is_repair_candidate(silent(), node, OWNER) is meant
+    assert repairs.is_repair_candidate(joined(silent(), node)) is meant
 
 
 def test_a_predecessors_node_is_drained_first() -> None:
@@ -263,7 +264,7 @@ def test_a_job_that_names_the_node_keeps_the_pod() -> None:
 
 
 def still_meant(pod: Pod, node: Node | None, *jobs: Job) -> tuple[list[Pod], list[str]]:
-    return repairs.still_meant([pod], {pod.node_name: node}, {pod.node_name: jobs}, OWNER, NOW)
+    return repairs.still_meant([joined(pod, node, *jobs)], NOW)
 
 
 def test_just_before_slurm_has_the_last_word() -> None:
@@ -351,8 +352,8 @@ def test_a_pod_that_slurm_knows_has_run_whatever_its_kubelet_has_said_so_far() -
     pod = silent(slurmd=Slurmd.NEVER, slurmd_started_at=None, created_at=ago(5))
     kept = earlier(slurmd_start_time=ago(2))
 
-    def known(*nodes: Node) -> frozenset[str]:
-        return pod_state.known([pod], SlurmFacts(readable=True, nodes={node.name: node for node in nodes}), OWNER)
+    def known(node: Node | None = None) -> frozenset[str]:
+        return pod_state.known([joined(pod, node)], OWNER)
 
     assert known(record()) == known(kept) == {"a-0"}
     assert known() == known(earlier()) == known(earlier(extra="ns/a-b")) == frozenset()

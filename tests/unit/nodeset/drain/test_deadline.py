@@ -20,6 +20,7 @@ from slurm_client import errors
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
+from tests.unit.nodeset.builders import joined
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OWNER = "ns/a"
@@ -49,7 +50,7 @@ def spec(on_timeout: OnTimeout = OnTimeout.WAIT, seconds: float | None = 60) -> 
 
 
 def late(record: Node, *jobs: Job, given: Drain, causes: frozenset[Cause] = SCALE_IN) -> list[Overdue]:
-    return deadline.overdue([(POD, causes)], {"a-0": record}, {"a-0": jobs}, given, OWNER, NOW)
+    return deadline.overdue([(joined(POD, record, *jobs), causes)], given, NOW)
 
 
 def test_a_drain_counts_from_when_its_reason_was_written() -> None:
@@ -173,7 +174,7 @@ async def test_of_many_jobs_five_are_named_and_the_others_counted() -> None:
     assert why.endswith("others there: 301, 302, 303, 304, 305 and 295 more")
     told = troubles.overdue(found, spec(OnTimeout.REQUEUE))
     assert told.endswith("they are waited for: 301, 302, 303, 304, 305 and 295 more")
-    kept = pod_state.why_kept(POD, node(), many, OWNER, NOW)
+    kept = pod_state.why_kept(joined(POD, node(), *many), NOW)
     assert kept == "node a-0 holds jobs 1, 2, 3, 4, 5 and 295 more"
 
 
@@ -192,10 +193,8 @@ async def test_a_job_over_several_nodes_is_cancelled_once() -> None:
     slurm: Any = OldSlurm()
     other = Pod("a-1", "a-1", "v", host="host", slurmd=Slurmd.RUNNING, registered=True)
     wide = job(nodes=("a-0", "a-1"))
-    records = {"a-0": node(), "a-1": node(name="a-1", instance_id="v")}
-    wanted = [(POD, SCALE_IN), (other, SCALE_IN)]
-    jobs = {"a-0": (wide,), "a-1": (wide,)}
-    found = deadline.overdue(wanted, records, jobs, spec(OnTimeout.CANCEL), OWNER, NOW)
+    members = joined(POD, node(), wide), joined(other, node(name="a-1", instance_id="v"), wide)
+    found = deadline.overdue([(member, SCALE_IN) for member in members], spec(OnTimeout.CANCEL), NOW)
 
     await end_jobs.end_jobs(slurm, OnTimeout.CANCEL, found)
 

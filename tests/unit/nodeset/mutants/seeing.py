@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
 
 import pytest
 
@@ -14,6 +14,7 @@ from slinky_operator.nodeset.execute import delete_pods, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model import pod_facts, pod_state
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity
@@ -97,8 +98,8 @@ def unknown_node_is_free(patch: pytest.MonkeyPatch) -> None:
     """A node that Slurm does not know any more may lose its pod."""
     real = pod_state.why_kept
 
-    def why_kept(pod: Pod, node: Node | None, *rest: Any, **more: Any) -> str | None:
-        return None if node is None else real(pod, node, *rest, **more)
+    def why_kept(member: Member, now: datetime) -> str | None:
+        return None if member.record is None else real(member, now)
 
     patch.setattr(pod_state, "why_kept", why_kept)
 

@@ -13,9 +13,8 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.disruption import availability, repairs, rolling_update
 from slinky_operator.nodeset.drain import drain_causes
 from slinky_operator.nodeset.model import pod_state, revision_records
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slurm_client.models import Node
 
 
 def budget_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -53,8 +52,8 @@ def cordoned_pods_overlooked(patch: pytest.MonkeyPatch) -> None:
     """A pod that is cordoned before it has come up leaves its place in the budget to others."""
     real = availability.may_come_up
 
-    def may_come_up(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
-        return not drain_causes.cordons(snapshot, pod) and real(pod, snapshot, now)
+    def may_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
+        return not drain_causes.cordons(snapshot, member.pod) and real(member, snapshot, now)
 
     patch.setattr(drain_causes, "may_come_up", may_come_up)
 
@@ -66,7 +65,7 @@ def mended_nodes_count_as_broken(patch: pytest.MonkeyPatch) -> None:
 
 def impatient(patch: pytest.MonkeyPatch) -> None:
     """A pod that is Ready counts at once."""
-    patch.setattr(availability, "has_come_up", lambda pod, snapshot, now: availability.is_ready(pod, snapshot))
+    patch.setattr(availability, "has_come_up", lambda member, snapshot, now: availability.is_ready(member))
 
 
 def partition_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -78,7 +77,7 @@ def on_delete_ignored(patch: pytest.MonkeyPatch) -> None:
     """An update takes pods that somebody is to delete."""
     real = rolling_update.outdated
 
-    def outdated(pods: Any, nodeset: NodeSet, *rest: Any) -> list[Pod]:
+    def outdated(pods: Any, nodeset: NodeSet, *rest: Any) -> list[Member]:
         strategy = nodeset.spec.update_strategy.model_copy(update={"type": "RollingUpdate"})
         spec = nodeset.spec.model_copy(update={"update_strategy": strategy})
         return real(pods, nodeset.model_copy(update={"spec": spec}), *rest)
@@ -121,12 +120,13 @@ def forgotten_pods_repaired(patch: pytest.MonkeyPatch) -> None:
     """A pod that had registered is made anew when Slurm does not know it, whatever it holds."""
     meant, why_kept = repairs.is_repair_candidate, pod_state.why_kept
 
-    def unregistered(pod: Pod) -> Pod:
-        return dataclasses.replace(pod, registered=False)
+    def unregistered(member: Member) -> Member:
+        return dataclasses.replace(member, pod=dataclasses.replace(member.pod, registered=False))
 
-    def kept(pod: Pod, node: Node | None, jobs: Any, *rest: Any, **more: Any) -> str | None:
-        return why_kept(unregistered(pod), node, () if node is None else jobs, *rest, **more)
+    def kept(member: Member, now: datetime) -> str | None:
+        jobs = () if member.record is None else member.jobs
+        return why_kept(dataclasses.replace(unregistered(member), jobs=jobs), now)
 
-    patch.setattr(repairs, "is_repair_candidate", lambda pod, node, owner: meant(unregistered(pod), node, owner))
+    patch.setattr(repairs, "is_repair_candidate", lambda member: meant(unregistered(member)))
     patch.setattr(repairs.UnregisteredPod, "is_over", lambda self, now: self.until <= now)
     patch.setattr(pod_state, "why_kept", kept)

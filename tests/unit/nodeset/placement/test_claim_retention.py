@@ -56,7 +56,7 @@ def settle(
         tuple(pods),
         tuple(claims),
     )
-    live = [one for one in pods if not one.deleting]
+    live = [one for one in snapshot.members if not one.pod.deleting]
     return claim_retention.settle(snapshot, lay_out(snapshot, live), {one.name for one in live}, causes)
 
 

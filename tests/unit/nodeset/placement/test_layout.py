@@ -61,11 +61,11 @@ def snapshot(
 
 
 def names(seen: Snapshot) -> list[str]:
-    return [place.node for place in lay_out(seen, seen.pods).free]
+    return [place.node for place in lay_out(seen, seen.members).free]
 
 
 def created(seen: Snapshot) -> tuple[list[str], creation.Creation]:
-    found = creation.choose(seen, lay_out(seen, seen.pods), seen.pods)
+    found = creation.choose(seen, lay_out(seen, seen.members), seen.members)
     return [place.node for wanted in found.pods for place in wanted.places], found
 
 
@@ -91,7 +91,7 @@ def test_an_ordinal_that_is_named_like_a_nodeset_is_passed_over_and_told() -> No
     assert made == ["a-2"]
     assert "pod a-1 is not made: NodeSet a-1, which was there before" in found.conflicts["a-1"]
     assert found.blocked == found.conflicts
-    layout = lay_out(seen, seen.pods)
+    layout = lay_out(seen, seen.members)
     # It holds up no update, and what was kept for it is still wanted.
     assert (layout.desired, layout.able) == (3, 2)
     assert "a-1" in layout.awaited
@@ -118,7 +118,7 @@ def test_no_more_are_made_than_may_be_starting() -> None:
 def test_a_pod_is_not_moved_to_a_better_node() -> None:
     seen = snapshot(host("a"), host("b", weight=9), pods=(standing("b"),), replicas=1)
 
-    layout = lay_out(seen, seen.pods)
+    layout = lay_out(seen, seen.members)
     assert (layout.excess, layout.missing, layout.misplaced) == (0, 0, ())
 
 
@@ -127,9 +127,9 @@ def test_too_many_go_from_the_heaviest_nodes_on() -> None:
         host("a", weight=1), host("b"), host("c"), pods=(standing("a"), standing("b"), standing("c")), replicas=1
     )
 
-    layout = lay_out(seen, seen.pods)
+    layout = lay_out(seen, seen.members)
     assert layout.excess == 2
-    assert [pod.node_name for pod in layout.staying] == ["a", "c", "b"]
+    assert [member.pod.node_name for member in layout.staying] == ["a", "c", "b"]
 
 
 def test_a_pod_goes_from_a_node_that_no_longer_matches_and_stays_on_one_that_takes_no_new_ones() -> None:
@@ -142,8 +142,8 @@ def test_a_pod_goes_from_a_node_that_no_longer_matches_and_stays_on_one_that_tak
         pods=pods,
     )
 
-    layout = lay_out(seen, pods)
-    assert [pod.node_name for pod in layout.misplaced] == ["b", "d", "e"]
+    layout = lay_out(seen, seen.members)
+    assert [member.pod.node_name for member in layout.misplaced] == ["b", "d", "e"]
     assert layout.desired == 2
     assert layout.missing == 0
 
@@ -151,7 +151,7 @@ def test_a_pod_goes_from_a_node_that_no_longer_matches_and_stays_on_one_that_tak
 def test_one_that_is_leaving_counts_until_it_has_gone() -> None:
     seen = snapshot(host("a", labels={}), host("b"), host("c"), pods=(standing("a"),), replicas=1)
 
-    assert lay_out(seen, seen.pods).missing == 0
+    assert lay_out(seen, seen.members).missing == 0
     assert lay_out(seen, ()).missing == 1
 
 
@@ -159,7 +159,7 @@ def test_a_pod_that_is_not_bound_yet_holds_its_node() -> None:
     seen = snapshot(host("a"), pods=(standing("a", host="", pinned_to="a", registered=False),))
 
     assert names(seen) == []
-    assert lay_out(seen, seen.pods).misplaced == ()
+    assert lay_out(seen, seen.members).misplaced == ()
 
 
 def test_two_nodes_with_one_short_name_are_told_and_the_first_has_it() -> None:
@@ -211,7 +211,7 @@ def test_a_name_of_somebody_else_is_left_and_the_next_node_taken() -> None:
 def test_without_sight_of_nodes_nothing_is_touched() -> None:
     seen = snapshot(pods=(standing("a"),), hosts=None)
 
-    layout = lay_out(seen, seen.pods)
+    layout = lay_out(seen, seen.members)
     assert layout.desired is None
     assert (layout.excess, layout.missing, layout.misplaced) == (0, 0, ())
 
@@ -220,7 +220,7 @@ def test_another_mode_than_the_fixed_one_touches_nothing() -> None:
     seen = snapshot(host("a"), replicas=0, fixed="StatefulSet", pods=(standing("a"),))
 
     assert is_fixed_otherwise(seen.nodeset)
-    assert lay_out(seen, seen.pods).desired is None
+    assert lay_out(seen, seen.members).desired is None
 
 
 def test_a_number_does_not_change_the_mode() -> None:
@@ -236,9 +236,10 @@ def test_what_is_kept_for_a_pod_is_wanted_while_it_may_come_back() -> None:
     cordoned = snapshot(host("a", cordoned=True), host("b"), pods=(standing("b"),), replicas=1)
     short = snapshot(host("a"), host("b"), replicas=1)
 
-    assert lay_out(cordoned, cordoned.pods).awaited == {"a-a"}
+    assert lay_out(cordoned, cordoned.members).awaited == {"a-a"}
     assert lay_out(short, ()).awaited == {"a-a", "a-b"}
-    assert lay_out(snapshot(host("a"), host("b"), pods=(standing("b"),), replicas=1), (standing("b"),)).awaited == set()
+    taken = snapshot(host("a"), host("b"), pods=(standing("b"),), replicas=1)
+    assert lay_out(taken, taken.members).awaited == set()
 
 
 def test_an_ordinal_written_with_other_digits_waits_for_the_pod_that_has_it() -> None:

@@ -27,6 +27,7 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
+from tests.unit.nodeset.builders import joined
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(days=1)
@@ -103,8 +104,8 @@ def test_other_words_are_a_persons(reason: str) -> None:
 def test_a_node_that_slurm_does_not_take_is_not_ready_whoever_drains_it(reason: str) -> None:
     snapshot = seen((pod(), node(1, REJECTED, reason)))
 
-    assert not availability.is_ready(pod(), snapshot)
-    assert availability.is_ready(pod(), seen((pod(), node())))
+    assert not availability.is_ready(snapshot.members[0])
+    assert availability.is_ready(joined(pod(), node()))
 
 
 def test_a_spec_with_which_slurmd_registers_badly_stops_at_the_budget() -> None:
@@ -168,20 +169,20 @@ def test_a_drain_that_was_mended_becomes_ours_where_we_want_the_node_drained() -
 def test_a_persons_drain_stays_theirs_when_slurm_writes_its_words_over_it() -> None:
     one = pod(1, "bad", told=BEFORE)
 
-    assert pod_condition.words_before(one, node(1, REJECTED, LOW)) == "bad disk"
+    assert pod_condition.words_before(joined(one, node(1, REJECTED, LOW))) == "bad disk"
     for words in (REJECTED, MENDED):
         snapshot = seen((pod(0), node(0)), (one, node(1, words, LOW)))
         assert planned(snapshot, DeletePods) == planned(snapshot, Undrain) == planned(snapshot, Drain) == []
         assert "somebody else had drained it before (bad disk)" in degraded(snapshot).message
-        assert pod_condition.change(one, node(1, words, LOW), pod_state.Misregistered(LOW)) is None
+        assert pod_condition.change(joined(one, node(1, words, LOW)), pod_state.Misregistered(LOW)) is None
 
 
 def test_the_pod_shows_slurms_words() -> None:
     snapshot = seen((pod(), node(1, REJECTED, LOW)))
-    state = pod_state.classify(pod(), snapshot.slurm, (), "ns/a")
+    state = pod_state.classify(snapshot.members[0], snapshot.slurm, ())
 
     assert state == pod_state.Misregistered(LOW)
-    change = pod_condition.change(pod(), node(1, REJECTED, LOW), state)
+    change = pod_condition.change(snapshot.members[0], state)
     assert change is not None
     assert change.told is not None
     assert change.told.reason == "InvalidRegistration"

@@ -1,7 +1,7 @@
 """Settings of the operator process: one frozen object from flags and environment.
 
-Each field is a flag (`--lease-name`) and an environment variable (`SLURM_OPERATOR_LEASE_NAME`); a flag wins. Nothing
-else reads the environment. What a Cluster or a NodeSet says about itself is in its own spec, not here.
+Each field is a flag (`--lease-name`) and an environment variable (`SLURM_OPERATOR_LEASE_NAME`); the flag takes
+precedence. Nothing else reads the environment. Settings of a single Cluster or NodeSet are in its spec, not here.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ class Settings(BaseModel):
     # Kubernetes
 
     kubeconfig: Path | None = Field(
-        default=None, description="Kubeconfig file; without it the service account, then the usual places."
+        default=None, description="Kubeconfig file. Default: the service account, else the standard locations."
     )
     namespaces: tuple[str, ...] = Field(
         default=(), description="Namespaces to watch, separated by commas; none means all."
     )
     slinky_namespaces: tuple[str, ...] = Field(
         default=("slinky",),
-        description="Namespaces in which Slinky's own operator may be, separated by commas: while its Lease is renewed "
-        "in one of these, or in the Lease's own namespace, nothing is begun. Leases of its name elsewhere are only "
-        "told of.",
+        description="Namespaces in which Slinky's own operator may run, separated by commas. While its Lease is "
+        "renewed in one of these, or in the namespace of this operator's Lease, this operator does not start. Leases "
+        "of that name elsewhere are only logged.",
     )
     cluster_domain: str = Field(
         default="",
-        description="DNS domain of the Kubernetes cluster, for the search list of slurmd pods; found in the operator's "
-        "own resolv.conf where empty.",
+        description="DNS domain of the Kubernetes cluster, for the search list of slurmd pods; empty to read it from "
+        "the operator's own resolv.conf.",
     )
     watch_nodes: bool = Field(
         default=True,
-        description="Whether to watch Nodes, which takes rights in the whole cluster; without it a cordoned Node is "
-        "not noticed, and NodeSets in DaemonSet mode get no pods.",
+        description="Whether to watch Nodes, which needs cluster-wide rights; without it, cordoned Nodes are not "
+        "noticed, and NodeSets in DaemonSet mode get no pods.",
     )
     request_timeout: Seconds = Field(default=30.0, description="Seconds for one request to the API server.")
     max_requests_in_flight: Annotated[int, Field(ge=1)] = Field(
-        default=50, description="Requests to the API server at once."
+        default=50, description="Concurrent requests to the API server."
     )
     resync_interval: Seconds = Field(
         default=300.0, description="Seconds between comparisons of the cached custom resources with a fresh list."
@@ -68,56 +68,54 @@ class Settings(BaseModel):
     # Leadership
 
     leader_election: bool = Field(
-        default=True, description="Whether replicas choose a leader; without it there must be only one process."
+        default=True, description="Whether replicas elect a leader; without it only one process may run."
     )
     lease_name: str = Field(default="slurm-operator", min_length=1, description="Name of the Lease.")
     lease_namespace: str = Field(
         default="slurm-operator", min_length=1, description="Namespace of the Lease; normally the operator's own."
     )
     lease_duration: Seconds = Field(
-        default=15.0, description="Seconds after which another replica may take over from one that went silent."
+        default=15.0, description="Seconds after which another replica may take over from an unresponsive one."
     )
     lease_renew_deadline: Seconds = Field(
-        default=10.0, description="Seconds without renewal after which the leader stops writing and ends."
+        default=10.0, description="Seconds without renewal after which the leader stops writing and exits."
     )
     lease_retry_period: Seconds = Field(default=2.0, description="Seconds between attempts to get or renew the Lease.")
     identity: str = Field(
         default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
         min_length=1,
-        description="This process in the Lease and in Events; must differ between processes.",
+        description="Name of this process in the Lease and in Events; must be unique.",
     )
 
     # Work
 
-    cluster_workers: Annotated[int, Field(ge=1)] = Field(default=4, description="Clusters reconciled at once.")
-    nodeset_workers: Annotated[int, Field(ge=1)] = Field(default=8, description="NodeSets reconciled at once.")
-    shutdown_grace: Seconds = Field(
-        default=20.0, description="Seconds to finish passes under way after SIGTERM, before the Lease is given back."
+    cluster_workers: Annotated[int, Field(ge=1)] = Field(default=4, description="Clusters reconciled concurrently.")
+    nodeset_workers: Annotated[int, Field(ge=1)] = Field(default=8, description="NodeSets reconciled concurrently.")
+    shutdown_grace: Seconds = Field(        default=20.0, description="Seconds to finish running reconciliations after SIGTERM, before releasing the Lease.",
     )
     max_concurrent_startup: Annotated[int, Field(ge=1)] = Field(
         default=1000,
-        description="Pods of a NodeSet that may be starting and not yet registered at a time, where its spec does not "
-        "say.",
+        description="Pods of a NodeSet that may be starting, not yet registered, at a time; default for its spec.",
     )
     registration_patience: Annotated[float, Field(ge=30)] = Field(
         default=300.0,
-        description="Seconds that a running slurmd has to register with Slurm before its pod is made anew; at least "
-        "30.",
+        description="Seconds within which a running slurmd must register with Slurm before its pod is recreated; at "
+        "least 30.",
     )
 
     # Slurm
 
     node_poll_interval: Seconds = Field(
-        default=1.0, description="Seconds between two questions for changed nodes of a Cluster, when they are cheap."
+        default=1.0, description="Minimum seconds between two polls for changed nodes of a Cluster."
     )
     node_poll_interval_max: Seconds = Field(
-        default=30.0, description="Seconds between two such questions at most, when full answers are expensive."
+        default=30.0, description="Maximum seconds between two such polls, when full answers are expensive."
     )
     slurm_timeout: Seconds = Field(default=30.0, description="Seconds for one request to slurmrestd.")
     slurm_answer_limit: Annotated[int, Field(ge=1, le=4096)] = Field(
         default=128,
-        description="MiB that one answer of slurmrestd may have; a longer one is an error. The answers under way may "
-        "have half as much again together. A node takes some 2.5 kB, a job 6 kB.",
+        description="Maximum size of one answer of slurmrestd in MiB; a larger one is an error. Concurrent answers "
+        "together may have 1.5 times as much. A node takes about 2.5 kB, a job 6 kB.",
     )
 
     # Images
@@ -135,7 +133,7 @@ class Settings(BaseModel):
         description="Image of the agent beside slurmctld; normally the operator's own.",
     )
     image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
-        default="", description="Pull policy for default images; empty leaves it to Kubernetes."
+        default="", description="Pull policy for default images; empty for the default of Kubernetes."
     )
 
     # Process
@@ -143,7 +141,7 @@ class Settings(BaseModel):
     health_host: str | None = Field(default=None, description="Address for health and metrics; none means all.")
     health_port: Port = Field(default=8080, description="Port for health and metrics.")
     log_format: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines.")
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Least level to log.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Minimum level to log.")
 
     @field_validator("namespaces", "slinky_namespaces", mode="before")
     @classmethod
@@ -176,6 +174,11 @@ class Settings(BaseModel):
         environ
             Environment; `None` for the process's own.
 
+        Returns
+        -------
+        Settings
+            The checked settings.
+
         Raises
         ------
         SettingsError
@@ -197,7 +200,7 @@ class Settings(BaseModel):
 
     @classmethod
     def parser(cls) -> argparse.ArgumentParser:
-        """Make the command line parser; flags that were not given leave no trace in its result."""
+        """Create the command line parser; its result contains only flags that were given."""
         parser = argparse.ArgumentParser(
             prog="slurm-operator",
             description="Runs Slurm in Kubernetes.",

@@ -14,7 +14,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Objects outside namespaces are told apart by their release's namespace; the first install has the plain name. */}}
+{{/* Cluster-scoped objects have the release's namespace in their name; the default install has the plain name. */}}
 {{- define "slurm-operator.clusterName" -}}
 {{- $fullname := include "slurm-operator.fullname" . -}}
 {{- if eq .Release.Namespace $fullname -}}
@@ -65,7 +65,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (printf "%s/%s:%s" $slurm.registry .daemon $slurm.version) (get $slurm.images .daemon) -}}
 {{- end -}}
 
-{{/* What the schema cannot say */}}
+{{/* Checks that the schema cannot express */}}
 
 {{- define "slurm-operator.check" -}}
 {{- with .Values.leaderElection -}}

@@ -1,10 +1,10 @@
 {{/*
-What the operator may do where it serves Clusters and NodeSets; the same rules in a ClusterRole or in Roles.
+The operator's rights where it serves Clusters and NodeSets; the same rules in a ClusterRole or in Roles.
 
-Secrets are read by name: there is no list and no watch of them. Nothing but the Lease is updated: changes are patches
-and server-side apply, which takes `create` besides `patch` where it makes an object. `nodesets/finalizers`: the API
-server demands `update` of them from whoever makes a dependent that blocks the owner's deletion, as slurmd pods and
-ControllerRevisions do. tests/integration/helm compares these rules with what the API server's audit log shows.
+Secrets are read by name, without list or watch. Only the Lease is updated: all other changes are patches and
+server-side apply, which also needs `create` to create an object. `nodesets/finalizers`: the API server requires
+`update` on it to create a dependent that blocks the owner's deletion, such as slurmd pods and ControllerRevisions.
+tests/integration/helm compares these rules with the API server's audit log.
 */}}
 {{- define "slurm-operator.rules" -}}
 - apiGroups: [slinky.slurm.net]

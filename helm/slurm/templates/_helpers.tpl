@@ -18,7 +18,7 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* Who speaks Slurm: all pods of the Cluster, and clients elsewhere. */}}
+{{/* Slurm clients: all pods of the Cluster, and external clients. */}}
 {{- define "slurm.peers" -}}
 - podSelector:
     matchLabels:

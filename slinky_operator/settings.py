@@ -91,7 +91,9 @@ class Settings(BaseModel):
 
     cluster_workers: Annotated[int, Field(ge=1)] = Field(default=4, description="Clusters reconciled concurrently.")
     nodeset_workers: Annotated[int, Field(ge=1)] = Field(default=8, description="NodeSets reconciled concurrently.")
-    shutdown_grace: Seconds = Field(        default=20.0, description="Seconds to finish running reconciliations after SIGTERM, before releasing the Lease.",
+    shutdown_grace: Seconds = Field(
+        default=20.0,
+        description="Seconds to finish running reconciliations after SIGTERM, before releasing the Lease.",
     )
     max_concurrent_startup: Annotated[int, Field(ge=1)] = Field(
         default=1000,

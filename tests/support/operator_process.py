@@ -54,13 +54,28 @@ class OperatorProcess:
 
 
 @asynccontextmanager
-async def operator(kubeconfig: Path, namespace: str, folder: Path, *flags: str) -> AsyncIterator[OperatorProcess]:
-    """Run it over one namespace; it is killed at the end if it has not ended."""
+async def operator(
+    kubeconfig: Path, namespace: str, folder: Path, *flags: str, first: str = ""
+) -> AsyncIterator[OperatorProcess]:
+    """Run it over one namespace; it is killed at the end if it has not ended.
+
+    Parameters
+    ----------
+    kubeconfig, namespace
+        What it works with; its Lease is in the namespace as well.
+    folder
+        Takes its log.
+    flags
+        Further arguments.
+    first
+        Python statements to run in the process before, such as those that shorten a time it waits for.
+    """
     (port,) = ports.hold(1)
     log = folder / "operator.log"
     with log.open("w") as output:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "slinky_operator", f"--kubeconfig={kubeconfig}", "--health-host=127.0.0.1"),
+            *(sys.executable, "-c", f"{first}\nimport slinky_operator.__main__"),
+            *(f"--kubeconfig={kubeconfig}", "--health-host=127.0.0.1"),
             *(f"--health-port={port}", f"--lease-namespace={namespace}", f"--namespaces={namespace}", *flags),
             env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'api'}"},
             stdout=output,

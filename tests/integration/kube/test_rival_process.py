@@ -19,6 +19,13 @@ from slinky_operator.nodeset.execute.takeover import LEASE
 from tests.support.control_plane import ControlPlane
 from tests.support.operator_process import operator
 
+SOONER = """
+from slinky_operator.kube import rival
+rival.LOOK_EVERY, rival.SHORTEST, rival.MARGIN = 0.5, {}, 2.0
+"""
+"""A Lease counts as given up after so many seconds and two, instead of after 20; `tests/unit/kube/test_rival.py` holds
+the times themselves."""
+
 
 @pytest.fixture
 async def kube(control_plane: ControlPlane) -> AsyncIterator[KubeClient]:
@@ -33,7 +40,7 @@ async def namespace(kube: KubeClient, name: str) -> str:
 
 
 async def hold(kube: KubeClient, namespace: str, renewed: str) -> Object:
-    spec = {"holderIdentity": "manager-0_x", "leaseDurationSeconds": 15, "renewTime": renewed, "acquireTime": renewed}
+    spec = {"holderIdentity": "manager-0_x", "leaseDurationSeconds": 1, "renewTime": renewed, "acquireTime": renewed}
     return await kube.create(LEASES, {"metadata": {"name": LEASE}, "spec": spec}, namespace)
 
 
@@ -67,7 +74,7 @@ async def test_slinkys_operator_is_waited_for_as_long_as_it_is_seen_at_work(
     await hold(kube, home, "2020-01-01T00:00:00.000000Z")
     renewing = asyncio.create_task(renew(kube, home))
     flags = (f"--namespaces={own},{home}", f"--slinky-namespaces={home}")
-    async with operator(control_plane.kubeconfig, own, tmp_path, *flags) as running:
+    async with operator(control_plane.kubeconfig, own, tmp_path, *flags, first=SOONER.format(8.0)) as running:
         await running.until(f"manager-0_x renews Lease {home}/{LEASE}: another operator is at work")
         assert (await running.status("/livez"), await running.status("/readyz")) == (200, 503)
         while not (await kube.list(EVENTS, home)).items:  # noqa: ASYNC110 - another process writes it
@@ -83,7 +90,7 @@ async def test_what_a_former_holder_has_left_is_not_waited_for_long(
 ) -> None:
     own = await namespace(kube, "own")
     await hold(kube, own, "2099-01-01T00:00:00.000000Z")
-    async with operator(control_plane.kubeconfig, own, tmp_path) as running:
+    async with operator(control_plane.kubeconfig, own, tmp_path, first=SOONER.format(1.0)) as running:
         await running.until("it is watched for a while whether that is still renewed")
         await running.until_status("/readyz", 200)
         assert "another operator is at work" not in running.log.read_text()

@@ -20,6 +20,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import SetFinalizer
+from slinky_operator.cluster.components import daemons
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.executor import act
 from slinky_operator.cluster.memory import Memory
@@ -143,7 +144,7 @@ class ClusterReconciler:
         trouble = client is None or client.contact.state is not ContactState.READY or memory.keys_troubled
         sources = await tools.sources.read(
             cluster.namespace,
-            wanted_sources(cluster),
+            (*wanted_sources(cluster), *daemons.secrets(cluster)),
             older_than=secrets.OLD_IN_TROUBLE if trouble else secrets.OLD,
         )
         texts = await tools.texts.read((cluster.namespace, cluster.name), names_of_sources(cluster.spec))

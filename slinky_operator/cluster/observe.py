@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -136,7 +136,9 @@ class Snapshot:
     """Names of the pods of NodeSets that are, or may be, this Cluster's; for whichever Cluster of its name."""
 
     controller_pod: Object | None
-    restapi_pods: tuple[Object, ...]
+    daemon_pods: Mapping[str, tuple[Object, ...]]
+    """Pods of the daemons but for slurmctld's, by the value of `app.kubernetes.io/component`; none that is ending."""
+
     preflights: Mapping[str, Object]
     """Pods of preflights, by name."""
 
@@ -209,14 +211,7 @@ def observe(
         children=children,
         slurmd_pods=tuple(sorted(one["metadata"]["name"] for one in slurmds)),
         controller_pod=pod if _is_controller(pod, cluster) else None,
-        restapi_pods=tuple(
-            one
-            for one in unmarked_pods
-            if _has_component(one, cluster, naming.COMPONENT_RESTAPI)
-            and whose.may_be_daemon(one)
-            and one["metadata"]["name"].startswith(f"{naming.restapi(cluster.name)}-")
-            and not one["metadata"].get("deletionTimestamp")
-        ),
+        daemon_pods=_daemon_pods(unmarked_pods, cluster),
         preflights={
             one["metadata"]["name"]: one
             for one in unmarked_pods
@@ -239,6 +234,20 @@ def _is_controller(pod: Object | None, cluster: Cluster, *, ending: bool = False
     if pod is None or bool(pod["metadata"].get("deletionTimestamp")) is not ending:
         return False
     return whose.may_be_daemon(pod) and _has_component(pod, cluster, naming.COMPONENT_CONTROLLER)
+
+
+def _daemon_pods(pods: Iterable[Object], cluster: Cluster) -> dict[str, tuple[Object, ...]]:
+    """Pods of daemons by component; slurmctld's is found by its name."""
+    found: dict[str, tuple[Object, ...]] = {}
+    for pod in pods:
+        component = (pod["metadata"].get("labels") or {}).get(labels.LABEL_APP_COMPONENT)
+        if component in {None, naming.COMPONENT_CONTROLLER, naming.COMPONENT_PREFLIGHT}:
+            continue
+        named = pod["metadata"]["name"].startswith(f"{naming.daemon(cluster.name, component)}-")
+        ending = bool(pod["metadata"].get("deletionTimestamp"))
+        if named and not ending and _has_component(pod, cluster, component) and whose.may_be_daemon(pod):
+            found[component] = (*found.get(component, ()), pod)
+    return found
 
 
 def _has_component(pod: Object, cluster: Cluster, component: str) -> bool:

@@ -108,9 +108,14 @@ class KeySource:
     """Whether the operator makes it; otherwise it is the user's, and may be missing."""
 
 
+def daemon(cluster: str, component: str) -> str:
+    """Name of the objects of a daemon, by the value of `app.kubernetes.io/component`."""
+    return f"{cluster}-{component}"
+
+
 def controller(cluster: str) -> str:
     """Name of the StatefulSet of slurmctld and of its headless Service."""
-    return f"{cluster}-controller"
+    return daemon(cluster, COMPONENT_CONTROLLER)
 
 
 def controller_pod(cluster: str) -> str:
@@ -128,7 +133,7 @@ def controller_host(cluster: str, namespace: str) -> str:
 
 def restapi(cluster: str) -> str:
     """Name of the Deployment of slurmrestd and of its Service."""
-    return f"{cluster}-restapi"
+    return daemon(cluster, COMPONENT_RESTAPI)
 
 
 def restapi_url(cluster: str, namespace: str) -> str:

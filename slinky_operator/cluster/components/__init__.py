@@ -7,7 +7,7 @@ Cluster's finalizer takes them away instead, and the label with its uid says who
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
@@ -28,6 +28,14 @@ class Images:
     """Tried in preflights; NodeSets are served elsewhere."""
 
     pull_policy: str = ""
+
+    def of(self, daemon: str) -> str:
+        """The image of a daemon, by the name of its container."""
+        return str(getattr(self, daemon))
+
+    def with_image(self, daemon: str, image: str) -> Images:
+        """The same with another image of a daemon."""
+        return replace(self, **{daemon: image})
 
 
 def metadata(cluster: Cluster, name: str, component: str, annotations: dict[str, str] | None = None) -> Object:

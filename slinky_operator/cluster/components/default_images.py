@@ -18,15 +18,16 @@ The agent beside slurmctld is the operator's own image. It follows when slurmctl
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.common import Component
+from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.component import Component
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
@@ -46,46 +47,46 @@ class Origin(StrEnum):
     SPEC = "spec"
 
 
-def origin(component: Component, container: str) -> Origin:
+def origin(spec: ComponentSpec, container: str) -> Origin:
     """Who names the image of a daemon.
 
     Parameters
     ----------
+    spec
+        What the Cluster says of the daemon.
     container
         Name of the daemon's container.
     """
-    spec = (component.template or {}).get("spec") or {}
-    in_template = any(one.get("image") for one in spec.get("containers") or () if one.get("name") == container)
-    return Origin.SPEC if component.image is not None or in_template else Origin.DEFAULT
+    template = (spec.template or {}).get("spec") or {}
+    in_template = any(one.get("image") for one in template.get("containers") or () if one.get("name") == container)
+    return Origin.SPEC if spec.image is not None or in_template else Origin.DEFAULT
 
 
-def note(cluster: Cluster, container: str) -> dict[str, str]:
-    """The annotation for a daemon."""
-    component = cluster.spec.controller if container == naming.CONTROLLER_CONTAINER else cluster.spec.restapi
-    return {ANNOTATION: str(origin(component, container))}
+def note(spec: ComponentSpec, container: str) -> dict[str, str]:
+    """The annotation for a daemon; see `origin`."""
+    return {ANNOTATION: str(origin(spec, container))}
 
 
-def kept(snapshot: Snapshot, defaults: Images) -> Images:
+def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> Images:
     """Default images for a Cluster as it is.
 
     Parameters
     ----------
     defaults
         From the settings.
+    daemons
+        Those that the Cluster is to have.
     """
-    name, status = snapshot.cluster.name, snapshot.cluster.status
+    cluster, status = snapshot.cluster, snapshot.cluster.status
     served = bool(status.slurm_version or (status.config is not None and status.config.applied_hash))
-    persistent = snapshot.cluster.spec.controller.persistence.enabled
-    controller = snapshot.children.get(("StatefulSet", naming.controller(name)))
-    restapi = snapshot.children.get(("Deployment", naming.restapi(name)))
-    return replace(
-        defaults,
-        slurmctld=_of_daemon(
-            controller, naming.CONTROLLER_CONTAINER, defaults.slurmctld, served=served, patches=persistent
-        ),
-        slurmrestd=_of_daemon(restapi, naming.RESTAPI_CONTAINER, defaults.slurmrestd, served=served),
-        slurmd=_of_slurmd(status.slurmd_image, _image(controller, naming.CONTROLLER_CONTAINER), defaults.slurmd),
-    )
+    images = defaults
+    for one in daemons:
+        live = snapshot.children.get(one.key(cluster))
+        image = _of_daemon(live, one, cluster, defaults.of(one.daemon), served=served)
+        images = images.with_image(one.daemon, image)
+    controller = snapshot.children.get(("StatefulSet", naming.controller(cluster.name)))
+    slurmd = _of_slurmd(status.slurmd_image, _image(controller, naming.CONTROLLER_CONTAINER), defaults.slurmd)
+    return replace(images, slurmd=slurmd)
 
 
 def with_running_agent(snapshot: Snapshot, images: Images) -> Images:
@@ -115,25 +116,23 @@ def is_older(new: str, old: str) -> bool:
     return int(one["patch"]) < int(other["patch"])
 
 
-def _of_daemon(live: Object | None, container: str, default: str, *, served: bool, patches: bool = True) -> str:
+def _of_daemon(live: Object | None, daemon: Component, cluster: Cluster, default: str, *, served: bool) -> str:
     """The default image for one daemon.
 
     Parameters
     ----------
     served
         Whether the Cluster's Slurm has ever answered: what slurmctld has then run with, its state is of.
-    patches
-        Whether a newer patch release is taken over.
     """
-    runs = _image(live, container)
+    runs = _image(live, daemon.daemon)
     if live is None or not runs:
         return default
     named_by = (live["metadata"].get("annotations") or {}).get(ANNOTATION)
     if named_by == Origin.DEFAULT or (named_by is None and (served or _is_up(live))):
         # What an older version of the operator has made does not say who has named its image.
-        return default if patches and is_newer_patch(default, runs) else runs
+        return default if daemon.takes_patches(cluster) and is_newer_patch(default, runs) else runs
     # A slurmctld that is not ready for a moment has run all the same; one by a bad image fails its trial before.
-    stays = _is_up(live) or (served and container == naming.CONTROLLER_CONTAINER)
+    stays = _is_up(live) or (served and daemon.keeps_state)
     return runs if stays and is_older(default, runs) else default
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster.components import Images, locked_down, metadata, pod_security, slurmctld
+from slinky_operator.cluster.components import Images, locked_down, metadata, pod_security, slurmctld, slurmctld_pod
 from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
@@ -229,7 +229,7 @@ def pod_spec(
         Whether a slurmd has a security context of its own, so that the pod cannot have one for all.
     """
     own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
-    ours = {slurmctld.STATE, slurmctld.CONFIG, slurmctld.KEYS, slurmctld.RUN}
+    ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN}
     # What may be shared with the real one without disturbing it.
     volumes = [
         one

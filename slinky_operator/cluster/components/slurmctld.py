@@ -1,69 +1,31 @@
 """slurmctld: a StatefulSet with one pod and its state on a claim, and a headless Service that gives it a name.
 
-Beside it runs the agent, which sees the same configuration and no key. The configuration is a volume of its own, so
-that both look at the same files; keys are mounted elsewhere, and Slurm is told where.
-
-Its readiness is what `scontrol ping` says: both Slurm 24.11 and 26.05 understand that, while 24.11 answers no HTTP.
+Its pod is in `slurmctld_pod`. Whether a running one may be replaced is decided elsewhere (`preflight.replacement`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
-from slinky_api import labels
+from typing_extensions import override
+
+from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster.components import Images, image_of, locked_down, metadata, pod_security
-from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
-from slinky_operator.cluster.components.template_rules import fitted
+from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_operator.cluster.components import Images, default_images, metadata, slurmctld_pod
+from slinky_operator.cluster.components.component import Component, Materials
+from slinky_operator.cluster.components.exit_messages import stuck
+from slinky_operator.cluster.components.pod_trouble import NO_POD, TERMINATING, DaemonTrouble, is_settled
+from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import SERVICES, STATEFULSETS
+from slinky_operator.reconcile.children import Child
 from slinky_operator.slurm import naming
-
-ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
-"""On the pod template: values of keys that slurmctld reads only when it starts."""
-
-ANNOTATION_POD_SPEC: Final = labels.CLUSTER_PREFIX + "pod-spec"
-"""On the StatefulSet: digest of what the Cluster's spec says of the pod. It tells a change that somebody asked for from
-one that another version of the operator brings."""
-
-STATE: Final = "state"
-CONFIG: Final = "config"
-KEYS: Final = "keys"
-RUN: Final = "run"
-
-# In the foreground slurmctld replaces itself when it reconfigures, and a file it refuses is its end, while slurmrestd
-# answers that all is well. As a daemon it starts a successor and goes on if that fails; slurmrestd says so (both seen
-# with Slurm 24.11 and 26.05). So it runs as one, below a first process that follows its pid file, passes SIGTERM on,
-# and reaps: `wait` takes whatever child has ended.
-_FIRST_PROCESS: Final = f"""\
-slurmctld || exit
-send() {{ kill "-$1" "$(cat {naming.SLURMCTLD_PID} 2>/dev/null)" 2>/dev/null; }}
-trap 'ending=1; send TERM' TERM INT
-missing=0
-while [ "$missing" -lt 5 ]; do
-  if send 0; then missing=0; elif [ -n "$ending" ]; then exit 0; else missing=$((missing + 1)); fi
-  sleep "${{ending:+0.}}1" & wait $!
-done
-echo "slurmctld has ended" >&2
-exit 1
-"""
-
-_PING: Final = {"exec": {"command": ["scontrol", "ping"]}, "timeoutSeconds": 5}
-
-
-START: Final = 1_000_000
-"""Tries, a second apart, until a slurmctld that does not answer is killed: never, for all that can be waited for.
-
-A slurmctld that starts gives each static node that nobody can resolve ten seconds, of which there may be tens of
-thousands, and waits for slurmdbd as long as that takes. Its successor would have to wait for the same, and would begin
-anew. One that has ended is noticed by the first process. The number does not depend on the spec: another one would
-replace the pod.
-"""
-
-START_BEFORE: Final = 300
-"""What earlier versions of the operator wrote instead: no reason to replace a pod that runs."""
+from slinky_operator.slurm.conf import restart_keys
 
 
 def service(cluster: Cluster) -> Object:
@@ -90,7 +52,7 @@ def stateful_set(
     images: Images,
     restart: Mapping[str, str],
     annotations: Mapping[str, str] | None = None,
-    start: int = START,
+    start: int = slurmctld_pod.START,
 ) -> Object:
     """The StatefulSet.
 
@@ -110,7 +72,7 @@ def stateful_set(
         # With one pod there is no order to keep, and a pod that never becomes ready must not hold up its mending.
         "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER)},
-        "template": _template(cluster, images, restart, start),
+        "template": slurmctld_pod.template(cluster, images, restart, start),
     }
     if persistence.enabled and persistence.existing_claim is None:
         claim: dict[str, Any] = {
@@ -119,7 +81,7 @@ def stateful_set(
         }
         if persistence.storage_class_name is not None:
             claim["storageClassName"] = persistence.storage_class_name
-        about: dict[str, Any] = {"name": STATE}
+        about: dict[str, Any] = {"name": slurmctld_pod.STATE}
         if persistence.labels:
             about["labels"] = dict(persistence.labels)
         if persistence.annotations:
@@ -146,99 +108,101 @@ def note(cluster: Cluster) -> dict[str, str]:
         "keys": [[one.secret, one.key, one.file] for one in keys if one is not None],
     }
     text = json.dumps(says, sort_keys=True, default=str)
-    return {ANNOTATION_POD_SPEC: hashlib.sha256(text.encode()).hexdigest()[:16]}
+    return {slurmctld_pod.ANNOTATION_POD_SPEC: hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
-def keeps_state(template: Mapping[str, Any]) -> bool:
-    """Whether slurmctld's state outlives a pod of this template."""
-    return not any(
-        one.get("name") == STATE and "emptyDir" in one for one in (template.get("spec") or {}).get("volumes") or ()
-    )
+class Slurmctld(Component):
+    """slurmctld among the daemons of a Cluster."""
+
+    daemon = naming.CONTROLLER_CONTAINER
+    component = naming.COMPONENT_CONTROLLER
+    resource = STATEFULSETS
+    template_field = "spec.controller.template"
+    condition = ClusterCondition.CONTROLLER_UP
+    mounts_keys = True
+    keeps_state = True
+
+    @override
+    def spec(self, cluster: Cluster) -> ComponentSpec:
+        return cluster.spec.controller
+
+    @override
+    def services(self, materials: Materials) -> Iterable[Child]:
+        yield Child(SERVICES, service(materials.snapshot.cluster))
+
+    @override
+    def workload(self, materials: Materials) -> Child:
+        """The StatefulSet; an operator of another version is no reason to replace the pod for agent or probe."""
+        snapshot, images = materials.snapshot, materials.images
+        cluster, restart = snapshot.cluster, restart_keys(materials.slurm_conf)
+        notes = {**materials.key_notes, **default_images.note(self.spec(cluster), self.daemon), **note(cluster)}
+        made = Child(STATEFULSETS, stateful_set(cluster, images, restart, notes))
+        live, pod = snapshot.children.get(made.key), snapshot.controller_pod
+        if live is None or (pod is not None and stuck(pod)):
+            return made
+        as_before = default_images.with_running_agent(snapshot, images)
+        for start in (slurmctld_pod.START, slurmctld_pod.START_BEFORE):
+            other = Child(STATEFULSETS, stateful_set(cluster, as_before, restart, notes, start))
+            if slurmctld_pod.same_pod(other.body, live):
+                return other
+        return made
+
+    @override
+    def secrets(self, cluster: Cluster) -> Iterable[str]:
+        return (one.secret for one in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if one is not None)
+
+    @override
+    def takes_patches(self, cluster: Cluster) -> bool:
+        # Another image is another pod, and state in an `emptyDir` ends with the pod.
+        return cluster.spec.controller.persistence.enabled
+
+    @override
+    def pods(self, snapshot: Snapshot) -> Sequence[Object]:
+        return () if snapshot.controller_pod is None else (snapshot.controller_pod,)
+
+    @override
+    def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
+        if snapshot.controller_pod is not None:
+            yield from super().troubles(snapshot, wall)
+            return
+        namespace, name = snapshot.cluster.namespace, naming.controller_pod(snapshot.cluster.name)
+        ending = snapshot.controller_ending
+        owner = snapshot.children.get(self.key(snapshot.cluster))
+        if ending is not None:
+            since = ending["metadata"]["deletionTimestamp"]
+            node = (ending.get("spec") or {}).get("nodeName") or "no Node"
+            message = (
+                f"slurmctld's pod {name} on {node} is being deleted, to have ended by {since}; the next one is created "
+                f"when it has gone. Only if that Node is off for good: kubectl -n {namespace} delete pod {name} --force"
+            )
+            yield DaemonTrouble(self.daemon, TERMINATING, message, passing=True)
+        elif owner is not None and is_settled(owner, wall):
+            yield _without_pod(snapshot, self.daemon, name)
 
 
-def _template(cluster: Cluster, images: Images, restart: Mapping[str, str], start: int) -> dict[str, Any]:
-    spec = cluster.spec
-    generated: dict[str, Any] = {
-        "metadata": {
-            "labels": naming.pod_labels(cluster, naming.COMPONENT_CONTROLLER),
-            "annotations": {
-                ANNOTATION_RESTART: " ".join(f"{key}={value}" for key, value in sorted(restart.items())),
-                "kubectl.kubernetes.io/default-container": naming.CONTROLLER_CONTAINER,
-            },
-        },
-        "spec": {
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "terminationGracePeriodSeconds": 30,
-            "securityContext": pod_security(naming.SLURM_UID, volumes=True),
-            "containers": [_slurmctld(cluster, images, start), _agent(images)],
-            "volumes": _volumes(cluster),
-        },
-    }
-    return fitted(generated, spec.controller.template or {}, naming.CONTROLLER_CONTAINER)
+SLURMCTLD: Final = Slurmctld()
 
 
-def _slurmctld(cluster: Cluster, images: Images, start: int) -> dict[str, Any]:
-    controller = cluster.spec.controller
-    key = naming.slurm_key(cluster)
-    assert key is not None  # noqa: S101 - a managed Cluster has one
-    variable = "SLURM_SACK_JWKS" if key.file == naming.SLURM_JWKS else "SLURM_SACK_KEY"
-    container: dict[str, Any] = {
-        "name": naming.CONTROLLER_CONTAINER,
-        **image_of(controller.image, images.slurmctld, images.pull_policy),
-        "command": ["/bin/sh", "-c", _FIRST_PROCESS],
-        "env": [{"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"}],
-        "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
-        "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": start},
-        "readinessProbe": {**_PING, "periodSeconds": 10, "failureThreshold": 3},
-        # What slurmctld says before it gives up is shown in the Cluster's condition.
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "securityContext": locked_down(),
-        "volumeMounts": [
-            {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},
-            {"name": KEYS, "mountPath": naming.KEY_FOLDER, "readOnly": True},
-            {"name": STATE, "mountPath": naming.STATE_FOLDER},
-            {"name": RUN, "mountPath": naming.RUN_FOLDER},
-        ],
-    }
-    if controller.resources is not None:
-        container["resources"] = controller.resources.to_dict()
-    return container
-
-
-def _agent(images: Images) -> dict[str, Any]:
-    return {
-        "name": naming.AGENT_CONTAINER,
-        **image_of(None, images.agent, images.pull_policy),
-        "command": ["python", "-m", "slinky_operator.agent", naming.CONF_FOLDER, str(naming.AGENT_PORT)],
-        "ports": [{"name": "agent", "containerPort": naming.AGENT_PORT, "protocol": "TCP"}],
-        "resources": {"requests": {"cpu": "5m", "memory": "24Mi"}, "limits": {"memory": "64Mi"}},
-        "securityContext": {**locked_down(), "runAsUser": naming.NOBODY, "runAsGroup": naming.NOBODY},
-        "volumeMounts": [{"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True}],
-    }
-
-
-def _volumes(cluster: Cluster) -> list[dict[str, Any]]:
-    persistence = cluster.spec.controller.persistence
-    slurm_key, jwt_key = naming.slurm_key(cluster), naming.jwt_key(cluster)
-    assert slurm_key is not None and jwt_key is not None  # noqa: PT018, S101 - a managed Cluster has both
-    volumes: list[dict[str, Any]] = [
-        {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": CONFIG_MODE}},
-        {
-            "name": KEYS,
-            "projected": {
-                # Slurm refuses keys that others can read; the group is added by fsGroup.
-                "defaultMode": 0o400,
-                "sources": [
-                    {"secret": {"name": key.secret, "items": [{"key": key.key, "path": key.file}]}}
-                    for key in (slurm_key, jwt_key)
-                ],
-            },
-        },
-        {"name": RUN, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
-    ]
+def claim_name(snapshot: Snapshot) -> str:
+    """The claim with slurmctld's state; empty where there is none."""
+    persistence = snapshot.cluster.spec.controller.persistence
     if not persistence.enabled:
-        volumes.append({"name": STATE, "emptyDir": {}})
-    elif persistence.existing_claim is not None:
-        volumes.append({"name": STATE, "persistentVolumeClaim": {"claimName": persistence.existing_claim}})
-    return volumes
+        return ""
+    return persistence.existing_claim or f"state-{naming.controller_pod(snapshot.cluster.name)}"
+
+
+def _without_pod(snapshot: Snapshot, daemon: str, name: str) -> DaemonTrouble:
+    """Why a StatefulSet has no pod: a claim that is being deleted, or what only its Events tell."""
+    claim, namespace = snapshot.memory.claim, snapshot.cluster.namespace
+    if claim is not None and claim.deleted and claim.name == claim_name(snapshot):
+        theirs = snapshot.cluster.spec.controller.persistence.existing_claim is not None
+        then = "create it again" if theirs else "an empty one follows, without the jobs that Slurm knew"
+        message = (
+            f"slurmctld has no pod: its claim {claim.name} has been marked for deletion at {claim.deleted}, and no new "
+            f"pod may use it. kubectl -n {namespace} describe pvc {claim.name} shows which pod or finalizer keeps it; "
+            f"when it has gone, {then}"
+        )
+        return DaemonTrouble(daemon, "ClaimTerminating", message)
+    owner = naming.controller(snapshot.cluster.name)
+    message = f"slurmctld has no pod {name}: kubectl -n {namespace} describe statefulset {owner} says why"
+    return DaemonTrouble(daemon, NO_POD, message, passing=True)

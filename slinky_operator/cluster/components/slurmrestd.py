@@ -6,14 +6,26 @@ which of its plugins to load, or Slurm 24.11 refuses to start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
+from typing_extensions import override
+
 from slinky_api import labels
+from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster.components import Images, image_of, locked_down, metadata, pod_security
+from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, metadata, pod_security
+from slinky_operator.cluster.components.component import Component, Materials
+from slinky_operator.cluster.components.exit_messages import LONGEST
+from slinky_operator.cluster.components.pod_trouble import NO_POD, DaemonTrouble
 from slinky_operator.cluster.components.template_rules import fitted
+from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
+from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm import naming
 
 CONFIG: Final = "config"
@@ -130,3 +142,42 @@ def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] 
             "template": fitted(generated, restapi.template or {}, naming.RESTAPI_CONTAINER),
         },
     }
+
+
+class Slurmrestd(Component):
+    """slurmrestd among the daemons of a Cluster."""
+
+    daemon = naming.RESTAPI_CONTAINER
+    component = naming.COMPONENT_RESTAPI
+    resource = DEPLOYMENTS
+    template_field = "spec.restapi.template"
+    condition = ClusterCondition.API_REACHABLE
+
+    @override
+    def spec(self, cluster: Cluster) -> ComponentSpec:
+        return cluster.spec.restapi
+
+    @override
+    def services(self, materials: Materials) -> Iterable[Child]:
+        cluster, children = materials.snapshot.cluster, materials.snapshot.children
+        live, pods = children.get((SERVICES.kind, naming.restapi(cluster.name))), children.get(self.key(cluster))
+        yield Child(SERVICES, service(cluster, live, pods))
+
+    @override
+    def workload(self, materials: Materials) -> Child:
+        cluster = materials.snapshot.cluster
+        notes = default_images.note(self.spec(cluster), self.daemon)
+        return Child(DEPLOYMENTS, deployment(cluster, materials.images, notes))
+
+    @override
+    def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
+        yield from super().troubles(snapshot, wall)
+        owner = snapshot.children.get(self.key(snapshot.cluster)) or {}
+        for one in (owner.get("status") or {}).get("conditions") or ():
+            if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
+                why = cut(one.get("message") or one.get("reason") or "no word", LONGEST)
+                message = f"slurmrestd's pod cannot be created: {why}"
+                yield DaemonTrouble(self.daemon, one.get("reason") or NO_POD, message)
+
+
+SLURMRESTD: Final = Slurmrestd()

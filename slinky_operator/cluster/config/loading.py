@@ -22,6 +22,7 @@ from slinky_api import labels
 from slinky_operator.agent.files import expected
 from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
 from slinky_operator.cluster.components import shared_objects
+from slinky_operator.cluster.components.daemons import DAEMONS
 from slinky_operator.cluster.components.exit_messages import last_words
 from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Loaded
@@ -88,7 +89,7 @@ def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
         # One end may have any cause; one after the other has to do with what slurmctld finds when it starts.
         keeps_ending = bool(words) and _waits_to_restart(pod)
         stage = Stage.REFUSED if keeps_ending else Stage.UNDER_WAY
-        return Loading(stage, message, _replacements(snapshot, pod, digest), ended=keeps_ending)
+        return Loading(stage, message, _replacements(snapshot, digest), ended=keeps_ending)
     return _load(snapshot, pod, config_map, _change(config_map), now)
 
 
@@ -166,19 +167,16 @@ def _asked(snapshot: Snapshot, config_map: Object, pod: Object, now: float) -> s
     return f"slurmctld was told to read its files, and has not shown for more than {limit:.0f} s that it has; "
 
 
-def _replacements(snapshot: Snapshot, controller: Object, digest: str) -> tuple[ReplacePod, ...]:
+def _replacements(snapshot: Snapshot, digest: str) -> tuple[ReplacePod, ...]:
     """Pods whose next attempt may be minutes away, though what they failed on has been mended.
 
     Once for each configuration: what fails with this one too is left to the kubelet's pauses.
     """
     return tuple(
-        ReplacePod(pod, component, digest)
-        for component, pods in (
-            (naming.COMPONENT_CONTROLLER, (controller,)),
-            (naming.COMPONENT_RESTAPI, snapshot.restapi_pods),
-        )
-        for pod in pods
-        if _waits_to_restart(pod) and (component, digest) not in snapshot.memory.replaced
+        ReplacePod(pod, daemon.component, digest)
+        for daemon in DAEMONS
+        for pod in daemon.pods(snapshot)
+        if _waits_to_restart(pod) and (daemon.component, digest) not in snapshot.memory.replaced
     )
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from slinky_operator.cluster.actions import Action, ReadKeys, Reload, ReplacePod, Write
+from slinky_operator.cluster.components import daemons
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.kube.resources import STATEFULSETS
 from slinky_operator.slurm import naming
 
 KEYS_VALID: Final = 15.0
@@ -48,7 +48,7 @@ def _purpose(action: Action) -> str:
 def _reads_keys(action: Action, snapshot: Snapshot) -> bool:
     """Whether it makes slurmctld, or slurmds through it, read their keys again."""
     if isinstance(action, Write):
-        return action.child.resource is STATEFULSETS and action.child.key in snapshot.children
+        return action.child.key in daemons.mounting_keys(snapshot.cluster) and action.child.key in snapshot.children
     of_slurmctld = isinstance(action, ReplacePod) and action.component == naming.COMPONENT_CONTROLLER
     return of_slurmctld or isinstance(action, Reload)
 

@@ -22,7 +22,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
-from slinky_operator.cluster.components import Images, default_images, shared_objects, slurmctld
+from slinky_operator.cluster.components import Images, shared_objects, slurmctld_pod
 from slinky_operator.cluster.components.exit_messages import held_up, short, stuck
 from slinky_operator.cluster.components.preflight_pod import REFUSED, UNTRIED, Preflight
 from slinky_operator.cluster.components.rehearsal_pod import NO_COMMAND, claims, is_rehearsal, rehearsal
@@ -30,10 +30,9 @@ from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.slurm_connection import check
-from slinky_operator.kube.managed_fields import applied_part, has_leftovers, inside
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
-from slinky_operator.reconcile.children import Child, applied_fields, has_settled, shows
+from slinky_operator.reconcile.children import Child, has_settled, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf.render import hash_of
@@ -78,10 +77,11 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     """
     live = None if wanted is None else snapshot.children.get(wanted.key)
     config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
-    if wanted is None or live is None or config is None or same_pod(wanted.body, live) or not _protected(snapshot):
-        return Replacement(Stage.FREE, "", _leftovers(snapshot))
-    if has_settled(wanted, live, snapshot.memory.settled.get(wanted.key)):
-        return Replacement(Stage.FREE, "", _leftovers(snapshot))
+    free = Replacement(Stage.FREE, "", _leftovers(snapshot))
+    if wanted is None or live is None or config is None or not _protected(snapshot):
+        return free
+    if slurmctld_pod.same_pod(wanted.body, live) or has_settled(wanted, live, snapshot.memory.settled.get(wanted.key)):
+        return free
     trouble = _key_trouble(snapshot)
     if trouble:
         return Replacement(Stage.HELD, f"slurmctld's pod stays as it is: {trouble}", _leftovers(snapshot))
@@ -106,39 +106,6 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     return Replacement(found.stage, f"{words}: {found.message}", found.actions, found.wake_up)
 
 
-def same_pod(wanted: Object, live: Object) -> bool:
-    """Whether the pod would be the same, but for its restart: the files it restarts for have been tried."""
-    template, running = wanted["spec"]["template"], live["spec"]["template"]
-    notes = dict(template["metadata"]["annotations"])
-    restart = ((running.get("metadata") or {}).get("annotations") or {}).get(slurmctld.ANNOTATION_RESTART)
-    notes |= {slurmctld.ANNOTATION_RESTART: restart}
-    body = {**template, "metadata": {**template["metadata"], "annotations": notes}}
-    applied = inside(applied_fields(live), "spec", "template")
-    return shows(body, running) and not (applied is not None and has_leftovers(applied, body, running))
-
-
-def as_it_runs(wanted: Child, live: Object) -> Child:
-    """The StatefulSet with the pod that runs, restarted for the keys for which that is wanted.
-
-    Only with what the operator has applied of that pod: what others have added must not become ours.
-    """
-    body, template = wanted.body, live["spec"]["template"]
-    applied = inside(applied_fields(live), "spec", "template")
-    if applied:
-        template = applied_part(applied, template)
-    note = body["spec"]["template"]["metadata"]["annotations"][slurmctld.ANNOTATION_RESTART]
-    about = template.get("metadata") or {}
-    notes = {**(about.get("annotations") or {}), slurmctld.ANNOTATION_RESTART: note}
-    kept = {**template, "metadata": {**about, "annotations": notes}}
-    metadata = dict(body["metadata"])
-    before, after = live["metadata"].get("annotations") or {}, metadata.get("annotations") or {}
-    # One goes with the image. The other stays until the pod follows it; older versions of the operator had none.
-    own = {**after, default_images.ANNOTATION: before.get(default_images.ANNOTATION)}
-    own |= {key: before[key] for key in (slurmctld.ANNOTATION_POD_SPEC,) if key in before}
-    metadata["annotations"] = {key: value for key, value in own.items() if value is not None}
-    return Child(wanted.resource, {**body, "metadata": metadata, "spec": {**body["spec"], "template": kept}})
-
-
 def _key_trouble(snapshot: Snapshot) -> str:
     """Why a new pod would wait for its keys; the running one has them."""
     for key in (naming.slurm_key(snapshot.cluster), naming.jwt_key(snapshot.cluster)):
@@ -151,9 +118,9 @@ def _key_trouble(snapshot: Snapshot) -> str:
 
 def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) -> str:
     """Which jobs a replacement would end that nobody has asked for; empty if none."""
-    if slurmctld.keeps_state(live["spec"]["template"]):
+    if slurmctld_pod.keeps_state(live["spec"]["template"]):
         return ""
-    note = slurmctld.ANNOTATION_POD_SPEC
+    note = slurmctld_pod.ANNOTATION_POD_SPEC
     before = (live["metadata"].get("annotations") or {}).get(note)
     if before is not None and before != wanted["metadata"]["annotations"][note]:
         return ""
@@ -249,7 +216,7 @@ def _slow(pod: Object, template: Mapping[str, Any]) -> str:
 
 
 def _named_sources(template: Mapping[str, Any]) -> Iterable[str]:
-    ours = {slurmctld.STATE, slurmctld.CONFIG, slurmctld.KEYS, slurmctld.RUN}
+    ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN}
     for one in template.get("volumes") or ():
         if one["name"] in ours:
             continue

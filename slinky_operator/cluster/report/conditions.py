@@ -16,10 +16,11 @@ from typing import Final, Literal
 
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
+from slinky_operator.cluster.components.daemons import DAEMONS
+from slinky_operator.cluster.components.pod_trouble import DaemonTrouble
 from slinky_operator.cluster.config.rollout import Rollout
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
-from slinky_operator.cluster.report.daemon_pods import DaemonTrouble
 from slinky_operator.cluster.report.not_supported import not_supported
 from slinky_operator.cluster.report.out_of_service import OutOfService, message
 from slinky_operator.cluster.slurm_connection import Missing
@@ -209,10 +210,7 @@ def _explained(one: Condition, findings: Findings) -> Condition:
     return one.model_copy(update={"message": "; ".join(filter(None, (*found, one.message)))[:32768]})
 
 
-_DAEMONS: Final[Mapping[str, str]] = {
-    ClusterCondition.API_REACHABLE: "slurmrestd",
-    ClusterCondition.CONTROLLER_UP: naming.CONTROLLER_CONTAINER,
-}
+_DAEMONS: Final[Mapping[str, str]] = {one.condition: one.daemon for one in DAEMONS if one.condition is not None}
 
 
 def _nodes(snapshot: Snapshot, bad: OutOfService) -> Condition:

@@ -51,7 +51,7 @@ def test_a_slurmd_pod_stays_one_whatever_it_is_labelled_and_called(name: str, co
     snapshot = seen(slurmd(name, component, marked=marked))
     assert snapshot.slurmd_pods == (name,)
     assert not snapshot.preflights
-    assert not snapshot.restapi_pods
+    assert not snapshot.daemon_pods
     assert snapshot.controller_pod is None
 
 
@@ -66,7 +66,9 @@ def test_daemons_and_preflights_are_found() -> None:
     )
     assert snapshot.slurmd_pods == ()
     assert snapshot.controller_pod is not None
-    assert [one["metadata"]["name"] for one in snapshot.restapi_pods] == ["slurm-restapi-5d8-x"]
+    assert {key: [one["metadata"]["name"] for one in pods] for key, pods in snapshot.daemon_pods.items()} == {
+        "restapi": ["slurm-restapi-5d8-x"]
+    }
     assert list(snapshot.preflights) == ["slurm-preflight-0123456789"]
 
 

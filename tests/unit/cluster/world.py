@@ -141,7 +141,7 @@ class World:
             children=dict(self.children),
             slurmd_pods=tuple(self.pods),
             controller_pod=self.controller_pod,
-            restapi_pods=(),
+            daemon_pods={},
             preflights=dict(self.preflights),
             sources={
                 name: Source(

@@ -13,7 +13,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import CLUSTER, Cluster
 from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight, StartPreflight, Write
-from slinky_operator.cluster.components import slurmctld
+from slinky_operator.cluster.components import slurmctld_pod
 from slinky_operator.cluster.memory import Jobs
 from tests.support.from_schema import values
 from tests.unit.cluster.rollout import settled, until
@@ -254,7 +254,7 @@ def in_an_empty_dir(jobs: int | None, *, noted: bool) -> World:
     world = settled(PASSING)
     stateful_set(world)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 31
     if not noted:
-        del stateful_set(world)["metadata"]["annotations"][slurmctld.ANNOTATION_POD_SPEC]
+        del stateful_set(world)["metadata"]["annotations"][slurmctld_pod.ANNOTATION_POD_SPEC]
     several(world, jobs)
     return world
 

@@ -1,8 +1,7 @@
-"""Why daemons do not come up, as the scheduler, the kubelet and the daemons' own last words have it. Pure.
+"""Why a daemon's pod does not come up, as the scheduler, the kubelet and the daemon's own last words have it. Pure.
 
-Of a daemon without a running pod Slurm's clients see a failed connection and no more. What Kubernetes knows of the pod,
-and of the claim that a missing pod waits for, is said instead; in words that change neither with the clock nor with
-each attempt of the kubelet's.
+Of a daemon without a running pod Slurm's clients see a failed connection and no more. What Kubernetes knows of the pod
+is said instead; in words that change neither with the clock nor with each attempt of the kubelet's.
 """
 
 from __future__ import annotations
@@ -15,10 +14,8 @@ from typing import Any, Final
 from typing_extensions import override
 
 from slinky_operator.cluster.components.exit_messages import LONGEST, short
-from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut, named, stamp
-from slinky_operator.slurm import naming
 
 SETTLED: Final = timedelta(seconds=20)
 """How long a new pod may be without a Node or an image until that is told: a claim is bound within seconds."""
@@ -57,70 +54,9 @@ class DaemonTrouble:
         return self.message
 
 
-def troubles(snapshot: Snapshot, wall: datetime) -> tuple[DaemonTrouble, ...]:
-    """Why daemons do not come up; nothing about pods just made."""
-    found = [*_of_slurmctld(snapshot, wall), *_of_slurmrestd(snapshot, wall)]
-    return tuple(dict.fromkeys(found))
-
-
-def claim_name(snapshot: Snapshot) -> str:
-    """The claim with slurmctld's state; empty where there is none."""
-    persistence = snapshot.cluster.spec.controller.persistence
-    if not persistence.enabled:
-        return ""
-    return persistence.existing_claim or f"state-{naming.controller_pod(snapshot.cluster.name)}"
-
-
-def _of_slurmctld(snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
-    daemon, pod = naming.CONTROLLER_CONTAINER, snapshot.controller_pod
-    if pod is not None:
-        yield from _of_pod(daemon, pod, wall)
-        return
-    namespace, name = snapshot.cluster.namespace, naming.controller_pod(snapshot.cluster.name)
-    ending = snapshot.controller_ending
-    owner = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
-    if ending is not None:
-        since = ending["metadata"]["deletionTimestamp"]
-        node = (ending.get("spec") or {}).get("nodeName") or "no Node"
-        message = (
-            f"slurmctld's pod {name} on {node} is being deleted, to have ended by {since}; the next one is created "
-            f"when it has gone. Only if that Node is off for good: kubectl -n {namespace} delete pod {name} --force"
-        )
-        yield DaemonTrouble(daemon, TERMINATING, message, passing=True)
-    elif owner is not None and _is_settled(owner, wall):
-        yield _without_pod(snapshot, daemon, name)
-
-
-def _without_pod(snapshot: Snapshot, daemon: str, name: str) -> DaemonTrouble:
-    """Why a StatefulSet has no pod: a claim that is being deleted, or what only its Events tell."""
-    claim, namespace = snapshot.memory.claim, snapshot.cluster.namespace
-    if claim is not None and claim.deleted and claim.name == claim_name(snapshot):
-        theirs = snapshot.cluster.spec.controller.persistence.existing_claim is not None
-        then = "create it again" if theirs else "an empty one follows, without the jobs that Slurm knew"
-        message = (
-            f"slurmctld has no pod: its claim {claim.name} has been marked for deletion at {claim.deleted}, and no new "
-            f"pod may use it. kubectl -n {namespace} describe pvc {claim.name} shows which pod or finalizer keeps it; "
-            f"when it has gone, {then}"
-        )
-        return DaemonTrouble(daemon, "ClaimTerminating", message)
-    owner = naming.controller(snapshot.cluster.name)
-    message = f"slurmctld has no pod {name}: kubectl -n {namespace} describe statefulset {owner} says why"
-    return DaemonTrouble(daemon, NO_POD, message, passing=True)
-
-
-def _of_slurmrestd(snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
-    daemon = "slurmrestd"
-    for pod in snapshot.restapi_pods:
-        yield from _of_pod(daemon, pod, wall)
-    owner = snapshot.children.get(("Deployment", naming.restapi(snapshot.cluster.name)))
-    for one in ((owner or {}).get("status") or {}).get("conditions") or ():
-        if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
-            why = cut(one.get("message") or one.get("reason") or "no word", LONGEST)
-            yield DaemonTrouble(daemon, one.get("reason") or NO_POD, f"slurmrestd's pod cannot be created: {why}")
-
-
-def _of_pod(daemon: str, pod: Object, wall: datetime) -> Iterable[DaemonTrouble]:
-    if not _is_settled(pod, wall):
+def of_pod(daemon: str, pod: Object, wall: datetime) -> Iterable[DaemonTrouble]:
+    """Why a pod of a daemon does not come up, at the time of day `wall`; nothing where it does, or was just made."""
+    if not is_settled(pod, wall):
         return
     found = _why(pod, wall)
     if found is not None:
@@ -211,6 +147,7 @@ def _slow(pod: Object, containers: Iterable[Mapping[str, Any]], wall: datetime) 
     return "ContainerCreating", words
 
 
-def _is_settled(obj: Object, wall: datetime) -> bool:
+def is_settled(obj: Object, wall: datetime) -> bool:
+    """Whether an object is old enough that its state is no longer that of a beginning."""
     created = obj["metadata"].get("creationTimestamp")
     return created is not None and wall - datetime.fromisoformat(created) > SETTLED

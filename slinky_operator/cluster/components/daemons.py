@@ -1,0 +1,70 @@
+"""The daemons of a Cluster, in the order in which they are written, and what is asked of all of them.
+
+This list is the only place that names every daemon: a new one is a line here, and a module beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.components.component import Component, Materials
+from slinky_operator.cluster.components.pod_trouble import DaemonTrouble
+from slinky_operator.cluster.components.slurmctld import SLURMCTLD
+from slinky_operator.cluster.components.slurmrestd import SLURMRESTD
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.reconcile.children import Child
+from slinky_operator.slurm.templates import RefusedFragment
+
+DAEMONS: Final[tuple[Component, ...]] = (SLURMCTLD, SLURMRESTD)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The objects of all daemons as they are to be."""
+
+    children: tuple[Child, ...] = ()
+    refused: tuple[str, ...] = ()
+    """Fields of templates that keep a workload from being made, and why: it then stays as it is."""
+
+
+def wanted(cluster: Cluster) -> Iterator[Component]:
+    """Daemons that a Cluster is to have."""
+    return (one for one in DAEMONS if one.is_wanted(cluster))
+
+
+def make(materials: Materials) -> Made:
+    """Make the objects of all daemons: Services before what they name."""
+    daemons = list(wanted(materials.snapshot.cluster))
+    children = [child for one in daemons for child in one.services(materials)]
+    refused: list[str] = []
+    for one in daemons:
+        try:
+            children.append(one.workload(materials))
+        except RefusedFragment as error:
+            refused.append(f"{one.template_field}.{error}")
+    return Made(tuple(children), tuple(refused))
+
+
+def secrets(cluster: Cluster) -> list[str]:
+    """Names of the Secrets that daemons of a Cluster need; none for a Cluster elsewhere."""
+    return [] if cluster.spec.external else [name for one in wanted(cluster) for name in one.secrets(cluster)]
+
+
+def mounting_keys(cluster: Cluster) -> frozenset[tuple[str, str]]:
+    """Kind and name of the workloads whose pods mount keys of a Cluster."""
+    return frozenset(one.key(cluster) for one in DAEMONS if one.mounts_keys)
+
+
+def all_answering_are_ready(snapshot: Snapshot) -> bool:
+    """Whether every daemon that Slurm needs to answer has a ready pod."""
+    return all(one.is_ready(snapshot) for one in wanted(snapshot.cluster) if one.condition is not None)
+
+
+def troubles(snapshot: Snapshot, wall: datetime) -> tuple[DaemonTrouble, ...]:
+    """Why daemons do not come up, at the time of day `wall`; nothing about pods just made."""
+    found = [trouble for one in wanted(snapshot.cluster) for trouble in one.troubles(snapshot, wall)]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,208 @@
+"""slurmctld's pod: the template that its StatefulSet has, and how that compares with the one that runs.
+
+Beside slurmctld runs the agent, which sees the same configuration and no key. The configuration is a volume of its own,
+so that both look at the same files; keys are mounted elsewhere, and Slurm is told where.
+
+Its readiness is what `scontrol ping` says: both Slurm 24.11 and 26.05 understand that, while 24.11 answers no HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, pod_security
+from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
+from slinky_operator.cluster.components.template_rules import fitted
+from slinky_operator.kube.managed_fields import applied_part, has_leftovers, inside
+from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.children import Child, applied_fields, shows
+from slinky_operator.slurm import naming
+
+ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
+"""On the pod template: values of keys that slurmctld reads only when it starts."""
+
+ANNOTATION_POD_SPEC: Final = labels.CLUSTER_PREFIX + "pod-spec"
+"""On the StatefulSet: digest of what the Cluster's spec says of the pod. It tells a change that somebody asked for from
+one that another version of the operator brings."""
+
+STATE: Final = "state"
+CONFIG: Final = "config"
+KEYS: Final = "keys"
+RUN: Final = "run"
+
+# In the foreground slurmctld replaces itself when it reconfigures, and a file it refuses is its end, while slurmrestd
+# answers that all is well. As a daemon it starts a successor and goes on if that fails; slurmrestd says so (both seen
+# with Slurm 24.11 and 26.05). So it runs as one, below a first process that follows its pid file, passes SIGTERM on,
+# and reaps: `wait` takes whatever child has ended.
+_FIRST_PROCESS: Final = f"""\
+slurmctld || exit
+send() {{ kill "-$1" "$(cat {naming.SLURMCTLD_PID} 2>/dev/null)" 2>/dev/null; }}
+trap 'ending=1; send TERM' TERM INT
+missing=0
+while [ "$missing" -lt 5 ]; do
+  if send 0; then missing=0; elif [ -n "$ending" ]; then exit 0; else missing=$((missing + 1)); fi
+  sleep "${{ending:+0.}}1" & wait $!
+done
+echo "slurmctld has ended" >&2
+exit 1
+"""
+
+_PING: Final = {"exec": {"command": ["scontrol", "ping"]}, "timeoutSeconds": 5}
+
+
+START: Final = 1_000_000
+"""Tries, a second apart, until a slurmctld that does not answer is killed: never, for all that can be waited for.
+
+A slurmctld that starts gives each static node that nobody can resolve ten seconds, of which there may be tens of
+thousands, and waits for slurmdbd as long as that takes. Its successor would have to wait for the same, and would begin
+anew. One that has ended is noticed by the first process. The number does not depend on the spec: another one would
+replace the pod.
+"""
+
+START_BEFORE: Final = 300
+"""What earlier versions of the operator wrote instead: no reason to replace a pod that runs."""
+
+
+def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start: int) -> dict[str, Any]:
+    """Make the pod template.
+
+    Parameters
+    ----------
+    restart
+        Values of keys that slurmctld reads only when it starts.
+    start
+        Tries of the startup probe, a second apart.
+
+    Raises
+    ------
+    RefusedFragment
+        If the user's template cannot be merged over it.
+    """
+    spec = cluster.spec
+    generated: dict[str, Any] = {
+        "metadata": {
+            "labels": naming.pod_labels(cluster, naming.COMPONENT_CONTROLLER),
+            "annotations": {
+                ANNOTATION_RESTART: " ".join(f"{key}={value}" for key, value in sorted(restart.items())),
+                "kubectl.kubernetes.io/default-container": naming.CONTROLLER_CONTAINER,
+            },
+        },
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 30,
+            "securityContext": pod_security(naming.SLURM_UID, volumes=True),
+            "containers": [_slurmctld(cluster, images, start), _agent(images)],
+            "volumes": _volumes(cluster),
+        },
+    }
+    return fitted(generated, spec.controller.template or {}, naming.CONTROLLER_CONTAINER)
+
+
+def keeps_state(template: Mapping[str, Any]) -> bool:
+    """Whether slurmctld's state outlives a pod of this template."""
+    return not any(
+        one.get("name") == STATE and "emptyDir" in one for one in (template.get("spec") or {}).get("volumes") or ()
+    )
+
+
+def same_pod(wanted: Object, live: Object) -> bool:
+    """Whether the pod would be the same, but for its restart: the files it restarts for have been tried."""
+    template, running = wanted["spec"]["template"], live["spec"]["template"]
+    notes = dict(template["metadata"]["annotations"])
+    restart = ((running.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION_RESTART)
+    notes |= {ANNOTATION_RESTART: restart}
+    body = {**template, "metadata": {**template["metadata"], "annotations": notes}}
+    applied = inside(applied_fields(live), "spec", "template")
+    return shows(body, running) and not (applied is not None and has_leftovers(applied, body, running))
+
+
+def as_it_runs(wanted: Child, live: Object) -> Child:
+    """The StatefulSet with the pod that runs, restarted for the keys for which that is wanted.
+
+    Only with what the operator has applied of that pod: what others have added must not become ours.
+    """
+    body, template = wanted.body, live["spec"]["template"]
+    applied = inside(applied_fields(live), "spec", "template")
+    if applied:
+        template = applied_part(applied, template)
+    note = body["spec"]["template"]["metadata"]["annotations"][ANNOTATION_RESTART]
+    about = template.get("metadata") or {}
+    notes = {**(about.get("annotations") or {}), ANNOTATION_RESTART: note}
+    kept = {**template, "metadata": {**about, "annotations": notes}}
+    metadata = dict(body["metadata"])
+    before, after = live["metadata"].get("annotations") or {}, metadata.get("annotations") or {}
+    # One goes with the image. The other stays until the pod follows it; older versions of the operator had none.
+    own = {**after, default_images.ANNOTATION: before.get(default_images.ANNOTATION)}
+    own |= {key: before[key] for key in (ANNOTATION_POD_SPEC,) if key in before}
+    metadata["annotations"] = {key: value for key, value in own.items() if value is not None}
+    return Child(wanted.resource, {**body, "metadata": metadata, "spec": {**body["spec"], "template": kept}})
+
+
+def _slurmctld(cluster: Cluster, images: Images, start: int) -> dict[str, Any]:
+    controller = cluster.spec.controller
+    key = naming.slurm_key(cluster)
+    assert key is not None  # noqa: S101 - a managed Cluster has one
+    variable = "SLURM_SACK_JWKS" if key.file == naming.SLURM_JWKS else "SLURM_SACK_KEY"
+    container: dict[str, Any] = {
+        "name": naming.CONTROLLER_CONTAINER,
+        **image_of(controller.image, images.slurmctld, images.pull_policy),
+        "command": ["/bin/sh", "-c", _FIRST_PROCESS],
+        "env": [{"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"}],
+        "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
+        "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": start},
+        "readinessProbe": {**_PING, "periodSeconds": 10, "failureThreshold": 3},
+        # What slurmctld says before it gives up is shown in the Cluster's condition.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": locked_down(),
+        "volumeMounts": [
+            {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},
+            {"name": KEYS, "mountPath": naming.KEY_FOLDER, "readOnly": True},
+            {"name": STATE, "mountPath": naming.STATE_FOLDER},
+            {"name": RUN, "mountPath": naming.RUN_FOLDER},
+        ],
+    }
+    if controller.resources is not None:
+        container["resources"] = controller.resources.to_dict()
+    return container
+
+
+def _agent(images: Images) -> dict[str, Any]:
+    return {
+        "name": naming.AGENT_CONTAINER,
+        **image_of(None, images.agent, images.pull_policy),
+        "command": ["python", "-m", "slinky_operator.agent", naming.CONF_FOLDER, str(naming.AGENT_PORT)],
+        "ports": [{"name": "agent", "containerPort": naming.AGENT_PORT, "protocol": "TCP"}],
+        "resources": {"requests": {"cpu": "5m", "memory": "24Mi"}, "limits": {"memory": "64Mi"}},
+        "securityContext": {**locked_down(), "runAsUser": naming.NOBODY, "runAsGroup": naming.NOBODY},
+        "volumeMounts": [{"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True}],
+    }
+
+
+def _volumes(cluster: Cluster) -> list[dict[str, Any]]:
+    persistence = cluster.spec.controller.persistence
+    slurm_key, jwt_key = naming.slurm_key(cluster), naming.jwt_key(cluster)
+    assert slurm_key is not None and jwt_key is not None  # noqa: PT018, S101 - a managed Cluster has both
+    volumes: list[dict[str, Any]] = [
+        {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": CONFIG_MODE}},
+        {
+            "name": KEYS,
+            "projected": {
+                # Slurm refuses keys that others can read; the group is added by fsGroup.
+                "defaultMode": 0o400,
+                "sources": [
+                    {"secret": {"name": key.secret, "items": [{"key": key.key, "path": key.file}]}}
+                    for key in (slurm_key, jwt_key)
+                ],
+            },
+        },
+        {"name": RUN, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+    ]
+    if not persistence.enabled:
+        volumes.append({"name": STATE, "emptyDir": {}})
+    elif persistence.existing_claim is not None:
+        volumes.append({"name": STATE, "persistentVolumeClaim": {"claimName": persistence.existing_claim}})
+    return volumes

@@ -1,0 +1,42 @@
+"""Steps about the configuration: how far it has come, and what NodeSets are told of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from slinky_api.conditions import Reason
+from slinky_operator.cluster.actions import Action, Reload, Write
+from slinky_operator.cluster.config.rollout import Rollout, plan_rollout
+from slinky_operator.cluster.preflight.replacement import Stage
+from slinky_operator.cluster.report import events
+from slinky_operator.cluster.steps.progress import Progress
+from slinky_operator.cluster.steps.writes import is_denied
+
+
+def roll_out(progress: Progress) -> Iterable[Action]:
+    """Bring the wanted configuration one step nearer; a trial of slurmctld's next pod comes first."""
+    snapshot, swap = progress.snapshot, progress.replacement
+    first = swap.message if swap.stage is Stage.TRYING else ""
+    rollout = plan_rollout(snapshot, progress.images, progress.now, progress.wall, first)
+    progress.rollout = rollout = _withheld(rollout, progress)
+    progress.wake_up(rollout.wake_up)
+    return [one for one in rollout.actions if not is_denied(snapshot, one, progress.now)]
+
+
+def tell_of_configuration(progress: Progress) -> Iterable[Action]:
+    """Tell NodeSets that are left out, and of nodes without an address."""
+    return () if progress.rollout is None else events.of_configuration(progress.snapshot, progress.rollout)
+
+
+def _withheld(rollout: Rollout, progress: Progress) -> Rollout:
+    """The configuration with what keeps its next step from being taken."""
+    snapshot, slurm_key = progress.snapshot, progress.keys.slurm
+    for one in rollout.actions:
+        if isinstance(one, Write) and is_denied(snapshot, one, progress.now):
+            kind, name = one.child.key
+            words = f"{kind} {name} cannot be written: {snapshot.memory.denied[one.child.key].why}"
+            return replace(rollout, applied=False, reason=Reason.CHILD_REFUSED, message=words)
+    if slurm_key is not None and any(isinstance(one, Reload) for one in rollout.actions):
+        return replace(rollout, applied=False, reason=slurm_key.reason, message=slurm_key.message)
+    return rollout

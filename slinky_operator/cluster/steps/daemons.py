@@ -1,0 +1,119 @@
+"""Steps about daemons and what slurmd pods share: images, the replacement of slurmctld's pod, objects. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from slinky_api import labels
+from slinky_operator.cluster import succession
+from slinky_operator.cluster.actions import Action, AskClaim, Remove
+from slinky_operator.cluster.components import daemons, default_images, shared_objects, slurmctld, slurmctld_pod
+from slinky_operator.cluster.components.component import Materials
+from slinky_operator.cluster.components.slurmctld import SLURMCTLD
+from slinky_operator.cluster.keys import lifecycle
+from slinky_operator.cluster.preflight.replacement import Stage, replacement
+from slinky_operator.cluster.steps.progress import Progress
+from slinky_operator.cluster.steps.writes import writes
+from slinky_operator.kube.resources import PODDISRUPTIONBUDGETS, SERVICES
+from slinky_operator.reconcile.children import Child
+from slinky_operator.slurm.conf.render import SLURM_CONF
+from slinky_operator.slurm.templates import RefusedFragment
+
+ASK_CLAIM_EVERY: Final = 5.0
+"""Seconds between two looks at the claim of a slurmctld without a pod."""
+
+
+def keep_images(progress: Progress) -> Iterable[Action]:
+    """Find the image of each daemon whose Cluster names none."""
+    snapshot = progress.snapshot
+    progress.images = default_images.kept(snapshot, progress.images, daemons.wanted(snapshot.cluster))
+    return ()
+
+
+def try_replacement(progress: Progress) -> Iterable[Action]:
+    """Try the pod that is to take the place of slurmctld's."""
+    snapshot, stored = progress.snapshot, (progress.config_map or {}).get("data") or {}
+    if SLURM_CONF not in stored or snapshot.cluster.deleting:
+        return ()
+    wanted: Child | None = None
+    try:
+        wanted = SLURMCTLD.workload(_materials(progress, stored[SLURM_CONF]))
+    except RefusedFragment:
+        # It stays as it is; the step `write_daemons` says so.
+        wanted = None
+    progress.replacement = replacement(snapshot, progress.images, wanted, progress.now, progress.wall)
+    progress.wake_up(progress.replacement.wake_up)
+    return progress.replacement.actions
+
+
+def write_daemons(progress: Progress) -> Iterator[Action]:
+    """Write the objects of all daemons, and what slurmd pods share; slurmctld's pod stays until its next is tried."""
+    snapshot, keys, rollout = progress.snapshot, progress.keys, progress.rollout
+    assert rollout is not None  # noqa: S101 - the configuration comes before
+    files = (progress.config_map or {}).get("data") or rollout.rendered.files
+    made = daemons.make(_materials(progress, files.get(SLURM_CONF, "")))
+    children = (*_shared(progress), *made.children)
+    if progress.replacement.stage is not Stage.FREE:
+        children = tuple(_with_running_pod(progress, one) for one in children)
+    progress.made = replace(made, children=children)
+    if rollout.rendered.problems and progress.config_map is None:
+        return
+    # Pods whose Secrets are missing would wait for them in ever longer pauses; and what daemons run with is
+    # written down before the first of them is.
+    held = frozenset() if keys.mountable else daemons.mounting_keys(snapshot.cluster)
+    for write in writes(snapshot, children, progress.now):
+        if write.child.key not in held or write.child.key in snapshot.children:
+            yield write
+
+
+def write_shared(progress: Progress) -> Iterable[Action]:
+    """Write what slurmd pods share where their slurmctld is elsewhere."""
+    progress.made = daemons.Made(_shared(progress))
+    return writes(progress.snapshot, progress.made.children, progress.now)
+
+
+def remove_unwanted(progress: Progress) -> Iterator[Action]:
+    """Delete the objects of daemons that the spec no longer asks for."""
+    cluster = progress.snapshot.cluster
+    resources = {child.resource.kind: child.resource for child in progress.made.children}
+    resources |= {one.resource.kind: one.resource for one in daemons.DAEMONS}
+    unwanted = {one.component for one in daemons.DAEMONS if not one.is_wanted(cluster)}
+    for (kind, name), obj in sorted(progress.snapshot.children.items()):
+        component = (obj["metadata"].get("labels") or {}).get(labels.LABEL_APP_COMPONENT)
+        if component in unwanted and succession.is_ours(obj, cluster) and not obj["metadata"].get("deletionTimestamp"):
+            yield Remove(resources[kind], name, obj["metadata"]["uid"])
+
+
+def ask_claim(progress: Progress) -> Iterator[Action]:
+    """Look at slurmctld's claim where slurmctld has no pod, though its StatefulSet is there to make one."""
+    snapshot = progress.snapshot
+    name, known = slurmctld.claim_name(snapshot), snapshot.memory.claim
+    there = snapshot.controller_pod is not None or snapshot.controller_ending is not None
+    if there or not name or SLURMCTLD.key(snapshot.cluster) not in snapshot.children:
+        return
+    if known is None or progress.now - known.at >= ASK_CLAIM_EVERY:
+        yield AskClaim(name)
+
+
+def _materials(progress: Progress, slurm_conf: str) -> Materials:
+    notes = lifecycle.notes(progress.snapshot, progress.keys)
+    return Materials(progress.snapshot, progress.images, slurm_conf, notes)
+
+
+def _shared(progress: Progress) -> tuple[Child, ...]:
+    """What all slurmd pods of a Cluster share."""
+    cluster = progress.snapshot.cluster
+    return (
+        Child(SERVICES, shared_objects.node_service(cluster)),
+        Child(PODDISRUPTIONBUDGETS, shared_objects.disruption_budget(cluster)),
+    )
+
+
+def _with_running_pod(progress: Progress, child: Child) -> Child:
+    """slurmctld's StatefulSet with the pod that runs; any other object as it is."""
+    live = progress.snapshot.children.get(child.key)
+    if live is None or child.key != SLURMCTLD.key(progress.snapshot.cluster):
+        return child
+    return slurmctld_pod.as_it_runs(child, live)

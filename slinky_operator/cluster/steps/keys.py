@@ -1,0 +1,43 @@
+"""Steps about signing keys: whose they are, what daemons have, and how slurmctld gets a changed one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from slinky_operator.cluster.actions import Action, AdoptKey
+from slinky_operator.cluster.config import rollout
+from slinky_operator.cluster.keys import key_loading, lifecycle
+from slinky_operator.cluster.steps.progress import Progress
+from slinky_operator.slurm import naming
+
+
+def adopt_keys(progress: Progress) -> Iterator[Action]:
+    """Take over Secrets that a former Cluster of this name has left: whose they are is proven before they are used."""
+    cluster, sources = progress.snapshot.cluster, progress.snapshot.sources
+    for make in (naming.slurm_key_secret, naming.jwt_key_secret, naming.key_copy):
+        found = sources.get(make(cluster.name))
+        if found is None or not found.exists or found.cluster_name != cluster.name:
+            continue
+        if found.cluster_uid not in {"", cluster.uid}:
+            yield AdoptKey(found.name, found.object_uid)
+
+
+def keep_keys(progress: Progress) -> Iterable[Action]:
+    """Make, put back, seal and copy the keys of a managed Cluster."""
+    progress.keys = lifecycle.look(progress.snapshot, progress.now, progress.wall)
+    return progress.keys.actions
+
+
+def read_keys(progress: Progress) -> Iterable[Action]:
+    """See which key a Cluster elsewhere has."""
+    progress.keys = lifecycle.look_elsewhere(progress.snapshot)
+    return ()
+
+
+def load_changed_key(progress: Progress) -> Iterable[Action]:
+    """Let slurmctld read a key of auth/jwt that has changed; elsewhere, see whether it has."""
+    snapshot, keys = progress.snapshot, progress.keys
+    settled = not snapshot.cluster.spec.external and rollout.is_live(snapshot) and keys.slurm is None
+    step = key_loading.load(snapshot, keys, progress.now, settled=settled)
+    progress.wake_up(step.wake_up)
+    return step.actions

@@ -1,0 +1,64 @@
+"""What one pass of the plan knows: the snapshot, and what its earlier steps have found for the later ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from slinky_operator.cluster.actions import Action
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.daemons import Made
+from slinky_operator.cluster.config.rollout import Rollout
+from slinky_operator.cluster.keys.lifecycle import Keys
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight.replacement import Replacement, Stage
+from slinky_operator.cluster.slurm_connection import Missing, Pace
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known in one pass. A step writes what it finds; only steps after it may read that."""
+
+    snapshot: Snapshot
+    pace: Pace
+    images: Images
+    """The operator's defaults; from the step `images` on, those of this Cluster."""
+
+    now: float
+    """Monotonic seconds."""
+
+    wall: datetime
+    """The time of day."""
+
+    keys: Keys = field(default_factory=Keys)
+    missing: Missing | None = None
+    """Why there is no connection."""
+
+    replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
+    """Whether slurmctld's pod may be replaced."""
+
+    rollout: Rollout | None = None
+    """How far the configuration is; `None` before its step, and for a Cluster elsewhere."""
+
+    made: Made = Made()  # noqa: RUF009 - frozen
+    """The objects that are written, but for ConfigMaps and Secrets."""
+
+    due: list[float] = field(default_factory=list)
+    """Seconds until something is due that no event will tell."""
+
+    @property
+    def config_map(self) -> Object | None:
+        """The ConfigMap with slurm.conf as it is, whoever wrote it."""
+        return self.snapshot.children.get(("ConfigMap", naming.config(self.snapshot.cluster.name)))
+
+    def wake_up(self, seconds: float | None) -> None:
+        """Have the next pass in so many seconds at the latest."""
+        if seconds is not None:
+            self.due.append(seconds)
+
+
+Step: TypeAlias = Callable[[Progress], Iterable[Action]]

@@ -1,0 +1,58 @@
+"""Steps about Slurm itself: the connection with it, and how often its jobs are counted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from slinky_operator.cluster import slurm_connection
+from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, Hurry
+from slinky_operator.cluster.components import daemons
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.slurm_connection import Missing
+from slinky_operator.cluster.steps.progress import Progress
+from slinky_operator.slurm.clients import ContactState, Trouble
+
+COUNT_JOBS_EVERY: Final = 5.0
+"""Seconds between two counts of jobs, when they are cheap."""
+
+COUNT_JOBS_SHARE: Final = 0.02
+"""Part of the time that counting jobs may take."""
+
+
+def connect(progress: Progress) -> Iterator[Action]:
+    """Have a connection made of what server, Secrets and keys say now."""
+    snapshot = progress.snapshot
+    wanted = slurm_connection.connect(snapshot, progress.keys.candidates, progress.pace)
+    progress.missing = wanted if isinstance(wanted, Missing) else None
+    slurm = snapshot.slurm
+    if isinstance(wanted, Missing) or not wanted.endpoint.url:
+        if slurm is not None:
+            yield Disconnect()
+        return
+    if slurm is None or slurm.fingerprint != wanted.fingerprint:
+        yield wanted
+        return
+    waiting = slurm.contact.state is not ContactState.READY and slurm.contact.trouble is not Trouble.UNAUTHORIZED
+    if waiting and daemons.all_answering_are_ready(snapshot):
+        # Its own pauses grow; once our daemons are up there is nothing to wait for.
+        yield Hurry()
+
+
+def count_jobs(progress: Progress) -> Iterator[Action]:
+    """Count jobs where Slurm answers and the last count is old enough."""
+    if answers(progress.snapshot) and jobs_due(progress.snapshot, progress.now) <= 0:
+        yield CountJobs()
+
+
+def answers(snapshot: Snapshot) -> bool:
+    """Whether Slurm serves the operator."""
+    return snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY
+
+
+def jobs_due(snapshot: Snapshot, now: float) -> float:
+    """Seconds from `now` (monotonic) until jobs are counted again."""
+    jobs = snapshot.memory.jobs
+    if jobs is None:
+        return 0.0
+    return max(0.0, max(COUNT_JOBS_EVERY, jobs.cost / COUNT_JOBS_SHARE) - (now - jobs.at))

@@ -1,0 +1,64 @@
+"""The end of a Cluster: what it waits for, and what is deleted then. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from slinky_api import labels
+from slinky_operator.cluster.actions import Action, SetFinalizer, TearDown
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.steps.progress import Progress
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    SECRETS,
+    SERVICES,
+    STATEFULSETS,
+)
+from slinky_operator.slurm import naming
+
+LOOK_AGAIN_FOR_PODS: Final = 10.0
+"""Seconds until the API server is asked again for slurmd pods of a Cluster that is being deleted."""
+
+_ORDER: Final = (DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS)
+
+
+def set_finalizer(progress: Progress) -> list[Action]:
+    """Put the finalizer on a Cluster before anything is made for it."""
+    cluster = progress.snapshot.cluster
+    if labels.FINALIZER_CLUSTER in cluster.metadata.finalizers or cluster.deleting:
+        return []
+    return [SetFinalizer(CLUSTERS, progress.snapshot.raw, labels.FINALIZER_CLUSTER, present=True)]
+
+
+def slurmd_pods_left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
+    """Pods of NodeSets: those that the cache shows, or the API server has shown where labels are lost."""
+    names, at = snapshot.memory.left
+    return snapshot.slurmd_pods or (names if now - at < LOOK_AGAIN_FOR_PODS else ())
+
+
+def tear_down(snapshot: Snapshot) -> TearDown:
+    """Take everything away: no slurmd pod is left."""
+    place = {resource.kind: (number, resource) for number, resource in enumerate(_ORDER)}
+    children = [
+        (place[kind][1], name, obj["metadata"]["uid"])
+        for (kind, name), obj in sorted(snapshot.children.items(), key=lambda item: (place[item[0][0]][0], item[0]))
+    ]
+    # Generated keys go; the state on the claim, and keys of the user's, stay.
+    generated = {
+        make(snapshot.cluster.name) for make in (naming.slurm_key_secret, naming.jwt_key_secret, naming.key_copy)
+    }
+    secrets = [
+        (SECRETS, source.name, source.object_uid)
+        for source in snapshot.sources.values()
+        # The label alone is not enough: a key of the user's, which the spec names, may have been given it.
+        if source.exists
+        and source.cluster_uid
+        and source.cluster_name == snapshot.cluster.name
+        and source.name in generated
+    ]
+    pods = [(PODS, name, pod["metadata"]["uid"]) for name, pod in sorted(snapshot.preflights.items())]
+    return TearDown((*pods, *children, *secrets))

@@ -1,0 +1,106 @@
+"""The list of daemons is all that the plan knows of them: one more in it is written, reported and removed like any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from typing_extensions import override
+
+from slinky_api.conditions import ClusterCondition
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_operator.cluster.actions import Remove, Write
+from slinky_operator.cluster.components import daemons, metadata
+from slinky_operator.cluster.components.component import Component, Materials
+from slinky_operator.cluster.components.daemons import DAEMONS
+from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
+from slinky_operator.reconcile.children import Child
+from slinky_operator.slurm.templates import RefusedFragment
+from tests.unit.cluster.rollout import settled
+from tests.unit.cluster.world import World, cluster_object
+
+
+class Exporter(Component):
+    """A daemon that a Cluster has while its spec says so."""
+
+    daemon = "exporter"
+    component = "exporter"
+    resource = DEPLOYMENTS
+    template_field = "spec.exporter.template"
+
+    @override
+    def spec(self, cluster: Cluster) -> ComponentSpec:
+        return ComponentSpec()
+
+    @override
+    def is_wanted(self, cluster: Cluster) -> bool:
+        return cluster.spec.restapi.replicas > 1
+
+    @override
+    def takes_patches(self, cluster: Cluster) -> bool:
+        return False
+
+    @override
+    def secrets(self, cluster: Cluster) -> Iterable[str]:
+        yield "for-the-exporter"
+
+    @override
+    def services(self, materials: Materials) -> Iterable[Child]:
+        cluster = materials.snapshot.cluster
+        yield Child(SERVICES, {"metadata": metadata(cluster, "slurm-exporter", self.component), "spec": {}})
+
+    @override
+    def workload(self, materials: Materials) -> Child:
+        cluster = materials.snapshot.cluster
+        if cluster.spec.restapi.replicas > 2:
+            raise RefusedFragment("spec.hostname", "is the operator's")
+        template = {"spec": {"containers": [{"name": self.daemon, "image": materials.images.of(self.daemon)}]}}
+        about = metadata(cluster, "slurm-exporter", self.component)
+        return Child(DEPLOYMENTS, {"metadata": about, "spec": {"template": template}})
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(daemons, "DAEMONS", (*DAEMONS, Exporter()))
+    monkeypatch.setattr("slinky_operator.cluster.components.Images.of", lambda images, daemon: f"{daemon}:1")
+    monkeypatch.setattr("slinky_operator.cluster.components.Images.with_image", lambda images, *_: images)
+    return settled({"restapi": {"replicas": 2}})
+
+
+def test_one_more_daemon_has_its_service_before_any_workload(world: World) -> None:
+    world = World(cluster_object({"restapi": {"replicas": 2}}))
+    written = [one.child.key for one in world.settle() if isinstance(one, Write)]
+    workloads = [number for number, (kind, _) in enumerate(written) if kind in {"Deployment", "StatefulSet"}]
+    assert (
+        written.index(("Service", "slurm-exporter")) < min(workloads) < written.index(("Deployment", "slurm-exporter"))
+    )
+
+
+def test_a_daemon_that_is_no_longer_wanted_goes_and_the_others_stay(world: World) -> None:
+    world.raw = {**world.raw, "spec": {"restapi": {"replicas": 1}}}
+    removed = [(one.resource.kind, one.name) for one in world.settle() if isinstance(one, Remove)]
+    assert removed == [("Deployment", "slurm-exporter"), ("Service", "slurm-exporter")]
+    assert ("Deployment", "slurm-restapi") in world.children
+
+
+def test_what_a_former_cluster_has_left_is_not_removed_unproven(world: World) -> None:
+    for key in (("Deployment", "slurm-exporter"), ("Service", "slurm-exporter")):
+        world.children[key]["metadata"]["labels"]["cluster.slinky.slurm.net/uid"] = "another"
+    world.raw = {**world.raw, "spec": {"restapi": {"replicas": 1}}}
+    assert not [one for one in world.settle() if isinstance(one, Remove)]
+
+
+def test_a_refused_template_is_named_by_its_field_and_the_workload_stays(world: World) -> None:
+    world.raw = {**world.raw, "spec": {"restapi": {"replicas": 3}}}
+    written = [one.child.key for one in world.settle() if isinstance(one, Write)]
+    assert written == [("Deployment", "slurm-restapi")]
+    message = world.condition(ClusterCondition.DEGRADED)["message"]
+    assert message == "spec.exporter.template.spec.hostname: is the operator's"
+
+
+def test_its_secrets_are_read(world: World) -> None:
+    cluster = world.snapshot().cluster
+    assert daemons.secrets(cluster) == ["slurm-auth-slurm", "slurm-auth-jwt", "for-the-exporter"]
+    elsewhere = Cluster.parse(cluster_object({"server": "http://there:6820", "auth": {"jwtKeyRef": {"name": "x"}}}))
+    assert daemons.secrets(elsewhere) == []

@@ -11,7 +11,7 @@ from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
     """What a plan found, for status and Events."""
 

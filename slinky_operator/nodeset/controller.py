@@ -196,7 +196,7 @@ class NodeSetController:
     async def _plan(self, snapshot: Snapshot, slurm: Slurm | None, memory: Memory) -> tuple[Snapshot, Plan]:
         """Plan, with the jobs asked for if the plan needs them."""
         made = await self._pure(snapshot, plan, snapshot, self._now())
-        if made.needs_jobs and slurm is not None:
+        if made.replan_with_jobs and slurm is not None:
             try:
                 since = memory.orphaned_since(made.orphans, self._clock())
                 snapshot = with_jobs(snapshot, await slurm_queries.jobs(slurm, since=since))

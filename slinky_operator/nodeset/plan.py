@@ -1,25 +1,26 @@
-"""From what is to what is to be done: pure, and the only place where the parts of the rules come together.
+"""From what is to what is to be done: pure, and the only place where the order of actions stands.
 
 A plan is made from a frozen snapshot and the time, and says what to do, what to tell, and when to look again. Nothing
 in it is remembered: what was begun is read back from Slurm's reasons and the pods' conditions.
 
-What of the picture is old can at worst make a plan begin something that `executor` then finds done or no longer wanted.
-For what cannot be undone, deletes above all, `executor` asks again and puts the answer to `pod_state.why_kept` and
-`records.to_delete`.
+What of the snapshot is old can at worst make a plan begin something that `executor` then finds done or no longer
+wanted. For what cannot be undone, deletes above all, `executor` asks again and puts the answer to `pod_state.why_kept`
+and `records.to_delete`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from slinky_api import labels
 from slinky_operator.nodeset import requeue
 from slinky_operator.nodeset.assessment import Assessment
-from slinky_operator.nodeset.disruption import repairs, rolling_update
-from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
-from slinky_operator.nodeset.model import pod_facts, pod_names, pod_state
+from slinky_operator.nodeset.decisions import Decisions, decide, survey
+from slinky_operator.nodeset.drain import pod_steps, slurm_steps
+from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
@@ -29,14 +30,7 @@ from slinky_operator.nodeset.model.actions import (
     RemoveFinalizer,
     TakeOver,
 )
-from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.placement import creation
-from slinky_operator.nodeset.placement.layout import Layout, lay_out
-from slinky_operator.nodeset.slurm_nodes import drains, identity, records
-from slinky_operator.nodeset.slurm_nodes.drains import Cause
-from slurm_client.models import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +41,14 @@ class Plan:
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None
     """Seconds until the next pass even if nothing changes."""
-    needs_jobs: bool = False
-    """Whether the jobs must be asked for and a new plan made."""
+    replan_with_jobs: bool = False
+    """Whether nothing is decided yet: the jobs must be asked for, and the plan made again with them."""
     orphans: frozenset[str] = frozenset()
     """Nodes without a pod whose names may be used again: the jobs must have been asked for since they had none, for a
     suspended job does not show on its node."""
 
 
-def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - the order of things stands in one place
+def plan(snapshot: Snapshot, now: datetime) -> Plan:
     """Make the plan.
 
     Parameters
@@ -63,129 +57,146 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:  # noqa: C901, PLR0912 - th
         Everything known.
     now
         The time; knows its zone.
+
+    Returns
+    -------
+    Plan
+        The whole plan; or one without actions that asks for the jobs (`replan_with_jobs`), where they decide anything
+        and the snapshot does not have them.
     """
-    nodeset = snapshot.nodeset
-    live = [one for one in snapshot.members if not one.pod.deleting and one.pod.slurmd is not Slurmd.ENDED]
-    layout = lay_out(snapshot, live)
-    desired = layout.desired
-    if not nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in nodeset.metadata.finalizers:
-        return Plan(Assessment(desired), (TakeOver(), AddFinalizer()))
-    if not nodeset.deleting and not snapshot.mode_is_fixed:
-        # The status of this pass fixes it: before that, no pod is made that another mode would not know.
-        return Plan(Assessment(desired))
-    skip = nodeset.deleting and labels.is_true(nodeset.metadata.annotations, labels.ANNOTATION_SKIP_DRAIN)
-    orphans = _orphans(snapshot)
-    if not layout.missing and requeue.more_to_come(snapshot.pods, now) is not None:
-        # The others will follow within seconds, and are settled with them in the same few calls.
-        orphans = [node for node in orphans if drains.is_busy(node)]
-    waits = repairs.waiting(snapshot, live, layout)
-    if _needs_jobs(snapshot, live, layout, orphans) or repairs.needs_jobs(snapshot, waits.values(), now):
-        return Plan(
-            Assessment(desired), needs_jobs=True, orphans=frozenset(node.name for node in orphans if layout.missing)
-        )
-
-    chosen = drain_causes.scale_in_victims(snapshot, layout, now)
-    created = creation.Creation()
-    if layout.missing and creation.is_possible(snapshot):
-        created = creation.choose(snapshot, layout, live)
-    causes = drain_causes.assign_causes(snapshot, live, layout, chosen, waits, created.awaited, now)
-    states = {
-        member.name: pod_state.classify(member, snapshot.slurm, causes.get(member.name, frozenset()))
-        for member in snapshot.members
-    }
+    seen = survey(snapshot, now)
+    undecided = Assessment(desired=seen.layout.desired)
+    if not snapshot.nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in snapshot.nodeset.metadata.finalizers:
+        return Plan(undecided, (TakeOver(), AddFinalizer()))
+    if not snapshot.nodeset.deleting and not snapshot.mode_is_fixed:
+        # The status of this pass fixes it: before that, no pod is created that another mode would not know.
+        return Plan(undecided)
+    if seen.needs_jobs:
+        return Plan(undecided, replan_with_jobs=True, orphans=seen.reusable_names)
+    decided = decide(seen)
     actions: list[Action] = []
-    late = slurm_steps.overdue(snapshot, live, causes, now) if snapshot.slurm.readable and not skip else []
-    settling = records.RecordCleanup()
-    if snapshot.slurm.readable:
-        # Of a NodeSet whose jobs are given up too: Slurm would show them RUNNING for minutes.
-        settling = records.settle(orphans, snapshot.slurm.jobs, _ended(snapshot))
-    if skip:
-        actions += pod_steps.delete_all(snapshot)
-    else:
-        actions += pod_steps.deletions_without_slurm(snapshot, live, causes)
-        if snapshot.slurm.readable:
-            slurm = [
-                *slurm_steps.registrations_and_drains(snapshot, live, causes, now),
-                *slurm_steps.endings(late, causes),
-            ]
-            actions = [*slurm, *actions, *slurm_steps.give_traits(snapshot, live)]
-        actions = [
-            *pod_steps.protections(snapshot, live, states, causes),
-            *pod_steps.adoptions(snapshot, live),
-            *actions,
-            *pod_steps.showings(snapshot, live, states, actions),
-            *pod_steps.announcements(snapshot, waits, now),
-        ]
-    if snapshot.slurm.readable:
-        if settling.down:
-            actions.append(MarkDown(settling.down))
-        if settling.delete:
-            actions.append(DeleteRecords(settling.delete))
-    record, forget = pod_steps.upkeep(snapshot)
-    actions += record
-    without_guard = pod_facts.unguarded(snapshot.pods, snapshot.guard)
-    if without_guard and not skip:
-        # Behind all that concerns jobs: a refusal here must not hold that up.
-        actions.append(EnsureGuard(without_guard))
-    if created.pods:
-        actions += [*([] if snapshot.guard or without_guard else [EnsureGuard()]), *created.pods]
-    marked, left_over = pod_steps.claims_to_settle(snapshot, layout, live, causes)
-    # What becomes of a claim is written down before its pod goes.
-    actions = [*marked, *actions, *forget, *left_over]
-    # Afterwards others may hold it for hours: there is nothing left to do then.
-    held = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers or bool(snapshot.guard)
-    if nodeset.deleting and held and not snapshot.pods and (skip or not settling.down):
-        actions.append(RemoveFinalizer(anyway=skip))
-    assessment = Assessment(
-        desired,
-        states,
-        causes,
-        tuple(member.name for member in chosen),
-        created.blocked,
-        (*settling.busy, *settling.down),
-        skip,
-        {one.pod.node_name: one for one in late},
-        created.conflicts,
-        tuple(member.name for member in layout.misplaced),
-        created.held,
-        {name: one for name, one in waits.items() if causes.get(name, frozenset()) <= {Cause.REPAIR}},
-        pod_state.known(snapshot.members, snapshot.owner),
-    )
-    return Plan(assessment, tuple(actions), requeue.wake_up(snapshot, assessment, live, now))
+    for step in STEPS:
+        actions += step(decided, actions)
+    assessment = decided.assess()
+    return Plan(assessment, tuple(actions), requeue.wake_up(snapshot, assessment, seen.live, now))
 
 
-def _orphans(snapshot: Snapshot) -> list[Node]:
-    """Records of this NodeSet under whose names no pod is alive."""
-    standing = {pod.node_name for pod in snapshot.pods if pod.slurmd is not Slurmd.ENDED}
+Step = Callable[[Decisions, Sequence[Action]], Sequence[Action]]
+"""Gives actions; knows what was decided, and the actions that come before its own."""
+
+
+def _mark_claims(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """What becomes of a claim is written down before its pod goes."""
+    return pod_steps.mark_claims(decided.claims)
+
+
+def _give_up_jobs(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """All pods at once, where the user has given up their jobs; no other step about living pods is taken then."""
+    return pod_steps.delete_all(decided.seen.snapshot) if decided.skip_drain else ()
+
+
+def _protect_and_adopt(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Pods come into the PodDisruptionBudget before anything is done about their nodes."""
+    seen = decided.seen
+    if decided.skip_drain:
+        return ()
     return [
-        node
-        for node in snapshot.slurm.nodes.values()
-        if node.name not in standing
-        and node.name not in snapshot.stripped
-        # A NodeSet that was deleted by force and created anew has the tag of its predecessor, whose pods may still run.
-        and node.name not in snapshot.names_of_other_nodesets
-        and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.foreign_pods
-        and identity.is_tagged(node, snapshot.owner)
+        *pod_steps.protections(seen.snapshot, seen.live, decided.states, decided.causes),
+        *pod_steps.adoptions(seen.snapshot, seen.live),
     ]
 
 
-def _ended(snapshot: Snapshot) -> frozenset[str]:
-    return snapshot.ended | {pod.node_name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
+def _drain_and_delete(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Registrations, drains, and the deletion of pods that hold nothing by Slurm's word; then drains that are late."""
+    seen = decided.seen
+    if decided.skip_drain or not seen.snapshot.slurm.readable:
+        return ()
+    return [
+        *slurm_steps.registrations_and_drains(seen.snapshot, seen.live, decided.causes, seen.now),
+        *slurm_steps.endings(decided.overdue, decided.causes),
+    ]
 
 
-def _needs_jobs(snapshot: Snapshot, live: Sequence[Member], layout: Layout, orphans: Sequence[Node]) -> bool:
-    if not snapshot.slurm.readable or snapshot.slurm.jobs is not None:
-        return False
-    if layout.excess or layout.misplaced:
-        return True
-    if any(not drains.is_foreign(node) or drains.is_busy(node) for node in orphans):
-        return True
-    if orphans and layout.missing:
-        # One of their names may be used again; a suspended job on it does not show in the node's state.
-        return True
-    for member in live:
-        node = member.record
-        if (node is not None and drains.is_ours(node)) or drain_causes.cordons(snapshot, member.pod):
-            return True
-    known = pod_state.known(live, snapshot.owner)
-    return bool(rolling_update.outdated(live, snapshot.nodeset, snapshot.revision, known))
+def _delete_without_slurm(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Pods that cannot hold a job go whether Slurm answers or not."""
+    seen = decided.seen
+    return () if decided.skip_drain else pod_steps.deletions_without_slurm(seen.snapshot, seen.live, decided.causes)
+
+
+def _give_traits(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Features and topology of Kubernetes Nodes."""
+    seen = decided.seen
+    if decided.skip_drain or not seen.snapshot.slurm.readable:
+        return ()
+    return slurm_steps.give_traits(seen.snapshot, seen.live)
+
+
+def _show_on_pods(decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
+    """What pods show, those left out that an action before this one deletes."""
+    seen = decided.seen
+    if decided.skip_drain:
+        return ()
+    return [
+        *pod_steps.showings(seen.snapshot, seen.live, decided.states, before),
+        *pod_steps.announcements(seen.snapshot, seen.unregistered, seen.now),
+    ]
+
+
+def _clean_up_records(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Records of pods that are gone."""
+    down, delete = decided.cleanup.down, decided.cleanup.delete
+    return [*([MarkDown(down)] if down else []), *([DeleteRecords(delete)] if delete else [])]
+
+
+def _record_revisions(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """A revision is recorded before the first pod of it is created."""
+    return pod_steps.record_revisions(decided.revisions)
+
+
+def _restore_guard(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """Behind all that concerns jobs: a refusal here must not hold that up."""
+    unguarded = pod_facts.unguarded(decided.seen.snapshot.pods, decided.seen.snapshot.guard)
+    return [EnsureGuard(unguarded)] if unguarded and not decided.skip_drain else ()
+
+
+def _create(decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
+    """New pods, which have the guard from the beginning."""
+    pods = decided.creation.pods
+    has_guard = decided.seen.snapshot.guard or any(isinstance(action, EnsureGuard) for action in before)
+    return [*([] if has_guard or not pods else [EnsureGuard()]), *pods]
+
+
+def _drop_revisions(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    return pod_steps.drop_revisions(decided.revisions)
+
+
+def _delete_claims(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    return pod_steps.delete_claims(decided.claims)
+
+
+def _release(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
+    """The finalizer goes last, once no pod is left; others may hold the NodeSet for hours after that."""
+    snapshot, skip_drain = decided.seen.snapshot, decided.skip_drain
+    is_held = labels.FINALIZER_NODESET_DRAIN in snapshot.nodeset.metadata.finalizers or bool(snapshot.guard)
+    if not snapshot.nodeset.deleting or not is_held or snapshot.pods:
+        return ()
+    return [RemoveFinalizer(anyway=skip_drain)] if skip_drain or not decided.cleanup.down else ()
+
+
+STEPS: Final[tuple[Step, ...]] = (
+    _mark_claims,
+    _give_up_jobs,
+    _protect_and_adopt,
+    _drain_and_delete,
+    _delete_without_slurm,
+    _give_traits,
+    _show_on_pods,
+    _clean_up_records,
+    _record_revisions,
+    _restore_guard,
+    _create,
+    _drop_revisions,
+    _delete_claims,
+    _release,
+)
+"""The order of a pass: what keeps jobs safe comes before what may end them, deletions before creations."""

@@ -28,9 +28,9 @@ from slinky_operator.nodeset.model.actions import (
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Slurmd
 from slinky_operator.nodeset.model.pod_state import State
+from slinky_operator.nodeset.model.revision_records import RevisionChanges
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.placement import claim_retention
-from slinky_operator.nodeset.placement.layout import Layout
+from slinky_operator.nodeset.placement.claim_retention import Keeping
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
@@ -102,27 +102,38 @@ def announcements(snapshot: Snapshot, waits: Mapping[str, UnregisteredPod], now:
     return [Announce(found)] if found else []
 
 
-def upkeep(snapshot: Snapshot) -> tuple[list[Action], list[Action]]:
-    """What is to be recorded of revisions before pods are made, and forgotten after; nothing while none can be made."""
+def revision_changes(snapshot: Snapshot) -> RevisionChanges:
+    """What is to be recorded of revisions, and forgotten; nothing while no pod can be created."""
     nodeset, revision = snapshot.nodeset, snapshot.revision
     if nodeset.deleting or revision.problems:
-        return [], []
-    found = revision_records.upkeep(
+        return RevisionChanges()
+    return revision_records.upkeep(
         revision.hash,
         revision.recorded,
         current=revision.current,
         carried={pod.revision for pod in snapshot.pods},
         limit=nodeset.spec.revision_history_limit,
     )
-    record: list[Action] = [RecordRevision(found.record)] if found.record is not None else []
-    if found.renumber is not None:
-        record.append(RenumberRevision(*found.renumber))
-    return record, [DropRevisions(found.drop)] if found.drop else []
 
 
-def claims_to_settle(
-    snapshot: Snapshot, layout: Layout, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]]
-) -> tuple[list[Action], list[Action]]:
-    """What is to be written on claims before any pod goes, and which claims go after all else."""
-    found = claim_retention.settle(snapshot, layout, {member.name for member in live}, causes)
-    return [MarkClaims(found.marks)] if found.marks else [], [DeleteClaims(found.delete)] if found.delete else []
+def record_revisions(changes: RevisionChanges) -> list[Action]:
+    """What is to be recorded of revisions before pods are created."""
+    record: list[Action] = [RecordRevision(changes.record)] if changes.record is not None else []
+    if changes.renumber is not None:
+        record.append(RenumberRevision(*changes.renumber))
+    return record
+
+
+def drop_revisions(changes: RevisionChanges) -> list[Action]:
+    """Which revisions are forgotten."""
+    return [DropRevisions(changes.drop)] if changes.drop else []
+
+
+def mark_claims(claims: Keeping) -> list[Action]:
+    """What is to be written on claims."""
+    return [MarkClaims(claims.marks)] if claims.marks else []
+
+
+def delete_claims(claims: Keeping) -> list[Action]:
+    """Which claims go."""
+    return [DeleteClaims(claims.delete)] if claims.delete else []

@@ -72,7 +72,7 @@ def seen(*pods: Pod, owner: NodeSet | None = None, **cluster: Any) -> Snapshot:
 
 
 def told(snapshot: Snapshot, desired: int = 3) -> dict[str, Condition]:
-    found = Assessment(desired, {pod.name: Ready() for pod in snapshot.pods})
+    found = Assessment(desired=desired, states={pod.name: Ready() for pod in snapshot.pods})
     return {one.type: one for one in status.build(snapshot, found, NOW).conditions}
 
 
@@ -174,13 +174,13 @@ def test_an_update_is_over_once_all_have_come_up_though_a_cordon_keeps_some_drai
     nodes = {**snapshot.slurm.nodes, "a-1": cordoned}
     drained = replace(snapshot, slurm=replace(snapshot.slurm, nodes=nodes))
 
-    written = status.build(drained, Assessment(3), NOW)
+    written = status.build(drained, Assessment(desired=3), NOW)
 
     assert written.available_replicas == 2
     assert (written.node_set_hash, written.current_revision) == ("new", "a-new")
 
 
 def test_an_update_is_not_over_while_one_has_not_come_up() -> None:
-    written = status.build(seen(a_pod(0), a_pod(1), a_pod(2, ready=False)), Assessment(3), NOW)
+    written = status.build(seen(a_pod(0), a_pod(1), a_pod(2, ready=False)), Assessment(desired=3), NOW)
 
     assert (written.node_set_hash, written.current_revision) == ("old", "a-old")

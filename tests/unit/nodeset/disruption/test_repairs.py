@@ -149,9 +149,9 @@ def test_a_slurmd_that_never_registers_has_its_time_and_is_then_made_anew() -> N
 def test_the_jobs_are_asked_for_first() -> None:
     made = plan(seen(silent(), good(1), good(2), jobs=None), NOW)
 
-    assert made.needs_jobs
+    assert made.replan_with_jobs
     assert made.actions == ()
-    assert not plan(seen(silent(age=299), good(1), good(2), jobs=None), NOW).needs_jobs
+    assert not plan(seen(silent(age=299), good(1), good(2), jobs=None), NOW).replan_with_jobs
 
 
 def test_the_next_look_is_when_its_time_is_up() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import controller, plan
+from slinky_operator.nodeset import controller, decisions, plan
 from slinky_operator.nodeset.model import claims, guard, pod_facts, scheduling
 from slinky_operator.nodeset.model.actions import AddFinalizer
 from slinky_operator.nodeset.model.claims import Retention
@@ -48,7 +48,7 @@ def mismatch_overlooked(patch: pytest.MonkeyPatch) -> None:
         found = real(snapshot, live)
         return dataclasses.replace(found, misplaced=(), staying=(*found.staying, *found.misplaced))
 
-    patch.setattr(plan, "lay_out", lay_out)
+    patch.setattr(decisions, "lay_out", lay_out)
 
 
 def cordoned_hosts_filled(patch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def limit_ignored(patch: pytest.MonkeyPatch) -> None:
         found = real(snapshot, live)
         return dataclasses.replace(found, missing=len(found.free)) if snapshot.hosts and found.free else found
 
-    patch.setattr(plan, "lay_out", lay_out)
+    patch.setattr(decisions, "lay_out", lay_out)
 
 
 def claims_of_replaced_pods_deleted(patch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def seen(*pods: Pod, nodes: tuple[Node, ...] = (), of: NodeSet | None = None, **
 def report(snapshot: Snapshot, states: dict[str, State] | None = None, **found: Any) -> Report:
     usual: dict[str, State] = {pod.name: Ready() if pod.registered else Starting() for pod in snapshot.pods}
     desired = snapshot.nodeset.spec.replicas
-    return status.report(snapshot, Assessment(desired, usual | (states or {}), **found), NOW)
+    return status.report(snapshot, Assessment(desired=desired, states=usual | (states or {}), **found), NOW)
 
 
 def condition(told: Report, kind: str) -> Condition:
@@ -240,8 +240,8 @@ def test_a_pod_that_has_stopped_crashing_is_no_trouble_any_more() -> None:
     assert "again and again" not in condition(report(seen(long_since)), "Progressing").message
     assert condition(report(seen(lately)), "Degraded").reason == "CrashLoopBackOff"
     usual: dict[str, State] = {"a-0": Ready()}
-    assert requeue.wake_up(seen(lately), Assessment(1, usual), (), NOW) == 1
-    assert requeue.wake_up(seen(long_since), Assessment(1, usual), (), NOW) is None
+    assert requeue.wake_up(seen(lately), Assessment(desired=1, states=usual), (), NOW) == 1
+    assert requeue.wake_up(seen(long_since), Assessment(desired=1, states=usual), (), NOW) is None
 
 
 def test_several_troubles_are_told_side_by_side() -> None:

@@ -1,0 +1,183 @@
+"""What a plan decides before it comes to actions: who is too many, what each node is drained for, what is created.
+
+`survey` tells what is there, and whether that is enough to decide; `decide` calls the rules of the rooms, each once,
+in the order in which one builds on the other. Which actions follow, and in which order, is up to `plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from slinky_api import labels
+from slinky_operator.nodeset import requeue
+from slinky_operator.nodeset.assessment import Assessment
+from slinky_operator.nodeset.disruption import repairs, rolling_update
+from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
+from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
+from slinky_operator.nodeset.drain.deadline import Overdue
+from slinky_operator.nodeset.model import pod_names, pod_state
+from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pod_facts import Slurmd
+from slinky_operator.nodeset.model.pod_state import State
+from slinky_operator.nodeset.model.revision_records import RevisionChanges
+from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.placement import claim_retention, creation
+from slinky_operator.nodeset.placement.claim_retention import Keeping
+from slinky_operator.nodeset.placement.creation import Creation
+from slinky_operator.nodeset.placement.layout import Layout, lay_out
+from slinky_operator.nodeset.slurm_nodes import drains, identity, records
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.nodeset.slurm_nodes.records import RecordCleanup
+from slurm_client.models import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is there, before anything is decided."""
+
+    snapshot: Snapshot
+    now: datetime
+    live: tuple[Member, ...]
+    """The pods that are neither ending nor over."""
+    layout: Layout
+    orphans: tuple[Node, ...]
+    """Records of this NodeSet under whose names no pod is alive, those that are settled in this pass."""
+    unregistered: Mapping[str, UnregisteredPod]
+    """Pods whose slurmd runs and has not registered, by name."""
+
+    @property
+    def reusable_names(self) -> frozenset[str]:
+        """Nodes without a pod whose names may be used again."""
+        return frozenset(node.name for node in self.orphans if self.layout.missing)
+
+    @property
+    def needs_jobs(self) -> bool:
+        """Whether the jobs must be asked for before anything is decided."""
+        if not self.snapshot.slurm.readable or self.snapshot.slurm.jobs is not None:
+            return False
+        return _needs_jobs(self) or repairs.needs_jobs(self.snapshot, self.unregistered.values(), self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What was decided."""
+
+    seen: Situation
+    victims: tuple[Member, ...]
+    """Pods that are too many, in the order in which they go."""
+    creation: Creation
+    causes: Mapping[str, frozenset[Cause]]
+    """What the node of each pod is to be drained for, by name of the pod."""
+    states: Mapping[str, State]
+    """State of each pod, by name."""
+    overdue: tuple[Overdue, ...]
+    """Nodes whose drain has taken longer than the spec allows."""
+    cleanup: RecordCleanup
+    claims: Keeping
+    revisions: RevisionChanges
+    skip_drain: bool
+    """Whether the user has given up the jobs of a NodeSet that is being deleted."""
+
+    def assess(self) -> Assessment:
+        """What status, Events and the time of the next pass need to know."""
+        seen, causes = self.seen, self.causes
+        unregistered = seen.unregistered.items()
+        return Assessment(
+            desired=seen.layout.desired,
+            states=self.states,
+            causes=causes,
+            victims=tuple(member.name for member in self.victims),
+            blocked=self.creation.blocked,
+            waiting_for_slurm=(*self.cleanup.busy, *self.cleanup.down),
+            skip_drain=self.skip_drain,
+            overdue={one.pod.node_name: one for one in self.overdue},
+            conflicts=self.creation.conflicts,
+            misplaced=tuple(member.name for member in seen.layout.misplaced),
+            held=self.creation.held,
+            waits={name: one for name, one in unregistered if causes.get(name, frozenset()) <= {Cause.REPAIR}},
+            known=pod_state.known(seen.snapshot.members, seen.snapshot.owner),
+        )
+
+
+def survey(snapshot: Snapshot, now: datetime) -> Situation:
+    """Tell what is there.
+
+    Parameters
+    ----------
+    snapshot
+        Everything known.
+    now
+        The time; knows its zone.
+    """
+    live = tuple(one for one in snapshot.members if not one.pod.deleting and one.pod.slurmd is not Slurmd.ENDED)
+    layout = lay_out(snapshot, live)
+    orphans = _orphans(snapshot)
+    if not layout.missing and requeue.more_to_come(snapshot.pods, now) is not None:
+        # The others will follow within seconds, and are settled with them in the same few calls.
+        orphans = [node for node in orphans if drains.is_busy(node)]
+    return Situation(snapshot, now, live, layout, tuple(orphans), repairs.waiting(snapshot, live, layout))
+
+
+def decide(seen: Situation) -> Decisions:
+    """Call the rules, one after the other."""
+    snapshot, live, layout, now = seen.snapshot, seen.live, seen.layout, seen.now
+    readable, deleting = snapshot.slurm.readable, snapshot.nodeset.deleting
+    skip_drain = deleting and labels.is_true(snapshot.nodeset.metadata.annotations, labels.ANNOTATION_SKIP_DRAIN)
+    victims = drain_causes.scale_in_victims(snapshot, layout, now)
+    is_creating = bool(layout.missing) and creation.is_possible(snapshot)
+    created = creation.choose(snapshot, layout, live) if is_creating else Creation()
+    causes = drain_causes.assign_causes(snapshot, live, layout, victims, seen.unregistered, created.awaited, now)
+    return Decisions(
+        seen=seen,
+        victims=victims,
+        creation=created,
+        causes=causes,
+        states={
+            member.name: pod_state.classify(member, snapshot.slurm, causes.get(member.name, frozenset()))
+            for member in snapshot.members
+        },
+        overdue=tuple(slurm_steps.overdue(snapshot, live, causes, now)) if readable and not skip_drain else (),
+        # Of a NodeSet whose jobs are given up too: Slurm would show them RUNNING for minutes.
+        cleanup=records.settle(seen.orphans, snapshot.slurm.jobs, _ended(snapshot)) if readable else RecordCleanup(),
+        claims=claim_retention.settle(snapshot, layout, {member.name for member in live}, causes),
+        revisions=pod_steps.revision_changes(snapshot),
+        skip_drain=skip_drain,
+    )
+
+
+def _orphans(snapshot: Snapshot) -> list[Node]:
+    standing = {pod.node_name for pod in snapshot.pods if pod.slurmd is not Slurmd.ENDED}
+    return [
+        node
+        for node in snapshot.slurm.nodes.values()
+        if node.name not in standing
+        and node.name not in snapshot.stripped
+        # A NodeSet that was deleted by force and created again has the tag of the former one, whose pods may still run.
+        and node.name not in snapshot.names_of_other_nodesets
+        and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.foreign_pods
+        and identity.is_tagged(node, snapshot.owner)
+    ]
+
+
+def _ended(snapshot: Snapshot) -> frozenset[str]:
+    """Nodes whose pods have ended for certain."""
+    return snapshot.ended | {pod.node_name for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED}
+
+
+def _needs_jobs(seen: Situation) -> bool:
+    snapshot, layout = seen.snapshot, seen.layout
+    if layout.excess or layout.misplaced:
+        return True
+    if any(not drains.is_foreign(node) or drains.is_busy(node) for node in seen.orphans):
+        return True
+    if seen.reusable_names:
+        # A suspended job does not show in the state of its node.
+        return True
+    for member in seen.live:
+        is_ours = member.record is not None and drains.is_ours(member.record)
+        if is_ours or drain_causes.cordons(snapshot, member.pod):
+            return True
+    known = pod_state.known(seen.live, snapshot.owner)
+    return bool(rolling_update.outdated(seen.live, snapshot.nodeset, snapshot.revision, known))

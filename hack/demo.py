@@ -13,15 +13,18 @@ from collections.abc import Callable, Sequence
 
 from hack.images import build as images
 from hack.images.errors import ImagesError
-from hack.localkube.cluster import Cluster
+from hack.localkube.cluster import Cluster, check_host
 from hack.localkube.errors import LocalKubeError
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
+from hack.localkube.programs import build, debian
 from hack.operator_install import Installation
 from hack.plain.deploy import NODES, PlainSlurm
+from hack.preparing import Build, Preparation
 from hack.progress import say, step
 
 SLURM = "26.05"
+STAGES = ("Kubernetes", "Slurm", "operator")
 NAMESPACE = "slurm"
 SAMPLES = PROJECT / "config" / "samples"
 
@@ -33,13 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     start = time.monotonic()
     try:
+        check_host()
         cluster = Cluster("local")
-        say("1. A real Kubernetes on this machine: a control plane and two Nodes")
-        cluster.up(nodes=2)
-        say(f"2. Container images of Slurm {SLURM}")
-        archives = images.ensure([f"slurm-{SLURM}"], say)[f"slurm-{SLURM}"]
-        with step("load them into both Nodes"):
-            cluster.load_images(archives)
+        with Preparation(lanes(operated=not options.plain), STAGES) as preparation:
+            say("1. A real Kubernetes on this machine: a control plane and two Nodes")
+            preparation.wait_for("Kubernetes")
+            cluster.up(nodes=2)
+            say(f"2. Container images of Slurm {SLURM}")
+            preparation.wait_for("Slurm")
+            archives = images.ensure([f"slurm-{SLURM}"], say)[f"slurm-{SLURM}"]
+            with step("load them into both Nodes"):
+                cluster.load_images(archives)
+            preparation.wait_for("operator")
         if options.plain:
             _plain(cluster)
         else:
@@ -52,10 +60,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"  kubectl scale -n {NAMESPACE} nodeset/compute --replicas=3")
             say(f"  kubectl describe -n {NAMESPACE} nodeset/compute       # why a pod waits")
         say("  make status; make demo-down")
-    except (LocalKubeError, ImagesError) as error:
+    except (LocalKubeError, ImagesError, OSError) as error:
         say(f"demo: {error}")
         return 1
     return 0
+
+
+def lanes(*, operated: bool) -> list[list[tuple[str, Build]]]:
+    """Return what is built side by side, with the stage of the demo that needs it.
+
+    The compiler keeps the processors busy for minutes, in which images mostly wait for the network. A lane per Debian
+    suite; the packages of the Nodes come from the same place as those of the images.
+    """
+    debian_13: list[tuple[str, Build]] = [
+        ("Kubernetes", debian.ensure),
+        ("Kubernetes", lambda: images.ensure(["busybox"], say)),
+    ]
+    if operated:
+        debian_13.append(("operator", lambda: images.ensure(["operator"], say)))
+    return [
+        [("Kubernetes", lambda: build.ensure(build.KUBERNETES, build.HELM, build.PROVISIONER))],
+        [("Slurm", lambda: images.ensure([f"slurm-{SLURM}"], say))],
+        debian_13,
+    ]
 
 
 class Shown:

@@ -1,8 +1,8 @@
 """Build what test suites need, beside the checks that do not need it yet.
 
-On a fresh machine that takes 15 to 20 minutes of two processors, much of which one program or image waits for the
-network or uses one processor only. So there are two lanes, programs and images, which begin with the first check; what
-is needed first is built first. Builds give way to tests: a test has a time limit, a build has none.
+On a fresh machine that takes minutes of two processors, some of which an image waits for the network. So programs and
+images are built in lanes side by side, which begin with the first check; what is needed first is built first. Builds
+give way to tests: a test has a time limit, a build has none. ``make demo`` builds what it needs in lanes, too.
 
 If all is in the cache, a lane ends within milliseconds.
 """
@@ -33,7 +33,7 @@ def programs(suites: Collection[str]) -> list[tuple[str, Build]]:
     # A unit test compares what we generate with what kubectl makes of it.
     found: list[tuple[str, Build]] = [("unit", lambda: build.ensure(build.HELM, build.KUBERNETES))]
     if "e2e" in suites:
-        found.append(("e2e", lambda: build.ensure(build.COREDNS, build.PROVISIONER)))
+        found.append(("e2e", lambda: build.ensure(build.PROVISIONER)))
     return found
 
 

@@ -77,14 +77,12 @@ class Cluster:
         LocalKubeError
             One of its kinds, with words for the user.
         """
-        if os.geteuid() != 0:
-            raise NotRoot("a cluster with Nodes")
+        check_host()
         if self._is_healthy(nodes, domain):
             say(f"  ok   the cluster {self.name!r} is up already")
             return
         debian.ensure()
-        cgroups.check()
-        build.ensure(build.KUBERNETES, build.COREDNS, build.PROVISIONER, build.HELM)
+        build.ensure(build.KUBERNETES, build.PROVISIONER, build.HELM)
         archives = images.ensure(["busybox"], say)["busybox"]
         self.down(quiet=True)
         self._check_space()
@@ -274,6 +272,21 @@ class Cluster:
         free = shutil.disk_usage(folder).free // 2**20
         if free < NEEDS_MIB:
             raise NoSpace(folder, free, NEEDS_MIB)
+
+
+def check_host() -> None:
+    """Check, before minutes go into programs and images, that this machine can run Nodes.
+
+    Raises
+    ------
+    NotRoot
+        This process may not make namespaces and mounts.
+    Unsupported
+        The kernel lacks controllers that a kubelet needs.
+    """
+    if os.geteuid() != 0:
+        raise NotRoot("a cluster with Nodes")
+    cgroups.check()
 
 
 @contextlib.contextmanager

@@ -1,100 +1,44 @@
-"""Build Kubernetes, CoreDNS, helm and the volume provisioner from their Go modules, once per version.
+"""Build Kubernetes with CoreDNS, helm and the volume provisioner from their Go modules, once per version.
 
 Each program lies in the cache under a name that holds a hash of everything it is built from, so a new version never
-overwrites one that a running cluster uses, and tests never rebuild what is there. Versions are pinned by go.mod and
-go.sum here (Kubernetes, CoreDNS) or by the module version below (the sum database of Go vouches for the content).
+overwrites one that a running cluster uses, and tests never rebuild what is there. `programs.module` compiles.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from hack import go
-from hack.downloads import persist
-from hack.localkube.errors import BuildFailed, MissingProgram, NoSpace
+from hack.localkube.errors import NoSpace
 from hack.localkube.paths import cache_root
-from hack.progress import say, step
+from hack.localkube.programs.module import HELM, KUBERNETES, KUBERNETES_VERSION, PROVISIONER, Program, compile_into
 
-KUBERNETES_VERSION = "v1.34.4"
-HELM_VERSION = "v3.22.0"
-MULTICALL_NAMES = (
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kubelet",
-    "kube-proxy",
-    "kubectl",
-)
+__all__ = [
+    "HELM",
+    "KUBERNETES",
+    "KUBERNETES_VERSION",
+    "PROVISIONER",
+    "Program",
+    "bin_folder",
+    "binary",
+    "ensure",
+    "tool",
+]
+
 BUILD_NEEDS_MIB = 6000
 _UNFINISHED = ".unfinished-"
-SOURCES = Path(__file__).parent
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """One program and what it is built from.
-
-    Attributes
-    ----------
-    name
-        The file name of the result.
-    source
-        A folder of ours with a go.mod, or a package with a version for ``go install``.
-    ldflags
-        Given to the Go linker besides ``-s -w``.
-    """
-
-    name: str
-    source: Path | str
-    ldflags: str = ""
-
-    def key(self) -> str:
-        """Return the name of the cache folder: program and a hash of what it is built from."""
-        digest = hashlib.sha256(self.ldflags.encode())
-        if isinstance(self.source, str):
-            digest.update(self.source.encode())
-        else:
-            for file in ("go.mod", "go.sum", "main.go"):
-                digest.update((self.source / file).read_bytes())
-        return f"{self.name}-{digest.hexdigest()[:12]}"
-
-
-def _kubernetes_ldflags() -> str:
-    package = "k8s.io/component-base/version"
-    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-    values = {"gitVersion": KUBERNETES_VERSION, "gitMajor": major, "gitMinor": minor}
-    return " ".join(f"-X {package}.{key}={value}" for key, value in values.items())
-
-
-def _helm_ldflags() -> str:
-    """What helm's own Makefile sets: without it, `helm template` takes the cluster for Kubernetes v1.20."""
-    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-    module = "helm.sh/helm/v3"
-    values = {f"{module}/internal/version.version": HELM_VERSION}
-    for package in ("pkg/chartutil", "pkg/lint/rules"):
-        values |= {f"{module}/{package}.k8sVersionMajor": major, f"{module}/{package}.k8sVersionMinor": minor}
-    return " ".join(f"-X {key}={value}" for key, value in values.items())
-
-
-KUBERNETES = Program("kubernetes", SOURCES / "kubernetes", _kubernetes_ldflags())
-COREDNS = Program("coredns", SOURCES / "coredns")
-HELM = Program("helm", f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}", _helm_ldflags())
-PROVISIONER = Program("local-path-provisioner", "github.com/rancher/local-path-provisioner@v0.0.30")
 
 
 def ensure(*programs: Program) -> None:
     """Build the programs that the cache does not hold, and link their names into `bin_folder`.
+
+    Programs that are asked for together are built together, which takes less time than one after the other.
 
     Raises
     ------
@@ -105,12 +49,16 @@ def ensure(*programs: Program) -> None:
     BuildFailed
         The compiler or the download failed; the text has its words.
     """
-    for program in programs:
-        if not binary(program).exists():
-            with _lock(program):
-                # Another process may have built it while this one waited.
-                if not binary(program).exists():
-                    _build(program)
+    missing = _missing(programs)
+    if missing:
+        with ExitStack() as locks:
+            # All in one order: two that want the same two do not wait for each other.
+            for program in sorted(missing, key=lambda program: program.name):
+                locks.enter_context(_lock(program))
+            # Another process may have built some while this one waited.
+            missing = _missing(missing)
+            if missing:
+                _build(missing)
     _link(programs)
 
 
@@ -129,10 +77,13 @@ def tool(name: str) -> Path:
     return bin_folder() / name
 
 
+def _missing(programs: Sequence[Program]) -> list[Program]:
+    return [program for program in programs if not binary(program).exists()]
+
+
 @contextmanager
 def _lock(program: Program) -> Iterator[None]:
-    # Two test runs on one machine share the cache: the second waits and then finds everything there. Who needs one
-    # program does not wait for another.
+    # Two test runs on one machine share the cache: the second waits and then finds everything there.
     folder = cache_root() / "programs"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f".{program.name}.lock").open("w") as handle:
@@ -140,46 +91,29 @@ def _lock(program: Program) -> Iterator[None]:
         yield
 
 
-def _build(program: Program) -> None:
-    compiler = go.find()
-    if compiler is None:
-        raise MissingProgram("go", "install Go 1.24 or newer (your distribution's package, or the archive from go.dev)")
+def _build(programs: Sequence[Program]) -> None:
     free = shutil.disk_usage(cache_root()).free // 2**20
     if free < BUILD_NEEDS_MIB:
         raise NoSpace(cache_root(), free, BUILD_NEEDS_MIB)
-    target = binary(program)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # Where our process was killed, its compiler may live on, and must find nothing to write to.
-    for left in target.parent.glob(f"{_UNFINISHED}*"):
-        shutil.rmtree(left)
-    unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=target.parent))
-    flags = ["-trimpath", "-ldflags", f"-s -w {program.ldflags}".strip()]
-    environment = dict(os.environ, CGO_ENABLED="0", GOBIN=str(unfinished), GOFLAGS="-buildvcs=false")
-    if isinstance(program.source, str):
-        command, folder = [compiler, "install", *flags, program.source], unfinished
-    else:
-        command, folder = [compiler, "build", *flags, "-o", str(unfinished / program.name), "."], program.source
-    with step(f"build {program.name} from its Go module (once)"):
-        status, output = persist(f"build {program.name}", lambda: _go(command, folder, environment), say)
-        if status != 0:
-            raise BuildFailed(program.name, output)
-        (unfinished / program.name).replace(target)
-        shutil.rmtree(unfinished)
+    for program in programs:
+        folder = binary(program).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        # Where our process was killed, its compiler may live on, and must find nothing to write to.
+        for left in folder.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(left)
+    # In the folder of the first: where this process is killed, the next one to build that program removes it.
+    unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=binary(programs[0]).parent))
+    compile_into(unfinished, programs)
+    for program in programs:
+        (unfinished / program.name).replace(binary(program))
+    shutil.rmtree(unfinished)
 
 
-def _go(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
-    run = subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    return run.returncode, run.stdout
-
-
-def _link(programs: tuple[Program, ...]) -> None:
+def _link(programs: Sequence[Program]) -> None:
     folder = bin_folder()
     folder.mkdir(parents=True, exist_ok=True)
     for program in programs:
-        names = MULTICALL_NAMES if program is KUBERNETES else (program.name,)
-        for name in names:
+        for name in program.names:
             link = folder / name
             if link.is_symlink() and link.readlink() == binary(program):
                 continue

@@ -5,11 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from hack import demo
 from hack.check import Tally, run_check
+from hack.images import build as images
 from hack.localkube.errors import BuildFailed
+from hack.localkube.programs import build, debian
 from hack.preparing import NICENESS, Build, Preparation, image_sets, programs
 
 ORDER = ["unit", "integration", "e2e"]
@@ -118,3 +122,47 @@ def test_builds_give_way_to_tests() -> None:
 )
 def test_only_what_the_suites_need_is_built(suites: list[str], counts: tuple[int, int]) -> None:
     assert (len(programs(suites)), len(image_sets(suites))) == counts
+
+
+@pytest.fixture
+def ready(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """What has been built, with nothing built in truth."""
+    ready: set[str] = set()
+
+    def add_programs(*programs: build.Program) -> None:
+        ready.update(program.name for program in programs)
+
+    def add_images(names: Sequence[str], progress: Callable[[str], None]) -> None:
+        ready.update(names)
+
+    monkeypatch.setattr(build, "ensure", add_programs)
+    monkeypatch.setattr(images, "ensure", add_images)
+    monkeypatch.setattr(debian, "ensure", lambda: ready.add("packages"))
+    return ready
+
+
+def test_each_suite_finds_what_it_needs(ready: set[str]) -> None:
+    needed = {
+        "unit": {"helm", "kubernetes"},
+        "integration": {"slurm-24.11", "slurm-26.05"},
+        "e2e": {"local-path-provisioner", "busybox", "operator", "packages"},
+    }
+    with Preparation([programs(ORDER), image_sets(ORDER)], ORDER) as preparation:
+        for suite in ORDER:
+            preparation.wait_for(suite)
+            assert needed[suite] <= ready
+    assert ready == set.union(*needed.values())
+
+
+@pytest.mark.parametrize("operated", [True, False])
+def test_each_stage_of_the_demo_finds_what_it_needs(ready: set[str], operated: bool) -> None:
+    needed = {
+        "Kubernetes": {"helm", "kubernetes", "local-path-provisioner", "busybox", "packages"},
+        "Slurm": {"slurm-26.05"},
+        "operator": {"operator"} if operated else set(),
+    }
+    with Preparation(demo.lanes(operated=operated), demo.STAGES) as preparation:
+        for stage in demo.STAGES:
+            preparation.wait_for(stage)
+            assert needed[stage] <= ready
+    assert ready == set.union(*needed.values())

@@ -15,27 +15,40 @@ import pytest
 
 from hack.localkube.errors import BuildFailed, NoSpace
 from hack.localkube.programs import build
-from hack.localkube.programs.build import HELM, binary, ensure, tool
+from hack.localkube.programs.build import HELM, KUBERNETES, PROVISIONER, binary, ensure, tool
 
 ROOT = Path(__file__).resolve().parents[4]
 
 
+WHOLE = 'for package; do printf whole > "$to/${package##*/}"; done'
+"""Writes every program that is asked for, and is done."""
+
+
 class Compiler:
-    """What ``go`` is during a test: a script with `GOBIN` for where the program goes."""
+    """What ``go`` is during a test: a script that fetches nothing, with `$to` for where programs go."""
 
     def __init__(self, folder: Path) -> None:
         self.calls = folder / "calls"
         self._script = folder / "go"
-        self.does('printf whole > "$GOBIN/helm"')
+        self.does(WHOLE)
 
-    def does(self, script: str) -> None:
+    def does(self, script: str, *, fetches: str = "exit 0") -> None:
         # Another file each time: a shell reads on in the one that it has begun.
         self._script.unlink(missing_ok=True)
-        self._script.write_text(f"#!/bin/sh\necho $$ >> {self.calls}\n{script}\n")
+        self._script.write_text(
+            "#!/bin/sh\n"
+            f'if [ "$1" = list ]; then\n{fetches}\nfi\n'
+            'while [ "$1" != -o ]; do shift; done\nto="$2"; shift 2\n'
+            f'echo "$@" >> {self.calls}\n{script}\n'
+        )
         self._script.chmod(0o755)
 
+    def compiled(self) -> list[list[str]]:
+        """The packages of each call that compiles."""
+        return [line.split() for line in self.calls.read_text().splitlines()] if self.calls.exists() else []
+
     def times(self) -> int:
-        return len(self.calls.read_text().splitlines()) if self.calls.exists() else 0
+        return len(self.compiled())
 
 
 @pytest.fixture
@@ -54,6 +67,33 @@ def test_a_program_is_built_once_and_found_by_its_name(compiler: Compiler) -> No
     assert list(binary(HELM).parent.iterdir()) == [binary(HELM)]
 
 
+def test_what_is_asked_for_together_is_compiled_by_one_call_but_for_what_go_refuses_there(compiler: Compiler) -> None:
+    ensure(PROVISIONER, HELM, KUBERNETES)
+    assert compiler.compiled() == [[HELM.package, KUBERNETES.package], [PROVISIONER.package]]
+    for name in ("helm", "kubectl", "coredns", "local-path-provisioner"):
+        assert tool(name).read_text() == "whole"
+
+
+def test_only_what_is_missing_is_compiled(compiler: Compiler) -> None:
+    ensure(HELM)
+    ensure(HELM, KUBERNETES)
+    assert compiler.compiled() == [[HELM.package], [KUBERNETES.package]]
+
+
+def test_nothing_is_compiled_without_its_modules(compiler: Compiler) -> None:
+    compiler.does(WHOLE, fetches='echo "example.com/x@v1: checksum mismatch"; exit 1')
+    with pytest.raises(BuildFailed, match="checksum mismatch"):
+        ensure(HELM)
+    assert compiler.times() == 0
+
+
+def test_those_who_want_the_same_programs_in_another_order_do_not_wait_for_each_other(compiler: Compiler) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for future in [pool.submit(ensure, *order) for order in [(HELM, KUBERNETES), (KUBERNETES, HELM)] * 2]:
+            future.result()
+    assert sorted(package for call in compiler.compiled() for package in call) == [KUBERNETES.package, HELM.package]
+
+
 def test_who_asks_meanwhile_waits_for_it(compiler: Compiler) -> None:
     with ThreadPoolExecutor(4) as pool:
         for future in [pool.submit(ensure, HELM) for _ in range(4)]:
@@ -67,7 +107,7 @@ def test_a_compiler_that_outlives_its_killed_process_spoils_nothing(compiler: Co
     for fifo in (go_on, ended):
         os.mkfifo(fifo)
     # Nobody reads what it says any more: a word would end it.
-    late = f'exec 2>/dev/null; printf half > "$GOBIN/helm"; read line < {go_on}; printf late > "$GOBIN/helm"'
+    late = f'exec 2>/dev/null; printf half > "$to/helm"; read line < {go_on}; printf late > "$to/helm"'
     late = f"{late}; echo > {ended}"
     compiler.does(late)
     asking = "from hack.localkube.programs import build; build.BUILD_NEEDS_MIB = 0; build.ensure(build.HELM)"
@@ -77,18 +117,18 @@ def test_a_compiler_that_outlives_its_killed_process_spoils_nothing(compiler: Co
         killed.kill()
         killed.wait()
         # The first one ends while the second is at work.
-        compiler.does(f'printf whole > "$GOBIN/helm"; echo > {go_on}; read line < {ended}')
+        compiler.does(f'printf whole > "$to/helm"; echo > {go_on}; read line < {ended}')
         ensure(HELM)
     assert tool("helm").read_text() == "whole"
     assert list(binary(HELM).parent.iterdir()) == [binary(HELM)]
 
 
 def test_a_failed_build_tells_what_the_compiler_said_and_leaves_no_program(compiler: Compiler) -> None:
-    compiler.does('printf half > "$GOBIN/helm"; echo "main.go:3: undefined: x"; exit 1')
+    compiler.does('printf half > "$to/helm"; echo "main.go:3: undefined: x"; exit 1')
     with pytest.raises(BuildFailed, match="undefined: x"):
         ensure(HELM)
     assert not binary(HELM).exists()
-    compiler.does('printf whole > "$GOBIN/helm"')
+    compiler.does(WHOLE)
     ensure(HELM)
     assert tool("helm").read_text() == "whole"
 

@@ -24,7 +24,7 @@ from tests.support.documents import RUNNING, Action, Block, agrees, blocks
 from tests.support.shell import Shell
 from tests.support.slurm_in_kubernetes import PATIENCE
 
-pytestmark = [pytest.mark.timeout(1500), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.alone, pytest.mark.long]
 
 README, INSTALL, FIRST_JOB = "README.md", "docs/install.md", "docs/first-job.md"
 NODES, CONFIGURATION = "docs/kubernetes-nodes.md", "docs/configuration.md"

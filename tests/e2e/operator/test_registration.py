@@ -17,7 +17,7 @@ from tests.support.nodesets import uids
 from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("impatient"), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("impatient"), pytest.mark.alone, pytest.mark.long]
 
 KEY = "key-of-nodes"
 """Secret with the key of the nodes of Cluster `elsewhere`."""

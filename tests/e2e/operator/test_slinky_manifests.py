@@ -5,20 +5,17 @@ Nothing of the manifests is changed but the namespace and the images, which are 
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from hack.localkube.kubectl import Kubectl, wait_for
-from hack.operator_install import Installation
+from hack.localkube.kubectl import wait_for
 from hack.plain.deploy import NODES, PlainSlurm
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.long]
 
 MANIFESTS = Path(__file__).parents[2] / "integration" / "nodeset" / "manifests"
 MACHINES = ["node-1", "node-2"]
@@ -41,19 +38,15 @@ def manifest(name: str, namespace: str, slurm: str, image: str = "slurmd") -> di
 
 
 @pytest.fixture
-def elsewhere(kubectl: Kubectl, operator: Installation) -> Iterator[SlurmInKubernetes]:
+def elsewhere(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """Slurm by hand, with three nodes of its own, and what the chart of 0.1 put beside it."""
-    plain = PlainSlurm(kubectl, "24.11")
+    plain = PlainSlurm(new_slurm.kubectl, new_slurm.slurm)
+    instance = SlurmInKubernetes(new_slurm.kubectl, plain.namespace, plain.slurm, CLUSTER)
+    new_slurm.made.append(instance)
     plain.apply()
-    try:
-        plain.wait(300)
-        kubectl.apply(surroundings(plain))
-        yield SlurmInKubernetes(kubectl, plain.namespace, plain.slurm, CLUSTER)
-    except BaseException:
-        logging.getLogger(__name__).exception("the operator's log:\n%s", operator.logs()[-20000:])
-        raise
-    finally:
-        plain.delete()
+    plain.wait(300)
+    plain.kubectl.apply(surroundings(plain))
+    return instance
 
 
 def surroundings(plain: PlainSlurm) -> list[dict[str, Any]]:
@@ -91,6 +84,7 @@ def service(name: str, selector: dict[str, str], port: int) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
 
 
+@pytest.mark.only_slurm("24.11")
 def test_a_nodeset_of_0_1_has_a_node_on_each_node_and_never_a_job_killed(elsewhere: SlurmInKubernetes) -> None:
     slurm, plain = elsewhere, PlainSlurm(elsewhere.kubectl, elsewhere.slurm)
     slurm.kubectl.apply([manifest("slinky-0.1/nodeset-on-every-node.yaml", slurm.namespace, slurm.slurm)])

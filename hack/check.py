@@ -147,7 +147,8 @@ def run_tests(call: Call, *, is_alone: bool) -> int:
     report = REPORTS / f"{call.report}.xml"
     report.unlink(missing_ok=True)
     command = [PYTHON, "-m", "pytest", *call.arguments, f"--junitxml={report}", "--durations=10"]
-    environment = {**os.environ, **call.environment}
+    # Into a pipe it would write much at a time, and late.
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", **call.environment}
     if is_alone:
         return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode
     with subprocess.Popen(

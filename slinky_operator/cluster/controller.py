@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
+from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
@@ -24,10 +25,9 @@ from slinky_operator.cluster.components import daemons
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.executor import act
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.cluster.observe import CLUSTER_NAME, Caches, Snapshot, observe, wanted_sources
+from slinky_operator.cluster.observe import Caches, Snapshot, observe, wanted_sources
 from slinky_operator.cluster.plan import Environment, Plan, plan
-from slinky_operator.cluster.report.status import COUNTS, invalid, patch_between
-from slinky_operator.failures import Failures
+from slinky_operator.cluster.report.status import COUNTS, invalid
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.parse_cache import ParseCache
@@ -35,6 +35,8 @@ from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.kube.store import Key
 from slinky_operator.kube.weight import LONG_TEXT, decide, rest_after, weigh
 from slinky_operator.reconcile import secrets
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX
+from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
@@ -69,7 +71,7 @@ def server_of(cluster: Cluster, caches: Caches) -> str:
     return f"http://{f'[{address}]' if ':' in address else address}:{naming.SLURMRESTD_PORT}"
 
 
-class ClusterReconciler:
+class ClusterReconciler(Reconciler[Cluster]):
     """Brings Clusters in line with what is wanted.
 
     Parameters
@@ -95,6 +97,7 @@ class ClusterReconciler:
         server_of: ServerOf = server_of,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        super().__init__(CLUSTERS, caches.clusters, tools.kube, tools.recorder, clock=tools.clock, now=wall)
         self._caches = caches
         self._tools = tools
         self._environment = environment
@@ -102,35 +105,37 @@ class ClusterReconciler:
         self._wall = wall
         self._memories: dict[Key, Memory] = {}
         self._read: ParseCache[Cluster] = ParseCache(Cluster)
-        self._failures = Failures(CLUSTERS, tools.kube, tools.recorder, clock=tools.clock, now=wall)
 
-    async def reconcile(self, key: Key) -> Result:
-        """One pass. Raises what the Kubernetes API raises; the queue comes again then."""
-        result = await self._pass(key)
-        known = self._memories.get(key)
-        if known is not None:
-            self._failures.passed(known.uid)
-        return result
+    @override
+    async def read(self, obj: Object) -> Cluster:
+        await self._read.prepare(obj)
+        return self._read.read(obj)
 
-    async def tell(self, key: Key, error: BaseException) -> None:
-        """Show on a Cluster what a pass over it has ended with; for whoever runs passes."""
-        raw = self._caches.clusters.get(*key)
-        if raw is not None:
-            await self._failures.tell(raw, error)
+    @override
+    def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        try:
+            stored = ClusterStatus.model_validate(obj.get("status") or {})
+        except ValidationError:
+            stored = ClusterStatus()
+        words = "; ".join(map(str, error.problems))
+        return obj.get("status") or {}, invalid(obj, stored, words, self._wall()).to_dict()
 
-    async def _pass(self, key: Key) -> Result:
+    @override
+    async def gone(self, key: Key) -> Result:
+        await self._forget(key)
+        return await self._tidy_up(key)
+
+    @override
+    async def run_pass(self, key: Key, obj: Object) -> Result:
         rest = 0.0
         for _ in range(ROUNDS):
-            raw = self._caches.clusters.get(*key)
-            memory = await self._memory(key, raw)
-            if raw is None or memory is None:
-                return await self._gone(key)
-            raw = memory.newest(CLUSTERS.kind, key[1], raw, self._tools.clock()) or raw
-            await self._read.prepare(raw)
-            try:
-                cluster = self._read.read(raw)
-            except InvalidObjectError as error:
-                await self._say_invalid(raw, error)
+            cached = self._caches.clusters.get(*key)
+            if cached is None:
+                return await self.gone(key)
+            memory = await self._memory(key, cached["metadata"]["uid"])
+            raw = memory.newest(CLUSTERS.kind, key[1], cached, self._tools.clock()) or cached
+            cluster = await self.parse(raw)
+            if cluster is None:
                 return Result()
             again, wake_up = await self._round(cluster, raw, memory)
             rest = rest_after(memory.rules_took)
@@ -150,7 +155,7 @@ class ClusterReconciler:
         texts = await tools.texts.read((cluster.namespace, cluster.name), names_of_sources(cluster.spec))
         now = tools.clock()
         server = self._server_of(cluster, self._caches)
-        found = self._caches.node_sets.find(CLUSTER_NAME, f"{cluster.namespace}/{cluster.name}")
+        found = self._caches.node_sets.find(CLUSTER_INDEX, f"{cluster.namespace}/{cluster.name}")
         await memory.node_sets.prepare(*found)
         memory.node_sets.keep(one["metadata"]["uid"] for one in found)
         snapshot = observe(cluster, raw, self._caches, memory, sources, client, server, now, texts)
@@ -162,7 +167,7 @@ class ClusterReconciler:
             logger.info("%s: the cache is late", error)
             return False, LATE
         if not again and made.status is not None and not made.counts_only:
-            await self._write_status(cluster, raw, memory, made.status)
+            await self._write_status(raw, memory, made.status)
         return again, made.wake_up
 
     async def _plan(self, snapshot: Snapshot, memory: Memory) -> Plan:
@@ -177,58 +182,40 @@ class ClusterReconciler:
         finally:
             memory.rules_took = time.monotonic() - began
 
-    async def _write_status(self, cluster: Cluster, raw: Object, memory: Memory, status: ClusterStatus) -> None:
-        wanted = status.to_dict()
-        patch = patch_between(raw.get("status") or {}, wanted)
-        if not patch:
+    async def _write_status(self, raw: Object, memory: Memory, status: ClusterStatus) -> None:
+        written = await self.status.write(raw, raw.get("status") or {}, status.to_dict())
+        if written is None:
             return
-        tools = self._tools
-        try:
-            answer = await tools.kube.patch_status(CLUSTERS, cluster.name, patch, cluster.namespace, uid=cluster.uid)
-        except (errors.NotFound, errors.Conflict):
-            logger.info("Cluster %s/%s has gone", cluster.namespace, cluster.name)
-            return
-        memory.note(answer, tools.clock())
-        if not patch.keys().isdisjoint(COUNTS):
-            memory.counts_written_at = tools.clock()
+        memory.note(written.answer, self._tools.clock())
+        if not written.patch.keys().isdisjoint(COUNTS):
+            memory.counts_written_at = self._tools.clock()
 
-    async def _say_invalid(self, raw: Object, error: InvalidObjectError) -> None:
-        metadata = raw["metadata"]
-        try:
-            stored = ClusterStatus.model_validate(raw.get("status") or {})
-        except ValidationError:
-            stored = ClusterStatus()
-        words = "; ".join(map(str, error.problems))
-        patch = patch_between(raw.get("status") or {}, invalid(raw, stored, words, self._wall()).to_dict())
-        if patch:
-            await self._tools.kube.patch_status(
-                CLUSTERS, metadata["name"], patch, metadata["namespace"], uid=metadata["uid"]
-            )
-
-    async def _memory(self, key: Key, raw: Object | None) -> Memory | None:
+    async def _memory(self, key: Key, uid: str) -> Memory:
         """What is remembered of the Cluster of this key, none of a namesake's."""
         known = self._memories.get(key)
-        uid = None if raw is None else raw["metadata"]["uid"]
-        if known is not None and known.uid != uid:
-            await self._tools.clients.close(known.uid)
-            await self._tools.texts.forget(key)
-            self._failures.passed(known.uid)
-            del self._memories[key]
-            self._read.forget(known.uid)
-            known = None
-        if uid is None:
-            return None
-        if known is None:
+        if known is None or known.uid != uid:
+            await self._forget(key)
             known = self._memories[key] = Memory(uid)
         return known
 
-    async def _gone(self, key: Key) -> Result:
+    async def _forget(self, key: Key) -> None:
+        """Drop what is remembered of the Cluster of this key, and its connection."""
+        known = self._memories.get(key)
+        if known is None:
+            return
+        await self._tools.clients.close(known.uid)
+        await self._tools.texts.forget(key)
+        self.failures.passed(known.uid)
+        del self._memories[key]
+        self._read.forget(known.uid)
+
+    async def _tidy_up(self, key: Key) -> Result:
         """Tidy up behind a Cluster that is gone for good, and let NodeSets go that wait for it."""
         namespace, name = key
         await succession.sweep(self._tools.kube, self._caches, key)
         waiting = [
             obj
-            for obj in self._caches.node_sets.find(CLUSTER_NAME, f"{namespace}/{name}")
+            for obj in self._caches.node_sets.find(CLUSTER_INDEX, f"{namespace}/{name}")
             if obj["metadata"].get("deletionTimestamp")
             and labels.FINALIZER_NODESET_CONFIG in (obj["metadata"].get("finalizers") or ())
             and labels.FINALIZER_NODESET_DRAIN not in (obj["metadata"].get("finalizers") or ())

@@ -15,6 +15,7 @@ from slinky_operator.cluster.memory import Memory
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, SERVICES, STATEFULSETS
 from slinky_operator.kube.store import Indexer, Store
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming, whose
 from slinky_operator.slurm.clients import ClusterClient, Contact
@@ -31,15 +32,6 @@ say something else than that label. Daemons and preflights are among them, and s
 SLURMD_PODS: Final = "slurmd-pods"
 """Index of pods of NodeSets over `namespace/name of the Cluster`. What a pod is, is told when it changes, not in each
 pass: there are thousands of them."""
-
-CLUSTER_NAME: Final = "cluster-name"
-"""Index of NodeSets over `namespace/clusterName`."""
-
-
-def by_cluster_name(obj: Object) -> list[str]:
-    """Indexer for `CLUSTER_NAME`."""
-    name = (obj.get("spec") or {}).get("clusterName")
-    return [f"{obj['metadata'].get('namespace', '')}/{name}"] if isinstance(name, str) else []
 
 
 def by_cluster_labels(obj: Object) -> list[str]:
@@ -73,11 +65,11 @@ INDEXERS: Final[Mapping[str, Indexer]] = {
 }
 """What stores of children and pods must have."""
 
-KINDS: Final = frozenset(one.kind for one in (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS))
-"""Kinds of children."""
+CHILDREN: Final = (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
+"""What the Cluster controller makes, in the order of the stores in `Caches`."""
 
-NODESET_INDEXERS: Final[Mapping[str, Indexer]] = {CLUSTER_NAME: by_cluster_name}
-"""What the store of NodeSets must have."""
+KINDS: Final = frozenset(one.kind for one in CHILDREN)
+"""Kinds of children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +78,7 @@ class Caches:
 
     clusters: Store
     node_sets: Store
-    """With `NODESET_INDEXERS`."""
+    """With `INDEXES_OF_NODESETS`."""
 
     pods: Store
     """Pods that have a label with the name of a Cluster; with `INDEXERS`."""
@@ -184,7 +176,7 @@ def observe(
     node_sets: list[tuple[NodeSet, Object]] = []
     invalid: list[tuple[Object, InvalidObjectError]] = []
     key = f"{cluster.namespace}/{cluster.name}"
-    found = caches.node_sets.find(CLUSTER_NAME, key)
+    found = caches.node_sets.find(CLUSTER_INDEX, key)
     for cached in sorted(found, key=lambda one: one["metadata"]["name"]):
         obj = memory.newest("NodeSet", cached["metadata"]["name"], cached, now) or cached
         try:

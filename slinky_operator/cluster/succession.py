@@ -20,12 +20,13 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.cluster.observe import CLUSTER_LABELS, CLUSTER_NAME, UNMARKED, Caches, by_cluster_labels
+from slinky_operator.cluster.observe import CLUSTER_LABELS, UNMARKED, Caches, by_cluster_labels
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODDISRUPTIONBUDGETS, PODS, SERVICES, Resource
 from slinky_operator.kube.store import Key
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.slurm import naming, whose
 
 logger = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
         if obj is not None and by_cluster_labels(obj) == [value]
     ]
     pods = (*caches.pods.find(CLUSTER_LABELS, value), *caches.pods.find(UNMARKED, value))
-    if not left or caches.node_sets.find(CLUSTER_NAME, value) or any(map(whose.is_slurmd, pods)):
+    if not left or caches.node_sets.find(CLUSTER_INDEX, value) or any(map(whose.is_slurmd, pods)):
         return
     # The caches may be late.
     try:

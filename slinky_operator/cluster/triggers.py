@@ -1,88 +1,108 @@
-"""What wakes the Cluster controller: handlers for informers, and listeners on the client map."""
+"""What wakes the Cluster controller: which Clusters an event is about."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
 
 from slinky_api import labels
-from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
-from slinky_operator.kube.informer import Handler
+from slinky_operator.cluster.observe import CHILDREN
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS
+from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS
 from slinky_operator.kube.store import Key, key_of
-from slinky_operator.runtime.queue import WorkQueue
-from slinky_operator.slurm.clients import ClientMap, Contact
-from slurm_client.watch import NodeEvent
+from slinky_operator.reconcile.triggers import Subscribe, Triggers
 
 NODE_EVENT_DELAY: Final = 0.5
-"""Seconds by which node events are gathered: they change counts and nothing else here."""
+"""Seconds in which node events are gathered: they change counts and nothing else here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wiring:
-    """Which handler belongs to which informer or mirror."""
+class Named(Protocol):
+    """The Slurm of a Cluster, as far as it says whose it is."""
 
-    clusters: Handler
-    node_sets: Handler
-    pods: Handler
-    """For pods with the label `cluster.slinky.slurm.net/name`: slurmd's and the daemons'."""
+    @property
+    def namespace(self) -> str:
+        """Namespace of the Cluster."""
+        ...
 
-    children: Handler
-    """For StatefulSets, Deployments, Services, ConfigMaps and PodDisruptionBudgets of ours."""
+    @property
+    def name(self) -> str:
+        """Name of the Cluster."""
+        ...
 
 
-def wire(  # noqa: C901 - one small handler after the other
-    queue: WorkQueue[Key], clients: ClientMap, texts: ConfigMapWatcher
-) -> Wiring:
-    """Make the handlers that put Clusters on the queue, and listen to the client map and to the users' ConfigMaps.
+class SlurmByUid(Protocol):
+    """`slinky_operator.slurm.clients.ClientMap`, as far as it is read here."""
 
-    Which stores there must be, and with which indexes, is said by `observe.Caches`.
+    def get(self, uid: str) -> Named | None:
+        """The Slurm of a Cluster."""
+        ...
+
+
+class ClusterTriggers:
+    """Handlers of caches and of Clusters' Slurm: each gives the keys of the Clusters to reconcile.
+
+    Parameters
+    ----------
+    slurm
+        The Slurm of every Cluster.
     """
 
-    def contact(uid: str, _: Contact) -> None:
-        client = clients.get(uid)
-        if client is not None:
-            queue.add((client.namespace, client.name))
+    def __init__(self, slurm: SlurmByUid) -> None:
+        self._slurm = slurm
 
-    def node(uid: str, _: NodeEvent) -> None:
-        client = clients.get(uid)
-        if client is not None:
-            queue.add_after((client.namespace, client.name), NODE_EVENT_DELAY)
+    def table(self, config_maps: Subscribe) -> Triggers:
+        """All handlers by what they listen to.
 
-    def cluster(old: Object | None, new: Object | None) -> None:
+        Parameters
+        ----------
+        config_maps
+            Registers a function that hears of changes of ConfigMaps that Clusters name.
+        """
+        return Triggers(
+            objects={
+                CLUSTERS: self.cluster,
+                NODESETS: self.nodeset,
+                PODS: self.pod,
+                **dict.fromkeys(CHILDREN, self.child),
+            },
+            contact=self.slurm,
+            node=lambda cluster_uid, _: self.slurm(cluster_uid),
+            node_delay=NODE_EVENT_DELAY,
+            others=(config_maps,),
+        )
+
+    def slurm(self, cluster_uid: str) -> Iterable[Key]:
+        """Change of contact with a Cluster's Slurm, or event of one of its nodes: that Cluster."""
+        client = self._slurm.get(cluster_uid)
+        if client is not None:
+            yield client.namespace, client.name
+
+    def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of Clusters: their own key."""
         obj = new or old
         if obj is not None:
-            queue.add(key_of(obj))
+            yield key_of(obj)
 
-    def node_set(old: Object | None, new: Object | None) -> None:
+    def nodeset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of NodeSets: the Cluster that one names, or named, unless only its status has changed."""
         if old is not None and new is not None and _of_interest(old) == _of_interest(new):
             return
         for obj in (old, new):
             name = ((obj or {}).get("spec") or {}).get("clusterName")
             if obj is not None and isinstance(name, str):
-                queue.add((key_of(obj)[0], name))
+                yield key_of(obj)[0], name
 
-    def child(old: Object | None, new: Object | None) -> None:
+    def child(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of what belongs to Clusters: the one that its label names, or named."""
         for obj in (old, new):
             name = _labels(obj).get(labels.LABEL_CLUSTER_NAME)
             if obj is not None and name:
-                queue.add((key_of(obj)[0], name))
+                yield key_of(obj)[0], name
 
-    def pod(old: Object | None, new: Object | None) -> None:
-        # Of slurmd pods only the end matters: a deletion may wait for it.
+    def pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of pods of Clusters: daemons as any child, of slurmd pods their end: a deletion waits for it."""
         if new is None or labels.LABEL_CLUSTER_UID not in _labels(new):
-            child(old, new)
-
-    texts.subscribe(queue.add)
-    clients.subscribe_contact(contact)
-    clients.subscribe(node)
-    return Wiring(cluster, node_set, pod, child)
-
-
-def describe(key: Key) -> tuple[str, str | None, str]:
-    """Kind, namespace and name of a key, for log lines."""
-    return CLUSTERS.kind, key[0], key[1]
+            yield from self.child(old, new)
 
 
 def _labels(obj: Object | None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The NodeSet controller: strings observe, plan, act and status together.
+"""One pass over a NodeSet: strings observe, plan, execute and report together.
 
 What it keeps between passes is kept by uid of the NodeSet, and dispensable: writes that the caches have yet to show,
 guards known to exist, and the names of nodes whose pods a kubelet has declared ended. After a restart the caches start
@@ -7,16 +7,16 @@ from a fresh list, guards are looked up, and for the ended pods Slurm's own time
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, ParamSpec, TypeVar
 
+from typing_extensions import override
+
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
-from slinky_operator.failures import Failures
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.expectations import Expectations
 from slinky_operator.kube.objects import Object
@@ -39,16 +39,13 @@ from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.requeue import LATER, SOON
 from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes import identity
-from slinky_operator.nodeset.triggers import Waking
+from slinky_operator.nodeset.triggers import NodeSetTriggers
+from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.runtime.controller import Result
 from slurm_client import errors as slurm_errors
 
-logger = logging.getLogger(__name__)
-
 P = ParamSpec("P")
 T = TypeVar("T")
-
-NAME: Final = "nodeset"
 
 REQUEUE_AFTER_WRITE_S: Final = 0.05
 """Seconds until the pass after one that wrote to Slurm: what it wrote is in the cache by then."""
@@ -71,7 +68,7 @@ PATIENCE: Final = timedelta(minutes=5)
 """How long a slurmd may run before it registers."""
 
 
-class NodeSetController:
+class NodeSetReconciler(Reconciler[NodeSet]):
     """Reconciles NodeSets.
 
     Parameters
@@ -114,8 +111,8 @@ class NodeSetController:
         max_startup: int = STARTUP,
         patience: timedelta = PATIENCE,
     ) -> None:
+        super().__init__(NODESETS, nodesets, kube, recorder, clock=clock, now=now)
         self._kube = kube
-        self._nodesets = nodesets
         self._recorder = recorder
         self._defaults = defaults
         self._now = now
@@ -129,36 +126,35 @@ class NodeSetController:
         self._guards: dict[str, str] = {}
         self._reserved = ReservedNames(clock)
         self._memory: dict[str, Memory] = {}
-        self._failures = Failures(NODESETS, kube, recorder, clock=clock, now=now)
-        self.waking = Waking(nodesets, clusters, pods, hosts, self._memory, self._forget)
-        """Handlers for the caches and for Slurm's events: each gives the keys to reconcile."""
+        self.triggers = NodeSetTriggers(nodesets, clusters, pods, hosts, self._memory, self._forget)
+        """What wakes it: each handler gives the keys to reconcile."""
 
-    async def reconcile(self, key: Key) -> Result:
-        """Bring one NodeSet nearer to its spec.
+    @override
+    async def read(self, obj: Object) -> NodeSet:
+        await self._observer.prepare(obj)
+        return self._observer.readings.nodeset(obj)
 
-        Raises
-        ------
-        KubeError
-            What the API server could not do; the pass is repeated, and `tell` shows it if the pass has not.
-        """
-        obj = self._nodesets.get(*key)
-        if obj is None:
-            return Result()
+    @override
+    def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        try:
+            stored = NodeSetStatus.model_validate(obj.get("status") or {})
+        except ValueError:
+            stored = NodeSetStatus()
+        return stored.to_dict(), status.invalid(None, stored, str(error), self._now()).to_dict()
+
+    @override
+    async def run_pass(self, key: Key, obj: Object) -> Result:
         uid = obj["metadata"]["uid"]
         if not self.expectations.satisfied(uid):
-            return Result(self.expectations.expires_in(uid))
-        await self._observer.prepare(obj)
-        try:
-            nodeset = self._observer.readings.nodeset(obj)
-        except InvalidObjectError as error:
-            await self._tell_invalid(obj, str(error))
-            self._failures.passed(uid)
+            return Postponed(self.expectations.expires_in(uid))
+        nodeset = await self.parse(obj)
+        if nodeset is None:
             return Result()
         memory = self._memory.setdefault(uid, Memory())
         cluster = self._observer.cluster(nodeset)
         slurm = self._observer.slurm(cluster)
         if memory.must_wait_for(slurm, self._clock):
-            return Result(REQUEUE_AFTER_WRITE_S * 4, rest=REQUEUE_AFTER_WRITE_S)
+            return Postponed(REQUEUE_AFTER_WRITE_S * 4, rest=REQUEUE_AFTER_WRITE_S)
         snapshot = self._observer.observe(
             nodeset,
             cluster_gone=cluster is None and await self._is_gone(nodeset),
@@ -174,24 +170,16 @@ class NodeSetController:
             snapshot = blinded(snapshot, slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         told = (*outcome.refusals, *outcome.kept)
         failed = ExceptionGroup(f"NodeSet {key[0]}/{key[1]}", outcome.errors) if outcome.errors else None
-        failure = None if failed is None else self._failures.note(obj, failed, told)
+        failure = None if failed is None else self.failures.note(obj, failed, told)
         if failed is None and (unsettled := memory.settles_in(snapshot, self._clock)) is not None:
             # Whether Slurm answers is known in a moment: until then what was told before the start stands.
-            self._failures.passed(uid)
             return Result(min(unsettled, SOON))
         if not _lets_go(planned, outcome):
             wanted = await self._pure(snapshot, status.report, snapshot, planned.assessment, self._now(), told, failure)
             await self._report(obj, nodeset, wanted, memory)
         if failed is not None:
             raise failed
-        self._failures.passed(uid)
         return Result(_next(planned, outcome), rest=GATHERING * len(snapshot.pods))
-
-    async def tell(self, key: Key, error: BaseException) -> None:
-        """Show on a NodeSet what a pass over it has ended with; for whoever runs passes."""
-        obj = self._nodesets.get(*key)
-        if obj is not None:
-            await self._failures.tell(obj, error)
 
     async def _plan(self, snapshot: Snapshot, slurm: Slurm | None, memory: Memory) -> tuple[Snapshot, Plan]:
         """Plan, with the jobs asked for if the plan needs them."""
@@ -242,36 +230,13 @@ class NodeSetController:
 
     async def _report(self, obj: Object, nodeset: NodeSet, wanted: status.Report, memory: Memory) -> None:
         """Write the status, then tell in Events what has begun."""
-        await self._write_status(nodeset, wanted.status)
+        _ = await self.status.write(obj, nodeset.status.to_dict(), wanted.status.to_dict())
         for trouble in trouble_events.due(memory, nodeset.status, wanted.troubles):
             self._recorder.warning(obj, str(trouble.reason), trouble.text)
 
-    async def _write_status(self, nodeset: NodeSet, wanted: NodeSetStatus) -> None:
-        stored, new = nodeset.status.to_dict(), wanted.to_dict()
-        if stored == new:
-            return
-        # A merge leaves what it is not told of: what is no more must be named.
-        patch = dict.fromkeys(stored.keys() - new.keys()) | new
-        try:
-            await self._kube.patch_status(NODESETS, nodeset.name, patch, nodeset.namespace, uid=nodeset.uid)
-        except kube_errors.NotFound:
-            logger.debug("%s/%s went before its status was written", nodeset.namespace, nodeset.name)
-
-    async def _tell_invalid(self, obj: Mapping[str, Any], text: str) -> None:
-        try:
-            stored = NodeSetStatus.model_validate(obj.get("status") or {})
-        except ValueError:
-            stored = NodeSetStatus()
-        wanted = status.invalid(None, stored, text, self._now())
-        if wanted != stored:
-            metadata = obj["metadata"]
-            await self._kube.patch_status(
-                NODESETS, metadata["name"], wanted.to_dict(), metadata.get("namespace"), uid=metadata["uid"]
-            )
-
     def _forget(self, uid: str) -> None:
         self.expectations.forget(uid)
-        self._failures.passed(uid)
+        self.failures.passed(uid)
         self._observer.forget(uid)
         self._reserved.release(uid)
         self._guards.pop(uid, None)

@@ -22,9 +22,6 @@ REVISION_INDEX: Final = "nodeset"
 CLAIM_INDEX: Final = "nodeset"
 """Index of the claim cache over `<namespace>/<nodeset>`."""
 
-CLUSTER_INDEX: Final = "cluster"
-"""Index of the NodeSet cache over `<namespace>/<cluster>`."""
-
 HOST_INDEX: Final = "host"
 """Index of the pod cache over the Kubernetes Node that a pod of a NodeSet is bound to."""
 
@@ -60,13 +57,6 @@ INDEXES_OF_CLAIMS: Final[Mapping[str, Indexer]] = {
     ]
 }
 """Indexes the claim cache must have."""
-
-INDEXES_OF_NODESETS: Final[Mapping[str, Indexer]] = {
-    CLUSTER_INDEX: lambda obj: [
-        f"{obj['metadata'].get('namespace') or ''}/{(obj.get('spec') or {}).get('clusterName') or ''}"
-    ]
-}
-"""Indexes the NodeSet cache must have."""
 
 SELECTOR: Final = labels.LABEL_NODESET_NAME
 """Label selector of what belongs to any NodeSet."""

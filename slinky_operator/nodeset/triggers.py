@@ -7,16 +7,20 @@ from typing import Any
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import ScalingMode
+from slinky_operator.kube.informer import Handler
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, PERSISTENTVOLUMECLAIMS, PODS
 from slinky_operator.kube.store import Key, Store
-from slinky_operator.nodeset.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
+from slinky_operator.nodeset.indexes import HOST_INDEX, NODE_INDEX
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX
+from slinky_operator.reconcile.triggers import Triggers
 from slurm_client.models import Node
 
 
-class Waking:
+class NodeSetTriggers:
     """Handlers of caches and of Clusters' Slurm: each gives the keys of the NodeSets to reconcile.
 
     Parameters
@@ -46,6 +50,27 @@ class Waking:
         self._hosts = hosts
         self._memory = memory
         self._forget = forget
+
+    def table(self, own_writes: Handler) -> Triggers:
+        """All handlers by what they listen to.
+
+        Parameters
+        ----------
+        own_writes
+            Handler of pods that must hear of a change before any NodeSet is woken by it.
+        """
+        return Triggers(
+            objects={
+                NODESETS: self.nodeset,
+                CLUSTERS: self.cluster,
+                PODS: self.pod,
+                PERSISTENTVOLUMECLAIMS: self.claim,
+                NODES: self.host,
+            },
+            contact=self.contact,
+            node=lambda cluster_uid, event: self.node(cluster_uid, event.old, event.new),
+            observers={PODS: own_writes},
+        )
 
     def nodeset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of NodeSets: their own key."""

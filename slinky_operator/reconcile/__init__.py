@@ -1,1 +1,22 @@
-"""What every controller needs and no Slurm rule: children, Secrets, calls side by side, texts."""
+"""The skeleton that every controller hangs on: how objects are read, reported on, finalized and woken. No Slurm rule.
+
+================  ==========================================================================================
+module            concern
+================  ==========================================================================================
+`spec`            what a controller exports, so that the process can build and connect it
+`reconciler`      the common half of a pass: get, parse, report what is invalid, run, report what failed
+`triggers`        which keys an event puts on a controller's queue
+`caches`          the caches of all controllers, each kind watched once
+`indexes`         what more than one controller looks objects up by
+`status_writer`   one merge patch of a status, only if something differs
+`failures`        what an object shows of a pass that failed
+`finalizers`      one finalizer of an object, set or taken off
+`create_or_adopt` an object of a known name: ours, or `NameTaken`
+`children`        when an object of ours has to be written again
+`secrets`         Secrets, read by name: no cache may list them
+`batches`         many calls at once, and not too many
+`text`            how lists, times and long texts are written
+================  ==========================================================================================
+
+How a controller is added: docs/architecture.md.
+"""

@@ -88,18 +88,18 @@ class MemoryKube:
     async def apply(self, resource: Resource, body: Object, **_: Any) -> Object:
         metadata = body["metadata"]
         known = self.objects.get((resource.plural, metadata.get("namespace") or "", metadata["name"])) or {}
-        merged = _merged(known, _copied(body))
+        merged = merge(known, _copied(body))
         return _copied(self.put(resource, merged))
 
     async def merge_patch(
         self, resource: Resource, name: str, patch: Object, namespace: str | None = None, **_: Any
     ) -> Object:
-        return _copied(self.put(resource, _merged(await self.get(resource, name, namespace), patch)))
+        return _copied(self.put(resource, merge(await self.get(resource, name, namespace), patch)))
 
     async def patch_status(
         self, resource: Resource, name: str, status: Object, namespace: str | None = None, **_: Any
     ) -> Object:
-        patched = self.put(resource, _merged(await self.get(resource, name, namespace), {"status": status}))
+        patched = self.put(resource, merge(await self.get(resource, name, namespace), {"status": status}))
         self.statuses.append(patched["status"])
         return _copied(patched)
 
@@ -117,14 +117,14 @@ def _copied(obj: Object) -> Object:
     return copied
 
 
-def _merged(old: Object, patch: Object) -> Object:
+def merge(old: Object, patch: Object) -> Object:
     """A merge patch, carried out."""
     merged = dict(old)
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
         elif isinstance(value, dict) and isinstance(merged.get(key), dict):
-            merged[key] = _merged(merged[key], value)
+            merged[key] = merge(merged[key], value)
         else:
             merged[key] = value
     return merged

@@ -23,9 +23,10 @@ from slinky_operator.kube.events import EventType, Recorder
 from slinky_operator.kube.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset import indexes
-from slinky_operator.nodeset.controller import NodeSetController
+from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.runtime.tasks import Supervisor
@@ -111,7 +112,7 @@ class Operator:
 
     kube: MemoryKube
     clusters: ClusterReconciler
-    nodesets: NodeSetController
+    nodesets: NodeSetReconciler
     recorder: SilentRecorder
 
     def add(self, kind: str, spec: object, status: Mapping[str, Any] | None = None, name: str = "a") -> None:
@@ -140,7 +141,7 @@ async def operator() -> AsyncIterator[Operator]:
     async with Supervisor() as supervisor, httpx.AsyncClient(transport=httpx.MockTransport(_absent)) as http:
         clients = ClientMap(OpenFence(), transport=NoNetwork)
         client = cast("KubeClient", kube)
-        nodesets = kube.cache(resources.NODESETS, {**cluster_observe.NODESET_INDEXERS, **indexes.INDEXES_OF_NODESETS})
+        nodesets = kube.cache(resources.NODESETS, INDEXES_OF_NODESETS)
         pods = kube.cache(resources.PODS, {**cluster_observe.INDEXERS, **indexes.INDEXES_OF_PODS})
         children = (
             kube.cache(resource, cluster_observe.INDEXERS)
@@ -165,7 +166,7 @@ async def operator() -> AsyncIterator[Operator]:
         yield Operator(
             kube,
             ClusterReconciler(caches, tools, Environment(Images("slurmctld", "slurmrestd", "agent", "slurmd"))),
-            NodeSetController(
+            NodeSetReconciler(
                 client,
                 nodesets=nodesets,
                 clusters=clusters,

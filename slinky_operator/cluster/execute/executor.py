@@ -55,6 +55,7 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.reconcile.children import Settled, is_current
+from slinky_operator.reconcile.finalizers import set_finalizer
 from slurm_client import MintedToken, StaticToken, TokenProvider
 
 logger = logging.getLogger(__name__)
@@ -185,19 +186,8 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
 
 
 async def _set_finalizer(action: SetFinalizer, memory: Memory, tools: Tools) -> None:
-    metadata = action.obj["metadata"]
-    old = metadata.get("finalizers") or []
-    new = [one for one in old if one != action.finalizer] + ([action.finalizer] if action.present else [])
     try:
-        answer = await tools.kube.merge_patch(
-            action.resource,
-            metadata["name"],
-            {"metadata": {"finalizers": new}},
-            metadata.get("namespace"),
-            # The list is replaced whole: somebody else's finalizer, added meanwhile, must not be lost.
-            resource_version=metadata["resourceVersion"],
-            uid=metadata["uid"],
-        )
+        answer = await set_finalizer(tools.kube, action.resource, action.obj, action.finalizer, present=action.present)
     except errors.NotFound:
         if action.present:
             raise

@@ -68,20 +68,6 @@ def invalid(raw: Mapping[str, Any], stored: ClusterStatus, message: str, now: da
     )
 
 
-def patch_between(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch that makes `wanted` of `stored`; empty if they are the same."""
-    patch: dict[str, Any] = {}
-    for key in {*stored, *wanted}:
-        old, new = stored.get(key), wanted.get(key)
-        if old == new:
-            continue
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
-            patch[key] = patch_between(old, new)
-        else:
-            patch[key] = new
-    return patch
-
-
 def _config(snapshot: Snapshot, findings: Findings) -> ConfigStatus | None:
     if findings.rollout is not None:
         return findings.rollout.status

@@ -22,6 +22,10 @@ LONGEST_LIST: Final = 10
 """Names told in an Event."""
 
 
+class MustWait(Exception):
+    """An action builds on something that is not there yet; the text says what, and what stands behind it waits too."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """What became of a plan."""

@@ -18,8 +18,7 @@ from slinky_operator.nodeset.execute import (
     owned_objects,
     slurm_writes,
 )
-from slinky_operator.nodeset.execute.context import Outcome, PassContext, listed
-from slinky_operator.nodeset.execute.owned_objects import NameTaken
+from slinky_operator.nodeset.execute.context import MustWait, Outcome, PassContext, listed
 from slinky_operator.nodeset.execute.patch_pods import Marks
 from slinky_operator.nodeset.model import guard
 from slinky_operator.nodeset.model.actions import (
@@ -52,6 +51,7 @@ from slinky_operator.nodeset.model.actions import (
     Unprotect,
 )
 from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.reconcile.create_or_adopt import NameTaken
 from slurm_client import errors as slurm_errors
 
 
@@ -81,7 +81,7 @@ class Executor:
                 if isinstance(action, AddFinalizer | TakeOver | EnsureGuard | RemoveFinalizer | RecordRevision):
                     # What follows builds on these.
                     break
-            except NameTaken as error:
+            except (MustWait, NameTaken) as error:
                 self.means.outcome.refusals.append(str(error))
                 break
             finally:

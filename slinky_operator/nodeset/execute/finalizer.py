@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.kube import errors as kube_errors
@@ -11,29 +9,20 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
 from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.execute import claim_writes, owned_objects, takeover
-from slinky_operator.nodeset.execute.context import PassContext, listed
-from slinky_operator.nodeset.execute.owned_objects import NameTaken
+from slinky_operator.nodeset.execute.context import MustWait, PassContext, listed
 from slinky_operator.nodeset.model import guard
+from slinky_operator.reconcile.create_or_adopt import create_or_adopt
+from slinky_operator.reconcile.finalizers import set_finalizer
 
 
 async def add_finalizer(means: PassContext) -> None:
     """Keep the NodeSet until its pods are gone."""
-    await _set_finalizers(means, add=True)
+    await _set_finalizer(means, present=True)
 
 
-async def _set_finalizers(means: PassContext, *, add: bool) -> None:
-    metadata = means.obj["metadata"]
-    rest = [one for one in metadata.get("finalizers") or () if one != labels.FINALIZER_NODESET_DRAIN]
-    wanted = [*rest, labels.FINALIZER_NODESET_DRAIN] if add else rest
+async def _set_finalizer(means: PassContext, *, present: bool) -> None:
     means.outcome.acted = True
-    await means.kube.merge_patch(
-        NODESETS,
-        means.nodeset.name,
-        {"metadata": {"finalizers": wanted}},
-        means.nodeset.namespace,
-        resource_version=metadata["resourceVersion"],
-        uid=means.nodeset.uid,
-    )
+    _ = await set_finalizer(means.kube, NODESETS, means.obj, labels.FINALIZER_NODESET_DRAIN, present=present)
 
 
 async def take_over(means: PassContext) -> None:
@@ -44,7 +33,7 @@ async def take_over(means: PassContext) -> None:
     if not theirs:
         return
     if means.cluster is None:
-        raise NameTaken(f"pods of another operator wait for Cluster {means.nodeset.spec.cluster_name} to be taken over")
+        raise MustWait(f"pods of another operator wait for Cluster {means.nodeset.spec.cluster_name} to be taken over")
     await ensure_guard(means)
     for obj in theirs:
         await owned_objects.take_over_claims(means.kube, means.nodeset, obj)
@@ -80,13 +69,10 @@ async def ensure_guard(means: PassContext) -> None:
     NameTaken
         If a ConfigMap of that name is somebody else's.
     """
-    name = guard.name(means.nodeset)
-    try:
-        obj: dict[str, Any] = await means.kube.create(CONFIGMAPS, guard.build(means.nodeset))
-    except kube_errors.AlreadyExists:
-        obj = await means.kube.get(CONFIGMAPS, name, means.nodeset.namespace)
-        if not guard.is_ours(means.nodeset, obj):
-            raise NameTaken(f"there is a ConfigMap {name} that is not ours") from None
+    nodeset = means.nodeset
+    obj = await create_or_adopt(
+        means.kube, CONFIGMAPS, guard.build(nodeset), lambda found: guard.is_ours(nodeset, found)
+    )
     means.guards[means.nodeset.uid] = obj["metadata"]["uid"]
 
 
@@ -113,7 +99,7 @@ async def let_go(means: PassContext) -> None:
     if not await claim_writes.let_go(means):
         return
     await _delete_guard(means)
-    await _set_finalizers(means, add=False)
+    await _set_finalizer(means, present=False)
 
 
 async def _delete_guard(means: PassContext) -> None:

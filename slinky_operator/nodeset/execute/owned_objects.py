@@ -19,10 +19,7 @@ from slinky_operator.nodeset.model.actions import DropRevisions, RecordRevision,
 from slinky_operator.nodeset.model.claims import Claim, Retention
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.ports import Kube
-
-
-class NameTaken(Exception):
-    """An object of the name we need is somebody else's; the text names it."""
+from slinky_operator.reconcile.create_or_adopt import NameTaken
 
 
 async def record(kube: Kube, nodeset: NodeSet, revision: Revision, action: RecordRevision) -> None:

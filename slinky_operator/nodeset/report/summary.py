@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.failures import LONGEST_SUMMARY, Failure
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
@@ -20,6 +19,7 @@ from slinky_operator.nodeset.report import out_of_service
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble, is_waiting
 from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.reconcile.failures import LONGEST_SUMMARY, Failure
 from slinky_operator.reconcile.text import cut, named
 from slurm_client.models import Job
 from slurm_client.models.values import Infinite

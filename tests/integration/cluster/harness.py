@@ -18,10 +18,11 @@ from slinky_operator.cluster.controller import ClusterReconciler, server_of
 from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.slurm_queries import agent_url
-from slinky_operator.cluster.observe import INDEXERS, NODESET_INDEXERS, Caches
+from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.slurm_connection import Pace
-from slinky_operator.cluster.triggers import describe, wire
+from slinky_operator.cluster.spec import SPEC
+from slinky_operator.cluster.triggers import ClusterTriggers
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
@@ -31,7 +32,9 @@ from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.managed_fields import keep_fields_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Key
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.clients import ClientMap
@@ -119,18 +122,9 @@ async def running(
             )
 
         clusters = Informer(kube, resources.CLUSTERS, namespaces=[namespace])
-        node_sets = Informer(kube, resources.NODESETS, namespaces=[namespace], indexers=NODESET_INDEXERS)
+        node_sets = Informer(kube, resources.NODESETS, namespaces=[namespace], indexers=INDEXES_OF_NODESETS)
         pods = informer(resources.PODS, labels.LABEL_CLUSTER_NAME)
-        children = [
-            informer(resource)
-            for resource in (
-                resources.STATEFULSETS,
-                resources.DEPLOYMENTS,
-                resources.SERVICES,
-                resources.CONFIGMAPS,
-                resources.PODDISRUPTIONBUDGETS,
-            )
-        ]
+        children = [informer(resource) for resource in CHILDREN]
         caches = Caches(clusters.store, node_sets.store, pods.store, *(one.store for one in children))
         clients = ClientMap(fence, intake=intake)
         recorder = Recorder(kube, component="slurm-operator", instance="test")
@@ -145,14 +139,10 @@ async def running(
             reconciler.reconcile,
             tell=reconciler.tell,
             gates=[one.synced for one in everything],
-            describe=describe,
+            describe=SPEC.describe,
         )
-        handlers = wire(controller.queue, clients, texts)
-        clusters.add_handler(handlers.clusters)
-        node_sets.add_handler(handlers.node_sets)
-        pods.add_handler(handlers.pods)
-        for one in children:
-            one.add_handler(handlers.children)
+        triggers = ClusterTriggers(clients).table(texts.subscribe)
+        connect(triggers, controller.queue, {one.resource: one for one in everything}, clients)
         tasks = [group.create_task(one.run()) for one in everything]
         tasks += [group.create_task(recorder.run()), group.create_task(controller.run())]
         try:

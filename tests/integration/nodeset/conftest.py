@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,6 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
-from slinky_operator.app import OF_A_CLUSTER
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.connection import Connection
@@ -42,6 +41,9 @@ from slinky_operator.nodeset import controller as nodeset
 from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.model.kubernetes_nodes import prune as prune_host
 from slinky_operator.nodeset.pod_spec.generated import Defaults
+from slinky_operator.nodeset.spec import SPEC
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.slurm.clients import ClientMap, Endpoint
 from slurm_client.testing import FakeSlurmrestd
@@ -82,13 +84,13 @@ class Site:
         """Start the operator, as after a crash: with nothing in memory."""
         own = [self.namespace]
         # What tests may have to wait for is not only what the API server has, but what the operator has seen of it.
-        self.nodesets = Informer(self.kube, NODESETS, namespaces=own, indexers=indexes.INDEXES_OF_NODESETS)
+        self.nodesets = Informer(self.kube, NODESETS, namespaces=own, indexers=INDEXES_OF_NODESETS)
         clusters = Informer(self.kube, CLUSTERS, namespaces=own)
         self.pods = Informer(
             self.kube,
             PODS,
             namespaces=own,
-            label_selector=OF_A_CLUSTER,
+            label_selector=PODS_OF_CLUSTERS,
             indexers=indexes.INDEXES_OF_PODS,
         )
         hosts = Informer(self.kube, NODES, prune=prune_host)
@@ -108,7 +110,7 @@ class Site:
         )
         self._clients = ClientMap(OpenFence(), transport=self.transport)
         recorder = Recorder(self.kube, component="slurm-operator", instance="test")
-        reconciler = nodeset.NodeSetController(
+        reconciler = nodeset.NodeSetReconciler(
             self.kube,
             nodesets=self.nodesets.store,
             clusters=clusters.store,
@@ -123,21 +125,12 @@ class Site:
         )
         informers = (self.nodesets, clusters, self.pods, self.revisions, self.claims, hosts)
         controller: Controller[Key] = Controller(
-            nodeset.NAME, reconciler.reconcile, tell=reconciler.tell, gates=[one.synced for one in informers]
+            SPEC.name, reconciler.reconcile, tell=reconciler.tell, gates=[one.synced for one in informers]
         )
-        self.pods.add_handler(reconciler.expectations.observe)
-
-        def wake(keys: Iterable[Key]) -> None:
-            for key in keys:
-                controller.queue.add(key)
-
-        self.nodesets.add_handler(lambda old, new: wake(reconciler.waking.nodeset(old, new)))
-        clusters.add_handler(lambda old, new: wake(reconciler.waking.cluster(old, new)))
-        self.pods.add_handler(lambda old, new: wake(reconciler.waking.pod(old, new)))
-        self.claims.add_handler(lambda old, new: wake(reconciler.waking.claim(old, new)))
-        hosts.add_handler(lambda old, new: wake(reconciler.waking.host(old, new)))
-        self._clients.subscribe(lambda uid, event: wake(reconciler.waking.node(uid, event.old, event.new)))
-        self._clients.subscribe_contact(lambda uid, _: wake(reconciler.waking.contact(uid)))
+        triggers = reconciler.triggers.table(reconciler.expectations.observe)
+        caches = {one.resource: one for one in informers}
+        observe(triggers, caches)
+        connect(triggers, controller.queue, caches, self._clients)
         runs = (*(one.run() for one in informers), recorder.run(), controller.run())
         self._tasks = [asyncio.create_task(one) for one in runs]
         await self._connect()

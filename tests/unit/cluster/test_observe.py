@@ -9,9 +9,10 @@ import pytest
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.cluster.observe import INDEXERS, NODESET_INDEXERS, Caches, Snapshot, observe
+from slinky_operator.cluster.observe import INDEXERS, Caches, Snapshot, observe
 from slinky_operator.cluster.preflight.attempts import leftovers
 from slinky_operator.kube.store import Store
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.slurm import naming, whose
 from tests.unit.cluster.world import cluster_object
 
@@ -25,7 +26,7 @@ OWNERS: list[dict[str, Any]] = [
 
 
 def seen(*objects: dict[str, Any]) -> Snapshot:
-    stores = [Store(), Store(NODESET_INDEXERS), *(Store(INDEXERS) for _ in range(6))]
+    stores = [Store(), Store(INDEXES_OF_NODESETS), *(Store(INDEXERS) for _ in range(6))]
     caches = Caches(*stores)
     of_kind = {"Pod": caches.pods, "ConfigMap": caches.config_maps}
     for obj in objects:
@@ -98,7 +99,7 @@ def test_a_copy_that_somebody_has_made_of_an_object_of_ours_is_theirs() -> None:
 
 
 def test_a_pass_does_not_ask_of_each_slurmd_pod_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    caches = Caches(Store(), Store(NODESET_INDEXERS), *(Store(INDEXERS) for _ in range(6)))
+    caches = Caches(Store(), Store(INDEXES_OF_NODESETS), *(Store(INDEXERS) for _ in range(6)))
     for number in range(100):
         caches.pods.put(slurmd(f"compute-{number}", "worker"))
     asked: list[str] = []

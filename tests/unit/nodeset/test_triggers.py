@@ -8,7 +8,8 @@ from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.store import Key, Store
 from slinky_operator.nodeset import indexes
-from slinky_operator.nodeset.triggers import Waking
+from slinky_operator.nodeset.triggers import NodeSetTriggers
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 
 CLAIM: Object = {
     "metadata": {"name": "data-a-0", "namespace": "team", "uid": "1", "labels": {labels.LABEL_NODESET_NAME: "a"}}
@@ -16,9 +17,9 @@ CLAIM: Object = {
 
 
 @pytest.fixture
-def waking() -> Waking:
-    return Waking(
-        Store(indexes.INDEXES_OF_NODESETS), Store(), Store(indexes.INDEXES_OF_PODS), None, {}, lambda uid: None
+def waking() -> NodeSetTriggers:
+    return NodeSetTriggers(
+        Store(INDEXES_OF_NODESETS), Store(), Store(indexes.INDEXES_OF_PODS), None, {}, lambda uid: None
     )
 
 
@@ -28,6 +29,6 @@ def waking() -> Waking:
     ids=["comes", "changes", "goes"],
 )
 def test_a_claim_wakes_its_nodeset_when_it_comes_and_when_it_goes(
-    waking: Waking, old: Object | None, new: Object | None, woken: list[Key]
+    waking: NodeSetTriggers, old: Object | None, new: Object | None, woken: list[Key]
 ) -> None:
     assert list(waking.claim(old, new)) == woken

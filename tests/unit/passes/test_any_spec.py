@@ -113,7 +113,7 @@ def test_a_template_of_another_shape_is_refused_on_each_node_too(spec: dict[str,
     async def check() -> None:
         async with operator() as at_hand:
             host = {"metadata": {"name": "node-1", "uid": "node-uid", "labels": {}}, "spec": {}, "status": {}}
-            list(at_hand.nodesets.waking.host(None, host))
+            list(at_hand.nodesets.triggers.host(None, host))
             at_hand.add("Cluster", {}, {"isReady": True, "config": {"nodeSets": ["a"]}})
             at_hand.add("NodeSet", {"clusterName": "a", "scalingMode": "DaemonSet", "template": {"spec": spec}})
             for _ in range(PASSES):

@@ -25,6 +25,7 @@ from slinky_operator.kube.resources import (
 from slinky_operator.slurm.clients import Contact, ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Diag, Job, Node
+from tests.support.memory_kube import merge
 from tests.unit.nodeset.simulation.objects import Object, clone
 from tests.unit.nodeset.simulation.world import World
 
@@ -201,7 +202,7 @@ class KubeDoor:
         target = Target("patch", str(resource), namespace, name)
         self._fail(target)
         obj = self._find(target, resource, name)
-        obj["status"] = {**(obj.get("status") or {}), **status}
+        obj["status"] = merge(obj.get("status") or {}, status)
         self.world.tell("nodesets", "MODIFIED", obj)
         self._lose(target)
         return self.world.told(obj)

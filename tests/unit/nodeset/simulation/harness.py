@@ -13,14 +13,14 @@ from datetime import datetime, timedelta
 
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.store import Store
-from slinky_operator.nodeset.controller import NodeSetController
+from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.indexes import (
     INDEXES_OF_CLAIMS,
-    INDEXES_OF_NODESETS,
     INDEXES_OF_PODS,
     INDEXES_OF_REVISIONS,
 )
 from slinky_operator.nodeset.pod_spec.generated import Defaults
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from tests.unit.nodeset.simulation.doors import KubeDoor, SlurmDoor
 from tests.unit.nodeset.simulation.objects import (
     BAD,
@@ -186,7 +186,7 @@ class Run:
             self.claims.put(clone(claim))
         self.cursor = len(self.world.log)
         self.world.do_poll(0)
-        self.controller = NodeSetController(
+        self.controller = NodeSetReconciler(
             self.kube,
             nodesets=self.nodesets,
             clusters=self.clusters,
@@ -209,7 +209,7 @@ class Run:
         return self.slurm if uid == CLUSTER_UID else None
 
     def see_host(self, host: Object, *, gone: bool = False) -> None:
-        list(self.controller.waking.host(host if gone else None, None if gone else host))
+        list(self.controller.triggers.host(host if gone else None, None if gone else host))
         name = host["metadata"]["name"]
         self.cordons.discard(name)
         self.world.seen_selected.discard(name)
@@ -234,9 +234,9 @@ class Run:
                 continue
             if resource == "pods":
                 self.controller.expectations.observe(*change)
-                list(self.controller.waking.pod(*change))
+                list(self.controller.triggers.pod(*change))
             elif resource == "nodesets":
-                list(self.controller.waking.nodeset(*change))
+                list(self.controller.triggers.nodeset(*change))
 
     def meanwhile(self) -> None:
         """Some of what comes next happens in the midst of a pass."""

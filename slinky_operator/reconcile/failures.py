@@ -89,7 +89,7 @@ class Failure:
     """The refusals themselves, to find out whether they are told already."""
 
 
-class StatusWriter(Protocol):
+class StatusPatcher(Protocol):
     """What is used of `kube.client.KubeClient`."""
 
     async def patch_status(
@@ -136,7 +136,7 @@ class Failures:
     def __init__(
         self,
         resource: Resource,
-        kube: StatusWriter,
+        kube: StatusPatcher,
         recorder: Recorder,
         *,
         clock: Callable[[], float] = time.monotonic,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError, Problem, SpecError
-from slinky_operator.failures import LONGEST, MOST, PATIENCE, REWRITE, Failures, explained
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
+from slinky_operator.reconcile.failures import LONGEST, MOST, PATIENCE, REWRITE, Failures, explained
 from slurm_client import errors as slurm_errors
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)

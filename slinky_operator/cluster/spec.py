@@ -1,0 +1,70 @@
+"""The Cluster controller as the process sees it: what it reads, and how it is built from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from slinky_api import labels
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.controller import ClusterReconciler
+from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
+from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
+from slinky_operator.cluster.plan import Environment
+from slinky_operator.cluster.slurm_connection import Pace
+from slinky_operator.cluster.triggers import ClusterTriggers
+from slinky_operator.kube.managed_fields import keep_fields_of
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    NODESETS,
+    PODS,
+)
+from slinky_operator.reconcile.caches import CacheSpec
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
+from slinky_operator.settings import Settings
+
+MANAGED: Final = f"{labels.LABEL_APP_MANAGED_BY}={labels.MANAGED_BY}"
+"""Their label selector."""
+
+_KEEP_OUR_FIELDS: Final = keep_fields_of(labels.FIELD_MANAGER)
+
+
+def _caches(_: Settings) -> Sequence[CacheSpec]:
+    return [
+        CacheSpec(CLUSTERS, mirrored=True),
+        CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
+        CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS),
+        *(CacheSpec(resource, INDEXERS, MANAGED, _KEEP_OUR_FIELDS) for resource in CHILDREN),
+    ]
+
+
+def _build(services: Services) -> Built:
+    settings, store = services.settings, services.caches.store
+    texts = ConfigMapWatcher(services.kube, services.supervisor)
+    tools = Tools(
+        kube=services.kube,
+        sources=SecretReader(services.kube),
+        texts=texts,
+        clients=services.slurm,
+        recorder=services.recorder,
+        http=services.http,
+    )
+    images = Images(
+        settings.image_slurmctld,
+        settings.image_slurmrestd,
+        settings.image_agent,
+        settings.image_slurmd,
+        settings.image_pull_policy,
+    )
+    pace = Pace(settings.slurm_timeout, settings.node_poll_interval, settings.node_poll_interval_max)
+    caches = Caches(store(CLUSTERS), store(NODESETS), store(PODS), *(store(resource) for resource in CHILDREN))
+    triggers = ClusterTriggers(services.slurm).table(texts.subscribe)
+    return Built(ClusterReconciler(caches, tools, Environment(images, pace)), triggers)
+
+
+SPEC: Final = ControllerSpec(
+    "cluster", CLUSTERS, caches=_caches, build=_build, workers=lambda settings: settings.cluster_workers
+)

@@ -1,0 +1,62 @@
+"""The NodeSet controller as the process sees it: what it reads, and how it is built from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from slinky_operator.kube.domain import own_domain
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONTROLLERREVISIONS,
+    NODES,
+    NODESETS,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+)
+from slinky_operator.nodeset import indexes
+from slinky_operator.nodeset.controller import NodeSetReconciler
+from slinky_operator.nodeset.model.kubernetes_nodes import prune
+from slinky_operator.nodeset.pod_spec.generated import Defaults
+from slinky_operator.reconcile.caches import CacheSpec
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
+from slinky_operator.settings import Settings
+
+
+def _caches(settings: Settings) -> Sequence[CacheSpec]:
+    found = [
+        CacheSpec(CLUSTERS, mirrored=True),
+        CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
+        CacheSpec(PODS, indexes.INDEXES_OF_PODS, PODS_OF_CLUSTERS),
+        CacheSpec(CONTROLLERREVISIONS, indexes.INDEXES_OF_REVISIONS, indexes.SELECTOR),
+        CacheSpec(PERSISTENTVOLUMECLAIMS, indexes.INDEXES_OF_CLAIMS, indexes.SELECTOR),
+    ]
+    # Nodes belong to no namespace: an operator for some namespaces may not watch them.
+    return [*found, CacheSpec(NODES, prune=prune)] if settings.watch_nodes else found
+
+
+def _build(services: Services) -> Built:
+    settings, caches = services.settings, services.caches
+    image = Defaults(settings.image_slurmd, settings.image_pull_policy, settings.cluster_domain or own_domain())
+    reconciler = NodeSetReconciler(
+        services.kube,
+        nodesets=caches.store(NODESETS),
+        clusters=caches.store(CLUSTERS),
+        pods=caches.store(PODS),
+        revisions=caches.store(CONTROLLERREVISIONS),
+        claims=caches.store(PERSISTENTVOLUMECLAIMS),
+        watch_hosts=settings.watch_nodes,
+        slurm=services.slurm,
+        recorder=services.recorder,
+        defaults=image,
+        max_startup=settings.max_concurrent_startup,
+        patience=timedelta(seconds=settings.registration_patience),
+    )
+    return Built(reconciler, reconciler.triggers.table(reconciler.expectations.observe))
+
+
+SPEC: Final = ControllerSpec(
+    "nodeset", NODESETS, caches=_caches, build=_build, workers=lambda settings: settings.nodeset_workers
+)

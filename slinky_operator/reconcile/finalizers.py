@@ -1,0 +1,56 @@
+"""One finalizer of an object, set or taken off; those of others are never lost."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import Resource
+
+
+class Patcher(Protocol):
+    """What is used of `kube.client.KubeClient`."""
+
+    async def merge_patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Object,
+        namespace: str | None = None,
+        *,
+        resource_version: str | None = None,
+        uid: str | None = None,
+    ) -> Object:
+        """Merge into an object."""
+        ...
+
+
+async def set_finalizer(kube: Patcher, resource: Resource, obj: Object, finalizer: str, *, present: bool) -> Object:
+    """Set a finalizer on an object, or take it off.
+
+    The list of finalizers is replaced whole, so the patch holds for the version of `obj` only: a finalizer that
+    somebody has added since is not lost, and the pass is repeated.
+
+    Returns
+    -------
+    Object
+        The object as it is now.
+
+    Raises
+    ------
+    Conflict
+        The object has changed since.
+    NotFound
+        The object is gone.
+    """
+    metadata = obj["metadata"]
+    others = [one for one in metadata.get("finalizers") or () if one != finalizer]
+    wanted: dict[str, Any] = {"metadata": {"finalizers": [*others, finalizer] if present else others}}
+    return await kube.merge_patch(
+        resource,
+        metadata["name"],
+        wanted,
+        metadata.get("namespace"),
+        resource_version=metadata["resourceVersion"],
+        uid=metadata["uid"],
+    )

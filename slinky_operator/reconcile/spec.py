@@ -1,0 +1,63 @@
+"""What a controller exports: its name and kind, the caches it reads, and how it is built. `app` lists these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import httpx
+
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.events import Recorder
+from slinky_operator.kube.resources import Resource
+from slinky_operator.kube.store import Key
+from slinky_operator.reconcile.caches import Caches, CacheSpec
+from slinky_operator.reconcile.reconciler import Reconciler
+from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.runtime.tasks import Supervisor
+from slinky_operator.settings import Settings
+from slinky_operator.slurm.clients import ClientMap
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the process gives to every controller."""
+
+    settings: Settings
+    kube: KubeClient
+    caches: Caches
+    slurm: ClientMap
+    """The Slurm of every Cluster."""
+    recorder: Recorder
+    supervisor: Supervisor
+    """Runs background tasks."""
+    http: httpx.AsyncClient
+    """For calls to daemons that are neither Kubernetes nor Slurm's REST API."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A controller that is ready to run."""
+
+    reconciler: Reconciler[object]
+    triggers: Triggers
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSpec:
+    """One controller, as the process sees it."""
+
+    name: str
+    """For log lines and metrics."""
+    resource: Resource
+    """The kind that it reconciles."""
+    caches: Callable[[Settings], Sequence[CacheSpec]]
+    """What it reads."""
+    build: Callable[[Services], Built]
+    """Build it; nothing is started."""
+    workers: Callable[[Settings], int]
+    """How many objects it works on at a time."""
+
+    def describe(self, key: Key) -> tuple[str, str | None, str]:
+        """Kind, namespace and name of a key, for log lines."""
+        return self.resource.kind, key[0], key[1]

@@ -1,4 +1,4 @@
-"""The program ``slurm-operator``: read settings, run the operator, end with a status that says how it went."""
+"""The program ``slurm-operator``: read settings, run the operator, return an exit status."""
 
 from __future__ import annotations
 
@@ -19,13 +19,18 @@ logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until asked to end.
+    """Run until SIGTERM or SIGINT.
+
+    Parameters
+    ----------
+    arguments
+        Command line without the program's name; `None` for the process's own.
 
     Returns
     -------
     int
-        0 after SIGTERM or SIGINT, 1 if the process has to be started again (leadership lost, a background task
-        crashed, no API server to talk to), 2 for settings that cannot be used.
+        0 after SIGTERM or SIGINT, 1 if the process has to be restarted (leadership lost, a background task crashed, no
+        API server configured), 2 for invalid settings.
     """
     try:
         settings = Settings.load(arguments)
@@ -37,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asyncio.run(app.run(settings))
     except (LeadershipLost, TaskCrashed, NoCredentials) as error:
-        # Each says all there is to say; the trace of a crash has been logged where it happened.
-        logger.critical("the operator ends: %s", error)
+        # The messages are complete; the trace of a crash has been logged where it happened.
+        logger.critical("the operator exits: %s", error)
         return 1
     return 0
 

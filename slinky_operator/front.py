@@ -1,9 +1,9 @@
-"""The front door: kopf watches what users write, and hands it on.
+"""The front door: kopf watches the custom resources and passes events on.
 
-Each event of a Cluster or NodeSet goes into the mirror of its kind, which stores it and wakes whoever listens. Nothing
-else happens in a handler: kopf neither retries nor reports what fails there, stores its state in annotations for any
-other kind of handler, and reports no deletion of what vanished while its watch was broken (the mirrors' own slow relist
-finds that out). What is done about a change is decided in the controllers.
+Each event of a Cluster or NodeSet goes into the mirror of its kind, which stores it and calls its handlers. Nothing
+else happens in a kopf handler: kopf neither retries nor reports failures there, stores its state in annotations for any
+other kind of handler, and misses deletions while its watch is broken (the mirrors' own slow relist finds them). The
+controllers decide how to react to a change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST_PAUSE: Final = 1.0
 """Seconds before kopf's second attempt at a request."""
 
 LONGEST_PAUSE: Final = 30.0
-"""Seconds between two attempts at most."""
+"""Maximum seconds between two attempts."""
 
 
 class Credentials(kopf.ConnectionInfo):
@@ -33,14 +33,14 @@ class Credentials(kopf.ConnectionInfo):
 
     @override
     def as_ssl_context(self) -> ssl.SSLContext:
-        """Return kopf's TLS settings without the demands of Python 3.13's strict mode, which many cluster CAs fail."""
+        """Return kopf's TLS settings without Python 3.13's strict mode, which many cluster CAs fail."""
         context = super().as_ssl_context()
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         return context
 
 
 class Backoffs(Iterable[float]):
-    """Seconds between kopf's attempts, ever longer ones and without an end; kopf would give up after a minute."""
+    """Seconds between kopf's attempts, increasing and without end; by default kopf gives up after a minute."""
 
     @override
     def __iter__(self) -> Iterator[float]:
@@ -51,7 +51,7 @@ class Backoffs(Iterable[float]):
 
 
 def registry(connection: Connection, mirrors: Sequence[Mirror]) -> kopf.OperatorRegistry:
-    """Return kopf's handlers: log in as we do, feed each mirror.
+    """Return kopf's handlers: use the operator's credentials, feed each mirror.
 
     Parameters
     ----------
@@ -76,19 +76,19 @@ def _feed(handlers: kopf.OperatorRegistry, mirror: Mirror) -> None:
 
     @kopf.on.event(resource.group, resource.version, resource.plural, registry=handlers, id=f"feed-{resource.plural}")
     async def feed(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 kopf's name
-        # Not a plain function: kopf runs those in threads, and the queues belong to the event loop.
+        # A coroutine: kopf runs plain functions in threads, and the queues belong to the event loop.
         mirror.feed(type, body)
 
 
 def settings() -> kopf.OperatorSettings:
-    """Return kopf's settings: it writes nothing, neither annotations nor Events, and asks for no other resource."""
+    """Return kopf's settings: it writes neither annotations nor Events, and requests no other resource."""
     chosen = kopf.OperatorSettings()
-    # The namespaces are given and the CRDs are there: no rights to list either are needed.
+    # Namespaces are configured and the CRDs exist: no rights to list them are needed.
     chosen.scanning.disabled = True
     chosen.posting.enabled = False
-    # An API server that is away, or refuses for a while, is waited for, however long that takes.
+    # Wait without limit for an API server that does not answer or refuses requests.
     chosen.networking.error_backoffs = Backoffs()
-    # The signals are ours: the order of shutting down is decided in `app`.
+    # `app` handles signals and decides the order of shutdown.
     return chosen
 
 
@@ -106,7 +106,7 @@ async def run(
     Parameters
     ----------
     identity
-        This process; kopf would ask for a user name, and there is none in a container.
+        Name of this process; by default kopf uses a user name, and a container has none.
     namespaces
         Namespaces to watch; none means all.
     ready
@@ -115,10 +115,10 @@ async def run(
     Raises
     ------
     Exception
-        What kopf could not bear: a watch that ends with an error other than 410, for example. The process is expected
-        to end and to be started again.
+        What kopf cannot handle: a watch that ends with an error other than 410, for example. The process is expected
+        to exit and to be restarted.
     """
-    # It looks once which kinds there are.
+    # kopf discovers kinds only once.
     await until_shown(connection, [mirror.resource for mirror in mirrors])
     await kopf.operator(
         registry=registry(connection, mirrors),

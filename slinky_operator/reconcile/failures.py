@@ -1,17 +1,17 @@
-"""What an object shows of a pass that has failed: a condition and an Event, for both controllers.
+"""How an object shows a failed pass: a condition and an Event, for both controllers.
 
-An error that only the log knows is no help to whoever owns the object. So the last error of a pass that fails reaches
-it: Ready is False, Degraded is True, with a reason, the words of whoever refused, and what to do. The next pass that
-ends well takes that back, since it writes the conditions by itself.
+An error that is only in the log does not help the owner of the object. So the object shows the last error of a failed
+pass: Ready is False, Degraded is True, with a reason, the original message, and what to do. The next successful pass
+clears it by writing the conditions.
 
-- What goes by itself (a conflict, a limit on requests, an API server or a Slurm that is away) is told only when it has
-  lasted for `PATIENCE`. A write that was fenced is never told: somebody else may lead by now.
-- What nobody expects is a mistake of the operator's. Its own words stay in the log, since nobody knows what is in them.
-- The same failure is written once, and one that changes with each try every `REWRITE` at most: each write of a status
-  wakes the controller, which must not keep itself awake.
-- What keeps this from being written is logged, and never takes the place of the failure itself.
+- Transient errors (a conflict, a rate limit, an unreachable API server or Slurm) are reported only after they have
+  lasted for `PATIENCE`. A fenced write is never reported: another process may lead by now.
+- Unexpected errors are bugs of the operator. Their messages stay in the log, since they may contain anything.
+- The same failure is written once, and one that changes with each retry at most every `REWRITE`: each write of a status
+  triggers the controller, which must not keep triggering itself.
+- If this cannot be written, that is logged, and never replaces the failure itself.
 
-When a pass is tried again, and how it is logged, is left to `runtime.controller`.
+Retries and logging are left to `runtime.controller`.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ from slinky_operator.runtime.logging import redact
 from slurm_client.errors import SlurmError
 
 PATIENCE: Final = 60.0
-"""Seconds for which what goes by itself may fail before it is told."""
+"""Seconds for which a transient error may last before it is reported."""
 
 REWRITE: Final = 30.0
-"""Seconds between two different failures that one object shows."""
+"""Minimum seconds between two different failures that one object shows."""
 
 _SUMMARY: Final[Mapping[Reason, str]] = {
     Reason.FORBIDDEN: "operator lacks a right",
     Reason.REQUEST_REFUSED: "refused by the API server",
     Reason.API_UNAVAILABLE: "API server does not answer",
-    Reason.RECONCILE_ERROR: "operator tries again",
+    Reason.RECONCILE_ERROR: "operator retries",
     Reason.INVALID_SPEC: "spec invalid",
     Reason.INTERNAL_ERROR: "error in the operator",
 }
 """The status text of a Cluster whose passes fail."""
 
 LONGEST: Final = 500
-"""Characters of one error."""
+"""Maximum characters of one error."""
 
 LONGEST_SUMMARY: Final = 120
-"""Characters of a NodeSet's status text."""
+"""Maximum characters of a NodeSet's status text."""
 
 MOST: Final = 3
-"""Errors told at once; work done side by side fails side by side."""
+"""Maximum number of errors reported at once; concurrent work can fail with several."""
 
 _ADVICE: Final[Mapping[Reason, str]] = {
     Reason.FORBIDDEN: (
-        "Rights that the operator lacks come back with its Helm chart (helm upgrade); "
-        "a quota or an admission policy is for its owner to change"
+        "If the operator lacks rights, its Helm chart restores them (helm upgrade); "
+        "a quota or an admission policy must be changed by its owner"
     ),
-    Reason.REQUEST_REFUSED: "The API server does not take this as it stands: change what it names",
-    Reason.API_UNAVAILABLE: "It goes on when the API server, or the webhook that is named, answers again",
+    Reason.REQUEST_REFUSED: "The API server rejects this: change the field that it names",
+    Reason.API_UNAVAILABLE: "The operator continues when the API server, or the webhook named above, answers again",
 }
 
 _ORDER: Final = (
@@ -76,17 +76,17 @@ _ORDER: Final = (
     Reason.RECONCILE_ERROR,
     Reason.API_UNAVAILABLE,
 )
-"""Which of several errors gives the reason: what somebody must do something about comes first."""
+"""Which of several errors determines the reason: those that need action come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is told of a pass that has failed."""
+    """The report of a failed pass."""
 
     reason: Reason
     message: str
     words: tuple[str, ...] = ()
-    """The refusals themselves, to find out whether they are told already."""
+    """The original messages, to find out whether they are reported already."""
 
 
 class StatusPatcher(Protocol):
@@ -103,34 +103,34 @@ class Recorder(Protocol):
     """What is used of `kube.events.Recorder`."""
 
     def warning(self, obj: Object, reason: str, message: str) -> None:
-        """Tell in an Event that something needs a look."""
+        """Emit a Warning Event."""
         ...
 
 
 @dataclass(slots=True)
 class _Row:
-    """Failures in a row of one object."""
+    """Consecutive failures of one object."""
 
     since: float
     told: Failure | None = None
     told_at: float = float("-inf")
     shown: bool = False
-    """Whether its status has it."""
+    """Whether the status shows it."""
     handled: BaseException | None = None
-    """What the pass itself has written into the status, until whoever ran the pass comes with it."""
+    """The error that the pass itself has written into the status, until `tell` is called with it."""
 
 
 class Failures:
-    """Of the objects of one kind, those whose passes fail.
+    """Failed passes of the objects of one kind.
 
     Parameters
     ----------
     resource
         The kind.
     kube, recorder
-        What is told is written with these.
+        Write status and Events.
     clock, now
-        Seconds that are never set back, and the wall clock.
+        A monotonic clock in seconds, and the wall clock.
     """
 
     def __init__(
@@ -150,17 +150,21 @@ class Failures:
         self._rows: dict[str, _Row] = {}
 
     def note(self, obj: Object, error: BaseException, told: Iterable[str] = ()) -> Failure | None:
-        """Note what a pass will end with, for a status that the pass writes by itself; tells it in an Event.
+        """Record the error of a pass that writes the status itself, and emit the Event.
 
         Parameters
         ----------
+        obj
+            The object.
+        error
+            The error with which the pass will end.
         told
-            What the status says anyway; what is in there is not told twice.
+            Texts of the status; an error that they contain is not reported twice.
 
         Returns
         -------
         Failure or None
-            What the status is to show; None if nothing is to be told, or not yet.
+            What the status should show; None if there is nothing to report, or not yet.
         """
         failure = self._noted(obj, error, tuple(told))
         row = self._rows[obj["metadata"]["uid"]]
@@ -168,12 +172,12 @@ class Failures:
         return failure
 
     async def tell(self, obj: Object, error: BaseException) -> None:
-        """Show on an object what a pass over it has ended with.
+        """Show the error of a failed pass on its object.
 
         Raises
         ------
         KubeError
-            If it cannot be written.
+            If the status cannot be written.
         """
         metadata = obj["metadata"]
         known = self._rows.get(metadata["uid"])
@@ -191,12 +195,12 @@ class Failures:
                     self._resource, metadata["name"], patch, metadata.get("namespace"), uid=metadata["uid"]
                 )
             except errors.NotFound:
-                # Nobody is left to be told.
+                # The object is gone.
                 self._rows.pop(metadata["uid"], None)
         row.shown = True
 
     def passed(self, uid: str) -> None:
-        """Forget the failures of an object: a pass has ended well, or the object has gone."""
+        """Forget the failures of an object: a pass has succeeded, or the object is gone."""
         self._rows.pop(uid, None)
 
     def _noted(self, obj: Object, error: BaseException, told: tuple[str, ...]) -> Failure | None:
@@ -209,21 +213,28 @@ class Failures:
             row.told, row.told_at, row.shown = failure, now, False
         if failure is not None and failure == row.told:
             self._recorder.warning(obj, str(failure.reason), failure.message)
-        # Of what is shown nothing is taken back before a pass has ended well.
+        # What is shown stays until a pass succeeds.
         return row.told
 
 
 def explained(error: BaseException, where: str, *, late: bool = False, told: tuple[str, ...] = ()) -> Failure | None:
-    """What to tell of an error; None if there is nothing to tell, or not yet.
+    """Explain an error; None if there is nothing to report, or not yet.
 
     Parameters
     ----------
+    error
+        The error of the pass.
     where
-        Kind, namespace and name of the object, as the log has it.
+        Kind, namespace and name of the object, as in the log.
     late
-        Whether what goes by itself has lasted for too long.
+        Whether transient errors have lasted too long.
     told
-        Texts in which an error may be told already.
+        Texts that may contain the error already.
+
+    Returns
+    -------
+    Failure or None
+        The report.
     """
     found: dict[str, Reason] = {}
     words: dict[str, str] = {}
@@ -266,11 +277,11 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
         patch["conditions"] = [one.to_dict() for one in wanted]
     if cluster and stored.get("isReady") is not False:
         patch["isReady"] = False
-    # A NodeSet has room for the words; the column of a Cluster stands beside seven others.
+    # A NodeSet has room for the message; a Cluster's column is one of eight.
     summary = _SUMMARY[failure.reason] if cluster else " ".join(failure.message.split())[:LONGEST_SUMMARY]
     if stored.get("summary") != summary:
         patch["summary"] = summary
-    # Before a NodeSet is ours its generation is what another operator has left, and a takeover reads it.
+    # Before the operator takes over a NodeSet, the generation is another operator's, and the takeover reads it.
     ours = cluster or labels.FINALIZER_NODESET_DRAIN in (metadata.get("finalizers") or ())
     if ours and stored.get("observedGeneration") != metadata.get("generation"):
         patch["observedGeneration"] = metadata.get("generation")
@@ -278,7 +289,7 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
 
 
 def _passes(error: BaseException) -> bool:
-    """Whether an error mostly goes by itself."""
+    """Whether an error is usually transient."""
     return bool(getattr(error, "expected", False)) or isinstance(error, errors.Unavailable | SlurmError)
 
 
@@ -291,16 +302,16 @@ def _one(error: BaseException, where: str) -> tuple[Reason, str]:
         case SlurmError():
             return Reason.RECONCILE_ERROR, _cut(f"Slurm: {error.message}")
         case TimeoutError():
-            return Reason.RECONCILE_ERROR, "a pass did not end in time and was given up; it is tried again"
+            return Reason.RECONCILE_ERROR, "reconciliation timed out and was cancelled; it is retried"
         case _:
             return Reason.INTERNAL_ERROR, (
-                f"{type(error).__name__} in the operator, which is a mistake of the operator's; it tries again, and "
-                f"its log has the details where it says {where}: trying again"
+                f"{type(error).__name__} in the operator, which is a bug; the operator retries, and its log has the "
+                f"details in the line with {where}: trying again"
             )
 
 
 def _refusal(error: errors.KubeError) -> tuple[Reason, str]:
-    # What the API server says of a Secret that it refuses may have in it what the Secret has.
+    # When the API server rejects a Secret, its message may contain the Secret's data.
     secret = error.resource == "secrets" and isinstance(error, errors.Invalid | errors.BadRequest)
     text = _cut(f"{error.target}: {error.reason or error.status if secret else error.message}")
     match error:

@@ -1,14 +1,14 @@
-"""The controller loop: workers take keys from a queue, reconcile them and say when to come again.
+"""The controller loop: workers take keys from a queue, reconcile them and requeue them.
 
-What happens after a failure is in the exception, not in the code that raised it (`Retry`). Every failure is logged
-with its key, and the key comes back with backoff.
+The exception decides what happens after a failure (`Retry`). Every failure is logged with its key, and the key is
+retried with backoff.
 
-No pass ends a worker, whatever it raises. That holds for cancellations too: something that a pass waits for may have
-been cancelled, which looks like a cancellation of the worker and is a failure of the pass. The worker's own, and only
-that, shows in its task (`asyncio.Task.cancelling`), and it is obeyed even if the pass has swallowed it. What ends a
-worker all the same is logged with the object it worked on.
+No pass ends a worker, whatever it raises. This includes cancellations: something that a pass waits for may have been
+cancelled, which looks like a cancellation of the worker but is a failure of the pass. Only a cancellation of the worker
+itself shows in its task (`asyncio.Task.cancelling`), and it takes effect even if the pass has swallowed it. If a worker
+exits nevertheless, this is logged with the object it worked on.
 
-What a pass has ended with is handed on, so that the object can show it; failing to do so is logged and changes nothing.
+The error of a failed pass is passed to `tell`, so that the object can show it; if that fails, it is only logged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
 
 TIMEOUT: Final = 300.0
-"""Seconds for one pass. Each call inside has a shorter one of its own; this is the net below them."""
+"""Seconds for one pass. Each call inside has its own, shorter timeout; this is the last resort."""
 
 TELLING: Final = 30.0
 """Seconds for showing on an object that a pass over it has failed."""
@@ -36,27 +36,27 @@ TELLING: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a pass has to say."""
+    """Result of a pass."""
 
     requeue_after: float | None = None
     """Seconds until the next pass even if nothing changes; `None` to wait for a change."""
     rest: float = 0.0
-    """Seconds for which changes are gathered before they are worth another pass."""
+    """Seconds for which changes are batched before the next pass."""
 
 
 @runtime_checkable
 class Retry(Protocol):
-    """What an exception may say about the next try. Exceptions without these attributes are taken for bugs."""
+    """How an exception controls the retry. Exceptions without these attributes count as bugs."""
 
     expected: bool
     """Whether it happens in healthy operation: one line in the log, no stack trace."""
 
     retry_after: float | None
-    """Seconds to wait at least; `None` leaves it to the backoff."""
+    """Minimum seconds to wait; `None` for the backoff alone."""
 
 
 class ControllerMetrics(QueueMetrics, Protocol):
-    """What a controller tells about itself."""
+    """Metrics of a controller."""
 
     def reconciled(self, outcome: str, seconds: float) -> None:
         """Called after each pass; the outcome is `ok`, `requeue`, `retry` or `error`."""
@@ -83,17 +83,17 @@ class Controller(Generic[K]):
     name
         For log lines and metrics.
     reconcile
-        Brings the world in line with what is wanted for a key. Called by one worker at a time per key.
+        Reconciles a key. Called by one worker at a time per key.
     workers
-        Number of keys worked on at once.
+        Number of keys reconciled concurrently.
     gates
-        Waited for before the first pass: `asyncio.Event`s of caches, leadership.
+        Conditions for the first pass: `asyncio.Event`s of caches, leadership.
     describe
         Kind, namespace and name of a key, for log lines.
     timeout
         Seconds after which a pass is cancelled and counts as failed.
     tell
-        Shows on the object of a key what a pass over it has ended with.
+        Shows the error of a failed pass on the object of its key.
     """
 
     def __init__(
@@ -136,7 +136,13 @@ class Controller(Generic[K]):
                 _ = group.create_task(self._work(), name=f"{self.name} worker {number}")
 
     async def stop(self, grace: float) -> None:
-        """Take no more keys and wait until the workers have finished, `grace` seconds at most."""
+        """Take no more keys and wait until the workers have finished.
+
+        Parameters
+        ----------
+        grace
+            Maximum seconds to wait.
+        """
         self._stopping = True
         self.queue.close()
         try:
@@ -170,7 +176,7 @@ class Controller(Generic[K]):
         except BaseException as error:
             if not (isinstance(error, asyncio.CancelledError) and _cancelled()):
                 where = "while it waited for work" if key is None else f"in a pass over {key}"
-                logger.critical("%s: a worker has ended by itself %s", self.name, where, exc_info=error)
+                logger.critical("%s: a worker has exited unexpectedly %s", self.name, where, exc_info=error)
             raise
         finally:
             self._ended += 1
@@ -183,14 +189,14 @@ class Controller(Generic[K]):
         try:
             rest = await self._one(key)
         except Exception:
-            # What a pass raises ends in `_outcome`: this is a mistake in telling of it.
-            logger.exception("%s: a pass over %s could not be closed; it comes again", self.name, key)
+            # `_outcome` handles what a pass raises: this is an error in reporting it.
+            logger.exception("%s: the outcome of a pass over %s could not be recorded; trying again", self.name, key)
             self.queue.add_failed(key)
         finally:
             self.queue.done(key, rest)
 
     async def _one(self, key: K) -> float:
-        """Reconcile one key and decide when it comes again; gives how long it rests."""
+        """Reconcile one key and requeue it; returns its rest in seconds."""
         began = time.monotonic()
         self._busy[key] = began
         outcome, rest = "error", 0.0
@@ -206,12 +212,12 @@ class Controller(Generic[K]):
         return rest
 
     async def _outcome(self, key: K) -> tuple[str, float]:
-        """Reconcile one key; gives the outcome, and how long the key rests."""
+        """Reconcile one key; returns the outcome and the rest in seconds."""
         try:
             async with asyncio.timeout(self._timeout):
                 result = await self._reconcile(key)
         except (KeyboardInterrupt, GeneratorExit):
-            # Of the process and of the event loop, not of the pass.
+            # These belong to the process and the event loop, not to the pass.
             raise
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and _cancelled():
@@ -226,7 +232,7 @@ class Controller(Generic[K]):
         return "requeue", result.rest
 
     async def _show(self, key: K, error: BaseException) -> None:
-        """Let the object of a key show what a pass has ended with."""
+        """Show the error of a pass on the object of its key."""
         if self._tell is None:
             return
         try:
@@ -237,9 +243,9 @@ class Controller(Generic[K]):
         except BaseException as second:
             if isinstance(second, asyncio.CancelledError) and _cancelled():
                 raise
-            # The API server mostly fails for both, which is no news.
+            # Mostly the API server fails for both, which has been logged.
             known = isinstance(second, Retry | TimeoutError)
-            logger.warning("the object cannot show that: %s", _words(second), exc_info=None if known else second)
+            logger.warning("cannot show it on the object: %s", _words(second), exc_info=None if known else second)
 
     def _failed(self, key: K, error: BaseException) -> str:
         """Log a failure and queue the key again; returns the outcome."""
@@ -251,11 +257,11 @@ class Controller(Generic[K]):
             logger.info("trying again in %.1f s: %s", delay, told)
             return "retry"
         if all(isinstance(leaf, Retry) for leaf in leaves):
-            # An error of a boundary says all there is to say; where it was raised adds nothing.
+            # The message of a boundary's error is complete; a stack trace adds nothing.
             logger.error("trying again in %.1f s: %s", delay, told)
         elif isinstance(error, asyncio.CancelledError):
             logger.error(
-                "trying again in %.1f s: what the pass waited for was cancelled by somebody else", delay, exc_info=error
+                "trying again in %.1f s: something that the pass waited for was cancelled", delay, exc_info=error
             )
         elif isinstance(error, TimeoutError) and not str(error):
             logger.error("a pass did not end within %.0f s; trying again in %.1f s", self._timeout, delay)
@@ -269,7 +275,7 @@ class Controller(Generic[K]):
 
 
 def _cancelled() -> bool:
-    """Whether the running task itself is to end; a cancellation that comes out of what it waits for is none."""
+    """Whether the running task itself was cancelled, and not something that it waits for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -282,7 +288,7 @@ def _words(error: BaseException) -> str:
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """The failures inside an exception group: work done side by side fails side by side."""
+    """The failures inside an exception group: concurrent work fails concurrently."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from _leaves(inner)

@@ -1,8 +1,8 @@
 """`/livez`, `/readyz`, `/healthz` and `/metrics` on one port.
 
-Liveness asks whether this process must be restarted: dead or stuck workers, crashed background tasks. A stuck event
-loop answers nothing, which is the same to the kubelet. Readiness asks whether it can do its work: caches filled. A
-standby without leadership is ready, for otherwise no Deployment would ever be rolled out.
+Liveness fails if this process must be restarted: dead or stuck workers, crashed background tasks. A stuck event loop
+does not answer, which has the same effect. Readiness means that it can do its work: caches are filled. A standby
+without leadership is ready, since otherwise no Deployment could be rolled out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from prometheus_client.exposition import choose_encoder
 logger = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
-"""Says what is wrong, or `None`. Must not block."""
+"""Returns the problem, or `None`. Must not block."""
 
 
 class HealthServer:
@@ -29,7 +29,7 @@ class HealthServer:
     registry
         Metrics to serve.
     host, port
-        Where to listen: everywhere if no host is given; port 0 takes a free one, told by `port` after `start`.
+        Where to listen: on all addresses if no host is given; port 0 chooses a free port, in `port` after `start`.
     """
 
     def __init__(self, registry: CollectorRegistry, *, host: str | None = None, port: int = 8080) -> None:
@@ -41,11 +41,11 @@ class HealthServer:
         self._runner: web.AppRunner | None = None
 
     def add_liveness(self, name: str, check: Check) -> None:
-        """A check whose failure restarts the process."""
+        """Add a check whose failure restarts the process."""
         self._live[name] = check
 
     def add_readiness(self, name: str, check: Check | asyncio.Event) -> None:
-        """A check whose failure keeps the pod out of Services and halts a rollout; an event fails until it is set."""
+        """Add a check whose failure removes the pod from Services and halts rollouts; an event fails until set."""
         if isinstance(check, asyncio.Event):
             event = check
             self._ready[name] = lambda: None if event.is_set() else "not yet"
@@ -53,7 +53,13 @@ class HealthServer:
             self._ready[name] = check
 
     async def start(self) -> None:
-        """Listen; raises `OSError` if the port is taken."""
+        """Start to listen.
+
+        Raises
+        ------
+        OSError
+            If the port is in use.
+        """
         app = web.Application()
         app.router.add_get("/livez", self._answer_live)
         app.router.add_get("/healthz", self._answer_live)

@@ -1,7 +1,7 @@
-"""Log lines: text for people, JSON for machines, each with the object it is about and never with a secret.
+"""Log lines: text for people, JSON for machines, each with the object it concerns and never with a secret.
 
-`about` binds an object to everything logged inside it, through any depth of calls and awaits. Records of kopf, which
-carry their object in their own way, come out the same.
+`about` binds an object to everything logged inside it, through all calls and awaits. Records of kopf, which name their
+object in another way, are formatted the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LogFormat = Literal["text", "json"]
 
 _about: ContextVar[tuple[str, str | None, str] | None] = ContextVar("about", default=None)
 
-# JSON Web Tokens, wherever they stand, and whatever follows an authorization scheme or header.
+# JSON Web Tokens anywhere, and anything after an authorization scheme or header.
 _SECRET = re.compile(
     r"eyJ[\w-]{6,}\.[\w-]+\.[\w-]*"
     r"|(?i:(?P<scheme>\b(?:bearer|basic)\s+))[\w.~+/=-]{8,}"
@@ -41,7 +41,7 @@ def about(kind: str, namespace: str | None, name: str) -> Iterator[None]:
 
 
 def redact(text: str) -> str:
-    """Replace what looks like a token."""
+    """Replace everything that looks like a token."""
     return _SECRET.sub(lambda m: (m["scheme"] or m["header"] or "") + "[redacted]", text)
 
 
@@ -92,12 +92,16 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(*, level: str = "INFO", form: LogFormat = "text", stream: TextIO | None = None) -> None:
-    """Set up logging of the whole process; what was set up before is replaced.
+    """Set up logging of the whole process, replacing earlier settings.
 
     Parameters
     ----------
     level
-        Least level of our own lines; libraries speak from WARNING on unless the level is DEBUG.
+        Minimum level of the operator's own lines; libraries log from WARNING on unless the level is DEBUG.
+    form
+        Format of the lines.
+    stream
+        Where to write; standard error if absent.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())

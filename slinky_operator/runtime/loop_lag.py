@@ -1,8 +1,7 @@
-"""How late the event loop runs, and where it hangs when it does.
+"""The lag of the event loop, and where it hangs.
 
-Everything of the operator shares one event loop: a stall delays lease renewals, probes and every Cluster. The lag is
-a metric. When the loop does not turn at all for some seconds, a thread logs the line it hangs in, which nothing on
-the loop could do.
+The whole operator shares one event loop: a stall delays lease renewals, probes and every Cluster. The lag is a metric.
+When the loop is blocked for some seconds, a separate thread logs the stack that blocks it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ INTERVAL: Final = 0.25
 """Seconds between two measurements."""
 
 STUCK: Final = 5.0
-"""Seconds without a turn after which the stack is logged."""
+"""Seconds of a blocked loop after which the stack is logged."""
 
 
 class LoopLag:
@@ -63,8 +62,8 @@ class LoopLag:
             beat = self._beat
             if time.monotonic() - beat < self._stuck or beat == told:
                 continue
-            # Once per stall: the beat stands still until the loop turns again.
+            # Once per stall: the beat does not change until the loop runs again.
             told = beat
             frame = sys._current_frames().get(loop_thread)  # noqa: SLF001 - the documented way to a stack
             where = "".join(traceback.format_stack(frame)) if frame is not None else "(no stack)"
-            logger.error("the event loop has not turned for %.1f s:\n%s", time.monotonic() - beat, where)
+            logger.error("the event loop has been blocked for %.1f s:\n%s", time.monotonic() - beat, where)

@@ -1,6 +1,6 @@
-"""What is measured about the operator itself; served by `health`.
+"""Metrics of the operator itself; served by `health`.
 
-Every metric is made here, so that names and labels can be read in one place. What Slurm reports is not among them.
+All metrics are created here, so that names and labels are in one place. Data of Slurm is not among them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Metrics:
     Parameters
     ----------
     registry
-        Where they are registered; a fresh one if absent, so that several operators fit into one test process.
+        Where they are registered; a new one if absent, so that a test process can run several operators.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -50,7 +50,7 @@ class Metrics:
         self._retries = Counter(
             "queue_retries", "Keys put back after a failure.", ["controller"], namespace=PREFIX, registry=self.registry
         )
-        self._busy = Gauge("workers_busy", "Workers at work.", ["controller"], namespace=PREFIX, registry=self.registry)
+        self._busy = Gauge("workers_busy", "Busy workers.", ["controller"], namespace=PREFIX, registry=self.registry)
         self._requests = Counter(
             "kubernetes_requests",
             "Requests to the API server by verb, resource and outcome; writes held back count as Fenced.",
@@ -61,14 +61,14 @@ class Metrics:
         self.leader = Gauge("leader", "1 while this process leads.", namespace=PREFIX, registry=self.registry)
         self.loop_lag = Histogram(
             "event_loop_lag_seconds",
-            "How late the event loop runs what is due.",
+            "Delay of the event loop.",
             namespace=PREFIX,
             registry=self.registry,
             buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5),
         )
 
     def controller(self, name: str) -> ControllerFigures:
-        """Figures of one controller; they start at zero, so that a rate can be told from the first event on."""
+        """Metrics of one controller; they start at zero, so that rates are known from the first event on."""
         for outcome in ("ok", "requeue", "retry", "error"):
             self._reconciles.labels(name, outcome)
         return ControllerFigures(
@@ -87,7 +87,7 @@ class Metrics:
 
 
 class ControllerFigures:
-    """Figures of one controller and its queue."""
+    """Metrics of one controller and its queue."""
 
     def __init__(
         self,
@@ -108,15 +108,15 @@ class ControllerFigures:
         self._busy = busy.labels(name)
 
     def depth(self, waiting: int) -> None:
-        """Note how many keys wait for a worker."""
+        """Record how many keys wait for a worker."""
         self._depth.set(waiting)
 
     def waited(self, seconds: float) -> None:
-        """Note how long a key has waited."""
+        """Record how many seconds a key has waited."""
         self._waiting.observe(seconds)
 
     def retried(self) -> None:
-        """Count a key put back after a failure."""
+        """Count a retry."""
         self._retries.inc()
 
     def reconciled(self, outcome: str, seconds: float) -> None:
@@ -125,5 +125,5 @@ class ControllerFigures:
         self._seconds.observe(seconds)
 
     def workers(self, busy: int) -> None:
-        """Note how many workers are at work."""
+        """Record how many workers are busy."""
         self._busy.set(busy)

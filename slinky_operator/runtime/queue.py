@@ -1,16 +1,16 @@
-"""Which keys are due: a queue in which a key waits at most once and is worked on at most once.
+"""The work queue: a key waits at most once and is processed by at most one worker.
 
 The rules are those of the work queues of Kubernetes controllers:
 
-- A key added several times before a worker takes it is worked on once.
-- A key added while a worker has it is queued again when that worker is done: the change that caused the addition
-  may have come after the worker had looked.
-- A key that fails comes back after a pause that doubles with each failure in a row, with jitter.
-- A key can be asked for at a later time; of several times the earliest wins.
-- A key that has just been worked on may rest: what is added meanwhile is gathered for one pass. A time that was asked
-  for ends the rest.
+- A key added several times before a worker takes it is processed once.
+- A key added while a worker has it is queued again when that worker is done: the change may have come after the worker
+  read the state.
+- A key that fails is retried after a delay that doubles with each consecutive failure, with jitter.
+- A key can be requested for a later time; of several times the earliest wins.
+- A key that has just been processed may rest: additions during the rest are batched for one pass. A requested time ends
+  the rest.
 
-Everything happens on one event loop; no method but `get` waits.
+Everything happens on one event loop; only `get` waits.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import Final, Generic, Protocol, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 FIRST_BACKOFF: Final = 0.05
-"""Seconds until the next try after a first failure."""
+"""Seconds until the retry after a first failure."""
 
 LONGEST_BACKOFF: Final = 120.0
-"""Seconds between tries at most: what was repaired by hand is noticed within two minutes."""
+"""Maximum seconds between retries: a repair by hand is noticed within two minutes."""
 
 
 class QueueClosed(Exception):
@@ -34,30 +34,32 @@ class QueueClosed(Exception):
 
 
 class QueueMetrics(Protocol):
-    """What a queue tells about itself."""
+    """Metrics of a queue."""
 
     def depth(self, waiting: int) -> None:
         """Called with the number of keys that wait for a worker, whenever it changes."""
         ...
 
     def waited(self, seconds: float) -> None:
-        """Called with the time a key has waited for a worker."""
+        """Called with the seconds that a key has waited for a worker."""
         ...
 
     def retried(self) -> None:
-        """Called when a key is to come back after a failure."""
+        """Called when a key is queued for a retry."""
         ...
 
 
 class WorkQueue(Generic[K]):
-    """Keys that are due, each once.
+    """Keys to be processed, each once.
 
     Parameters
     ----------
     metrics
-        Told about depth, waiting time and retries.
+        Receives depth, waiting time and retries.
     rng
         Source of jitter.
+    first_backoff, longest_backoff
+        Seconds until the first retry, and maximum seconds between retries.
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class WorkQueue(Generic[K]):
         self._rng = rng or random.Random()  # noqa: S311 - jitter
         self._first_backoff = first_backoff
         self._longest_backoff = longest_backoff
-        # None tells a worker to stop; it is handed on from one to the next.
+        # None makes a worker stop, which passes it to the next one.
         self._ready: asyncio.Queue[K | None] = asyncio.Queue()
         self._dirty: dict[K, float] = {}
         self._processing: set[K] = set()
@@ -82,7 +84,7 @@ class WorkQueue(Generic[K]):
         self._closed = False
 
     def __len__(self) -> int:
-        """Number of keys that wait for a worker; keys asked for later do not count."""
+        """Number of keys that wait for a worker; keys requested for later do not count."""
         return len(self._dirty)
 
     @property
@@ -91,7 +93,7 @@ class WorkQueue(Generic[K]):
         return frozenset(self._processing)
 
     def add(self, key: K) -> None:
-        """Make a key due now, or at the end of its rest."""
+        """Queue a key now, or at the end of its rest."""
         if self._closed or key in self._dirty:
             return
         self._dirty[key] = asyncio.get_running_loop().time()
@@ -100,7 +102,7 @@ class WorkQueue(Generic[K]):
         self._depth()
 
     def add_after(self, key: K, delay: float) -> None:
-        """Make a key due in `delay` seconds, or earlier if that was asked for before."""
+        """Queue a key in `delay` seconds, or earlier if an earlier time was requested before."""
         if self._closed:
             return
         if delay <= 0:
@@ -117,16 +119,21 @@ class WorkQueue(Generic[K]):
         self._later[key] = due, loop.call_at(due, self._due, key)
 
     def add_failed(self, key: K, at_least: float = 0.0) -> float:
-        """Make a key due again after a failure; returns the pause in seconds.
+        """Queue a key for a retry after a failure.
 
         Parameters
         ----------
         at_least
-            Seconds the failure itself asked to wait.
+            Minimum seconds to wait, as the failure itself requests.
+
+        Returns
+        -------
+        float
+            Seconds until the retry.
         """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        # The exponent is capped before the power is: 2.0 ** 1100 does not fit into a float.
+        # Cap the exponent, too: 2.0 ** 1100 does not fit into a float.
         backoff = min(self._first_backoff * 2.0 ** min(failures, 40), self._longest_backoff)
         delay = max(backoff * self._rng.uniform(0.75, 1.25), at_least)
         if self._metrics is not None:
@@ -135,17 +142,22 @@ class WorkQueue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """Count failures of a key from zero again."""
+        """Reset the failure count of a key."""
         self._failures.pop(key, None)
 
     def failures(self, key: K) -> int:
-        """Failures of a key in a row."""
+        """Number of consecutive failures of a key."""
         return self._failures.get(key, 0)
 
     async def get(self) -> K:
-        """Take the key that has waited longest; give it back with `done`.
+        """Take the key that has waited longest; return it with `done`.
 
-        A later time asked for before stays: whoever asked may know of something that the pass cannot see yet.
+        A later time requested before stays: the reason may not be visible to this pass yet.
+
+        Returns
+        -------
+        K
+            The key.
 
         Raises
         ------
@@ -165,12 +177,12 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K, rest: float = 0.0) -> None:
-        """Give a key back; if it was added meanwhile it is due again.
+        """Return a key; if it was added meanwhile, it is queued again.
 
         Parameters
         ----------
         rest
-            Seconds for which additions, those made meanwhile too, are gathered.
+            Seconds for which additions, including those made meanwhile, are batched.
         """
         self._processing.discard(key)
         if self._closed:
@@ -181,7 +193,7 @@ class WorkQueue(Generic[K]):
             self._ready.put_nowait(key)
 
     def close(self) -> None:
-        """Take no more keys; workers finish what they have, and then `get` raises `QueueClosed`."""
+        """Accept no more keys; workers finish their keys, then `get` raises `QueueClosed`."""
         if self._closed:
             return
         self._closed = True

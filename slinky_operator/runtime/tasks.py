@@ -1,11 +1,10 @@
 """Background tasks whose crash ends the process.
 
-A task that died unnoticed is worse than a crash: the caches go stale, and everything goes on as if. Tasks run until
-they are stopped, so one that returns by itself counts as crashed too. The process is expected to end and to be
-started again. An end that is meant to be (`expected` of its exception) is left to whoever ends the process to tell of:
-it needs no trace.
+A task that died unnoticed is worse than a crash: the caches become stale while everything else keeps running. Tasks run
+until they are stopped, so a task that returns counts as crashed too. The process is expected to exit and to be
+restarted. An expected end (`expected` of its exception) is logged without a trace by the caller that ends the process.
 
-kopf cancels, when it exits, every task that was created after it had started. Start everything here before kopf.
+When kopf exits, it cancels every task created after its own start. Start everything here before kopf.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from typing import Any, Final, Self
 logger = logging.getLogger(__name__)
 
 STOP_TIMEOUT: Final = 10.0
-"""Seconds a cancelled task may take to end."""
+"""Seconds that a cancelled task may take to end."""
 
 
 class TaskCrashed(Exception):
-    """A background task ended by itself."""
+    """A background task exited without being stopped."""
 
     def __init__(self, name: str, error: BaseException | None) -> None:
         self.name = name
         self.error = error
         self.expected = bool(getattr(error, "expected", False))
-        """Whether this is meant to happen, and says all there is to say."""
+        """Whether this is expected; the message is then complete."""
         if error is None:
-            words = f"{name} ended without being asked"
+            words = f"{name} exited without being stopped"
         else:
             words = str(error) if self.expected else f"{name}: {type(error).__name__}: {error}"
         super().__init__(words)
@@ -49,10 +48,16 @@ class Supervisor:
         self._stopping: set[str] = set()
 
     def start(self, name: str, body: Coroutine[Any, Any, None]) -> None:
-        """Run `body` until it is stopped; names are unique among running tasks."""
+        """Run `body` until it is stopped.
+
+        Raises
+        ------
+        ValueError
+            If a task of this name is running.
+        """
         if name in self._tasks:
             body.close()
-            raise ValueError(f"a task {name} is running already")
+            raise ValueError(f"a task {name} is already running")
         task = asyncio.get_running_loop().create_task(body, name=name)
         self._tasks[name] = task
         task.add_done_callback(lambda done: self._ended(name, done))
@@ -63,7 +68,7 @@ class Supervisor:
         Raises
         ------
         TaskCrashed
-            As soon as a task ends by itself.
+            As soon as a task exits without being stopped.
         """
         crash = self._crash_future()
         waiting: set[asyncio.Future[Any]] = {crash}
@@ -79,7 +84,7 @@ class Supervisor:
             raise crash.result()
 
     async def stop(self, name: str) -> None:
-        """Cancel one task and wait for its end."""
+        """Cancel one task and wait until it ends."""
         task = self._tasks.get(name)
         if task is None:
             return
@@ -90,7 +95,7 @@ class Supervisor:
             logger.error("task %s does not end", name)
 
     async def stop_all(self) -> None:
-        """Stop all tasks, the last started first: it may use what was started before."""
+        """Stop all tasks, the last started first, since it may depend on earlier ones."""
         for name in reversed(list(self._tasks)):
             await self.stop(name)
 
@@ -114,7 +119,7 @@ class Supervisor:
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(name, None)
-        # Asked first, so that no exception is left unread.
+        # Retrieved first, so that asyncio does not report an exception as never retrieved.
         error = None if task.cancelled() else task.exception()
         if name in self._stopping:
             self._stopping.discard(name)
@@ -123,7 +128,7 @@ class Supervisor:
             return
         crashed = TaskCrashed(name, error)
         if not crashed.expected:
-            logger.critical("background task %s has ended by itself", name, exc_info=error)
+            logger.critical("background task %s has exited unexpectedly", name, exc_info=error)
         crash = self._crash_future()
         if not crash.done():
             crash.set_result(crashed)

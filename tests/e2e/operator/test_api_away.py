@@ -95,6 +95,6 @@ def test_the_api_server_is_away_for_three_minutes(
     slurm.wait_job(job, "COMPLETED")
 
     ended = slurm.kubectl("logs", "--namespace", NAMESPACE, leader, "--previous")
-    assert ended.count("the operator ends: leadership lost: ") == 1
+    assert ended.count("the operator exits: leadership lost: ") == 1
     for text in (ended, operator.logs()):
         assert "Traceback" not in text

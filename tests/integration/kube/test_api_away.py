@@ -76,4 +76,4 @@ async def test_a_leader_whose_api_server_goes_away_ends_with_one_line(
         said = running.said()
         assert "Traceback" not in running.log.read_text()
         (line,) = [line for line in said if "leadership lost" in line]
-        assert "the operator ends: leadership lost: not renewed" in line
+        assert "the operator exits: leadership lost: not renewed" in line

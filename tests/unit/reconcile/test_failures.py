@@ -72,7 +72,7 @@ def conditions(patch: dict[str, Any]) -> dict[str, tuple[str, str]]:
 @pytest.mark.parametrize(
     ("error", "reason", "text"),
     [
-        (FORBIDDEN, "Forbidden", f"delete pods here/a-0: {WORDS}. Rights that"),
+        (FORBIDDEN, "Forbidden", f"delete pods here/a-0: {WORDS}. If the operator lacks rights"),
         (errors.Invalid(DELETE, "spec.x: no"), "RequestRefused", "delete pods here/a-0: spec.x: no. The API server"),
         (errors.BadRequest(DELETE, "what?"), "RequestRefused", "what?"),
         (errors.NotFound(DELETE, "no such namespace"), "RequestRefused", "no such namespace"),
@@ -80,7 +80,7 @@ def conditions(patch: dict[str, Any]) -> dict[str, tuple[str, str]]:
         (InvalidObjectError("NodeSet", "here", "a", (Problem("spec.x", "no"),)), "InvalidSpec", "spec.x: no"),
         (ExceptionGroup("", [CONFLICT, FORBIDDEN]), "Forbidden", WORDS),
         (ExceptionGroup("", [KeyError("x"), ExceptionGroup("", [FORBIDDEN])]), "Forbidden", "KeyError"),
-        (TimeoutError(), "ReconcileError", "did not end in time"),
+        (TimeoutError(), "ReconcileError", "timed out and was cancelled"),
         (RecursionError("x"), "InternalError", "RecursionError in the operator"),
     ],
 )

@@ -166,7 +166,7 @@ def test_what_a_pass_has_ended_with_is_handed_on_and_comes_back_whatever_becomes
         await running
 
     run_virtually(body())
-    assert ("cannot show that" in caplog.text) is (second is not None)
+    assert ("cannot show it on the object" in caplog.text) is (second is not None)
 
 
 def test_a_failure_that_says_how_long_to_wait_is_waited_for() -> None:
@@ -371,7 +371,7 @@ def test_what_ends_a_worker_is_logged_with_its_object(caplog: pytest.LogCaptureF
 
     run_virtually(body())
     told = [record for record in caplog.records if record.levelno == logging.CRITICAL]
-    assert [record.getMessage() for record in told] == ["test: a worker has ended by itself in a pass over here/a"]
+    assert [record.getMessage() for record in told] == ["test: a worker has exited unexpectedly in a pass over here/a"]
 
 
 def test_workers_that_end_because_they_are_to_are_no_reason_to_restart() -> None:

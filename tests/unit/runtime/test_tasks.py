@@ -32,7 +32,7 @@ async def test_a_task_that_just_returns_has_crashed_too() -> None:
 
     async with Supervisor() as supervisor:
         supervisor.start("brief", brief())
-        with pytest.raises(TaskCrashed, match="ended without being asked"):
+        with pytest.raises(TaskCrashed, match="exited without being stopped"):
             await supervisor.wait()
 
 
@@ -82,5 +82,5 @@ async def test_tasks_are_stopped_in_reverse_order() -> None:
 async def test_two_tasks_cannot_have_one_name() -> None:
     async with Supervisor() as supervisor:
         supervisor.start("a", forever())
-        with pytest.raises(ValueError, match="running already"):
+        with pytest.raises(ValueError, match="already running"):
             supervisor.start("a", forever())

@@ -1,0 +1,107 @@
+"""The smallest whole controller, as in docs/architecture.md: each Cluster shows how many NodeSets name it.
+
+`test_example_controller.py` runs it. A real one is a folder with the same parts as modules: `controller`, `triggers`
+and `spec`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from typing_extensions import override
+
+from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.parse_cache import ParseCache
+from slinky_operator.kube.resources import CLUSTERS, NODESETS
+from slinky_operator.kube.store import Key, Store, key_of
+from slinky_operator.reconcile.caches import CacheSpec
+from slinky_operator.reconcile.failures import Recorder, StatusPatcher
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX, INDEXES_OF_NODESETS
+from slinky_operator.reconcile.reconciler import Reconciler
+from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
+from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.runtime.controller import Result
+from slinky_operator.settings import Settings
+
+
+class CensusReconciler(Reconciler[Cluster]):
+    """Counts the NodeSets of each Cluster."""
+
+    def __init__(
+        self,
+        kube: StatusPatcher,
+        recorder: Recorder,
+        clusters: Store,
+        nodesets: Store,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        super().__init__(CLUSTERS, clusters, kube, recorder, clock=clock, now=now)
+        self._nodesets = nodesets
+        self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
+
+    @override
+    async def read(self, obj: Object) -> Cluster:
+        await self._parsed.prepare(obj)
+        return self._parsed.read(obj)
+
+    @override
+    def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        stored = obj.get("status") or {}
+        return stored, {**stored, "summary": "spec invalid"}
+
+    @override
+    async def run_pass(self, key: Key, obj: Object) -> Result:
+        cluster = await self.parse(obj)
+        if cluster is None:
+            return Result()
+        stored = obj.get("status") or {}
+        _ = await self.status.write(
+            obj, stored, {**stored, "summary": summary(self._nodesets.find(CLUSTER_INDEX, "/".join(key)))}
+        )
+        return Result()
+
+
+def summary(nodesets: Iterable[Object]) -> str:
+    """The rule: pure, from what was observed to what is to be."""
+    count = len(list(nodesets))
+    return "1 NodeSet" if count == 1 else f"{count} NodeSets"
+
+
+def cluster(old: Object | None, new: Object | None) -> Iterable[Key]:
+    """Handler of Clusters: their own key."""
+    obj = new or old
+    if obj is not None:
+        yield key_of(obj)
+
+
+def nodeset(old: Object | None, new: Object | None) -> Iterable[Key]:
+    """Handler of NodeSets: the Clusters that one names and named."""
+    for obj in filter(None, (old, new)):
+        yield key_of(obj)[0], str((obj.get("spec") or {}).get("clusterName") or "")
+
+
+TRIGGERS: Final = Triggers(
+    objects={CLUSTERS: cluster, NODESETS: nodeset},
+    contact=lambda _uid: (),
+    node=lambda _uid, _event: (),
+)
+
+
+def _caches(_: Settings) -> Sequence[CacheSpec]:
+    return [CacheSpec(CLUSTERS, mirrored=True), CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True)]
+
+
+def _build(services: Services) -> Built:
+    store = services.caches.store
+    reconciler = CensusReconciler(services.kube, services.recorder, store(CLUSTERS), store(NODESETS))
+    return Built(reconciler, TRIGGERS)
+
+
+SPEC: Final = ControllerSpec("census", CLUSTERS, caches=_caches, build=_build, workers=lambda _: 1)

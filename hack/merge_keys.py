@@ -119,7 +119,7 @@ def _shape(schema: Mapping[str, Any], definitions: Mapping[str, Any], waiting: l
 
 
 def _pruned(types: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Without fields below which nothing has a merge key: maps are merged all the same."""
+    """Without fields below which nothing has a merge key: maps are merged anyway."""
     useful: set[str] = set()
     while True:
         found = {

@@ -107,7 +107,7 @@ class Known:
     items: Sequence[Any] = ()
 
     def find(self, source: str, position: int, first: int, last: int) -> int | None:
-        """Which of these entries stands there, word for word."""
+        """Which of these entries the answer contains at this place, byte for byte."""
         for place in range(first, min(last + 1, len(self.texts))):
             if source.startswith(self.texts[place], position):
                 return place
@@ -126,7 +126,7 @@ async def read(
     """
     Read a body, giving way to the event loop every few milliseconds.
 
-    Entries that stand in an earlier answer too are taken from there.
+    Entries that an earlier answer contains too are taken from there.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ async def _read_list(
         place = known.find(source, position, expected, expected + missed + _LOOKAHEAD)
         before = parser.weight
         if place is not None:
-            # A whole object stands there, and nothing that follows it can be a part of it.
+            # The object is complete, and nothing that follows can be a part of it.
             item, written = known.items[place], known.texts[place]
             texts.append(written)
             position += len(written)
@@ -300,9 +300,9 @@ _BY_STATUS: dict[int, type[errors.SlurmError]] = {
 
 def _kind_of_status(status: int) -> type[errors.SlurmError]:
     """
-    Return what a status says by itself.
+    Return the error that the status alone implies.
 
-    A bare 404 is not NotFound: any proxy gives it for a server that is not there, and whoever asks for a node must not
+    A bare 404 is not NotFound: any proxy returns it for a missing server, and a caller that asks for a node must not
     take that for the absence of the node.
     """
     if status == 404:
@@ -343,7 +343,7 @@ def error_from_text(body: str, status: int, content_type: str, request: errors.R
     """
     Return the error a body is that is no JSON, such as slurmrestd's own 401 and the pages of proxies.
 
-    What is not slurmrestd's is not quoted: whoever may name a server would read with our eyes what answers there.
+    Answers of other servers are not quoted: a user who may name a server could read through this process what it says.
     """
     words = body[:_EXCERPT].strip()
     if words in _OWN_SENTENCES:

@@ -123,7 +123,7 @@ def name_of(number: int | None) -> str:
 
 
 def class_of(number: int | None) -> type[errors.SlurmError] | None:
-    """Return the class of errors a number belongs to; ``None`` when it says nothing by itself."""
+    """Return the class of errors a number belongs to; ``None`` when the number alone is not enough."""
     if not number:
         return None
     found = _classes().get(number)

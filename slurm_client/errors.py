@@ -192,7 +192,7 @@ class Unreachable(SlurmError):
     """
     Nobody could be asked.
 
-    ``sent`` tells whether the request may have been carried out all the same.
+    ``sent`` says whether the request may still have been carried out.
     """
 
     sent: bool = True
@@ -216,7 +216,7 @@ class ClientClosed(Unreachable):
     """
     The client was closed before there was an answer.
 
-    Whoever waits gets this, never ``asyncio.CancelledError``: that one means that the waiting task itself is to end.
+    Waiting callers get this, never ``asyncio.CancelledError``, which means that the waiting task itself is to end.
     """
 
 

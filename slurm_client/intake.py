@@ -1,9 +1,9 @@
 """
-How much memory answers may take: one of them, all that are under way, and what is kept of them.
+Memory limits of answers: of a single one, of all concurrent ones, and of what is kept of them.
 
-The other end decides how long an answer is, and need not be Slurm. Clients of one process share an :class:`Intake`, and
-each says on whose behalf it asks. When the answers under way take too much together, whoever takes most gives way: the
-largest answer of the largest owner ends with :class:`~slurm_client.errors.TooLarge`, and everybody else goes on.
+The server decides how long an answer is, and need not be Slurm. Clients of one process share an :class:`Intake`, and
+each names its owner. When concurrent answers together take too much, the largest answer of the owner with the most
+fails with :class:`~slurm_client.errors.TooLarge`, and all others continue.
 
 What an answer means is left to :mod:`slurm_client.answers`; this module only receives it.
 """

@@ -1,7 +1,7 @@
 """
 One server, asked with patience: time limits, tokens, retries and the circuit.
 
-The session turns the name of an operation into an answer or an error of ours. What operations there are is in
+The session turns the name of an operation into an answer or a `SlurmError`. What operations there are is in
 :mod:`slurm_client.wire`, what they mean in :mod:`slurm_client.client`; which data parser to speak is settled in
 :mod:`slurm_client.negotiation`, one request is sent by :mod:`slurm_client.transport`, and its answer is read by
 :mod:`slurm_client.answer_reader`.
@@ -212,7 +212,7 @@ class Session:
 
     @asynccontextmanager
     async def _within(self, seconds: float, about: Callable[[], errors.Request]) -> AsyncIterator[None]:
-        """End what is inside after a time, or when the session is closed, with an error of ours."""
+        """End the block after a time, or when the session is closed, with a `SlurmError`."""
         started = time.monotonic()
         limit = asyncio.timeout(seconds)
         try:

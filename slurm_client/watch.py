@@ -35,7 +35,7 @@ __all__ = ["Event", "JobEvent", "NodeEvent", "Pace", "PartitionEvent", "Reader",
 T = TypeVar("T")
 
 _LASTING = (errors.Unauthorized, errors.PermissionDenied, errors.NotSupported)
-"""What does not pass by itself: a token that is refused although a new one was asked for, a call that is not there."""
+"""Errors that will not resolve: a token that is refused even after a renewal, a call that the server lacks."""
 
 _TRIES = 3
 """How often an object is asked for singly when a list overtakes the answer."""
@@ -307,9 +307,9 @@ class Watch(Generic[T]):
                     async with asyncio.timeout(self._interval):
                         await self._poked.wait()
                 except TimeoutError:
-                    continue  # nobody poked: the interval is over and the next poll is due
+                    continue  # no request for a poll: the interval is over
         except Exception as error:
-            # A mistake of ours must not look like a cluster in which nothing happens.
+            # A bug must not look like a cluster in which nothing happens.
             _log.exception("the watch of %s broke", self._what)
             for reader in list(self._readers):
                 reader._end(error)  # noqa: SLF001 - a reader and its watch are one
@@ -344,7 +344,7 @@ class Watch(Generic[T]):
         return self._pace.after_full(self._clock() - started)
 
     def _refuse(self, error: errors.SlurmError) -> None:
-        """End the impatient readers with a refusal that does not pass by itself."""
+        """End the impatient readers with a refusal that will not resolve."""
         self._refusals = self._refusals + 1 if isinstance(error, _LASTING) else 0
         if self._refusals < self._pace.refusals:
             return
@@ -354,10 +354,10 @@ class Watch(Generic[T]):
             self._readers.discard(reader)
 
     def _apply_list(self, items: Iterable[T], number: int) -> None:
-        """Publish what a list changes, but for objects that were asked for singly while it was on its way."""
+        """Publish the changes of a list, except for objects that were requested singly in the meantime."""
         newer = {key for key, asked in self._single_applied.items() if asked > number}
         if newer:
-            # Which of the two answers is older cannot be told: keep the single one, and look again.
+            # It is unknown which of the two answers is older: keep the single one, and poll again.
             self._update_time = None
         self._single_applied.clear()
         self._list_applied = number
@@ -370,7 +370,7 @@ class Watch(Generic[T]):
         events = [
             Event(key, known.get(key), value)
             for key, value in found.items()
-            # Most have not even been read anew, and comparing takes its time.
+            # Most have not even been parsed again, and comparing takes time.
             if known.get(key) is not value and known.get(key) != value
         ]
         events += [Event(key, value, None) for key, value in self._objects.items() if key not in found]

@@ -1,6 +1,6 @@
 """What a kind is called and how ``kubectl`` shows it: the parts of a CRD that are no schema.
 
-The constants of each kind stand beside its model; the generator and whoever builds URLs read them from there.
+The constants of each kind are defined beside its model; the CRD generator and the Kubernetes client read them there.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ Layout, below ``${XDG_CACHE_HOME:-~/.cache}/slurm-operator/images``::
     storage/<suite>/          buildah's layers, the Debian base among them; may be deleted at any time
     locks/  logs/  epoch      one lock per storage, the output of the last build, which month's Debian this is
 
-A key is a hash over everything that goes in. A folder appears under its key by one rename, so whoever sees it sees all.
+A key is a hash over everything that goes in. A folder appears under its key by one rename, so it is always complete.
 """
 
 from __future__ import annotations

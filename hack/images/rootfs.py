@@ -1,6 +1,6 @@
 """Trees with all Slurm daemons of one version, for tests that run real daemons in a chroot without Kubernetes.
 
-The trees are shared: leave them unchanged. Whoever has to write mounts an overlay over one, or binds folders of their
+The trees are shared: leave them unchanged. To write, mount an overlay over one, or bind folders of their
 own over ``/etc/slurm``, ``/run``, ``/var/spool`` and ``/var/lib/slurm`` in a mount namespace of their own.
 """
 

@@ -6,7 +6,7 @@ LocalKubeError
 ├── MissingProgram     a program is absent and cannot be installed from Debian packages
 ├── BuildFailed        a program could not be built from its Go module
 ├── NoSpace            the disk has too little room
-├── PortTaken          somebody else listens where a server of ours should
+├── PortTaken          another process uses the port of a server
 ├── ServiceFailed      a server ended, or did not become ready in time
 └── NotRunning         the command needs a cluster that is up
 """

@@ -11,7 +11,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def cache_root() -> Path:
-    """Return the folder of everything that may be deleted and is made again."""
+    """Return the cache folder: everything in it may be deleted and is then rebuilt."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "slurm-operator"
 

@@ -203,7 +203,7 @@ def main() -> None:
     """Become the machine that FOLDER/machine.json describes."""
     folder = Path(sys.argv[1])
     look = json.loads((folder / "machine.json").read_text())
-    # Nobody's child: whoever called `up` may end, or live on without ever waiting for us.
+    # Detached: the caller of `up` may exit, or keep running without ever waiting for this process.
     if os.fork():
         os._exit(0)
     os.setsid()

@@ -1,1 +1,1 @@
-"""Slurm from plain manifests, without the operator: proves the ground (local Kubernetes, images, Slurm) by itself."""
+"""Slurm from plain manifests, without the operator: tests the local Kubernetes, the images and Slurm alone."""

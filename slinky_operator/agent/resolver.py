@@ -1,4 +1,4 @@
-"""Looks up host names in slurmctld's own pod, beside whoever asks: a name server that is away keeps nobody waiting.
+"""Resolves host names in slurmctld's own pod, in the background: an unreachable name server delays no caller.
 
 What slurmctld would find depends on its pod: `hostAliases`, `dnsConfig`, its network. This process shares all of that.
 It looks up nothing but what the mounted slurm.conf names, so that no caller can have it ask for anything else.
@@ -105,7 +105,7 @@ class Resolver:
 
 
 def _family(slurm_conf: str) -> int:
-    """slurmctld looks for IPv4 alone, unless it is told otherwise."""
+    """slurmctld resolves IPv4 only, unless configured otherwise."""
     said = re.search(r"(?im)^CommunicationParameters=(\S+)", slurm_conf)
     words = {word.lower() for word in said.group(1).split(",")} if said else set()
     if "enableipv6" not in words:

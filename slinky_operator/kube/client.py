@@ -1,8 +1,8 @@
-"""One method per verb of the Kubernetes API, over dictionaries.
+"""One method per verb of the Kubernetes API, with objects as dictionaries.
 
-Objects go in and come out as JSON dictionaries: no typed model stands between the operator and fields that a newer
-Kubernetes or a user has added. Every write passes the write fence first. Repeating is done here only where it cannot
-do harm (`transport`); everything else is raised, and the controller loop comes again.
+Objects are JSON dictionaries: no typed model drops fields that a newer Kubernetes or a user has added. Every write
+passes the write fence first. Requests are repeated here only if that is safe (`transport`); all other errors are
+raised, and the controller loop retries.
 """
 
 from __future__ import annotations

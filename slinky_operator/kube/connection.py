@@ -5,8 +5,8 @@ kubeconfig with client certificates, tokens, exec and OIDC plugins). Requests th
 from its configuration: its own request layer decodes into typed models that drop unknown fields and cost several
 times more CPU.
 
-Here it is said, once, when the API server stops answering and when it answers again; those who wait for it need no
-lines of their own. What a request means, and which answers are errors, is left to `client`.
+This module logs, once, when the API server stops answering and when it answers again; callers that wait for it log
+nothing. The meaning of requests, and which answers are errors, is left to `client`.
 """
 
 from __future__ import annotations
@@ -190,12 +190,12 @@ class Connection:
         return {name: value for name, value in found.items() if value}
 
     async def refresh(self) -> bool:
-        """Fetch credentials anew after a 401; tells whether a second attempt makes sense."""
+        """Refresh the credentials after a 401; returns whether a second attempt makes sense."""
         if self._reload is None:
             # The service account token is re-read by its own hook, at most once a minute.
             return False
         await self._reload()
-        # Client certificates live in the session's TLS context, so a new session is due. Requests under way on
+        # Client certificates live in the session's TLS context, so a new session is needed. Requests under way on
         # the old one, watches among them, must not be cut: the last of them closes it.
         old, self._session = self._session, None
         if old is not None and old not in self._in_use:
@@ -236,7 +236,7 @@ class Connection:
         headers = {"Accept": "application/json"}
         if content_type:
             headers["Content-Type"] = content_type
-        # The configuration's hook reads a service account token anew when a minute has passed.
+        # The configuration's hook rereads a service account token after a minute.
         authorization = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         if authorization:
             headers["Authorization"] = authorization

@@ -1,7 +1,7 @@
-"""Waits until the API server tells of the kinds that are to be watched.
+"""Waits until the API server lists the kinds to be watched.
 
-An API server that has just been started lists groups of custom resources some time after it serves them. Whoever looks
-once in that time, as kopf does, takes the kinds for not there, and watches nothing for as long as it lives.
+A newly started API server lists groups of custom resources some time after it serves them. A client that checks only
+once in that time, as kopf does, concludes that the kinds do not exist, and never watches them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def until_shown(connection: Connection, resources: Iterable[Resource], pau
         except aiohttp.ClientResponseError as error:
             why = f"the API server does not list its kinds: {error.status} {error.message}"
         except (aiohttp.ClientError, TimeoutError, OSError):
-            # The connection says so by itself.
+            # `Connection` logs this.
             why = last
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             why = f"the API server's lists make no sense: {type(error).__name__}: {error}"

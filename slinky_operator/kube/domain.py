@@ -1,4 +1,4 @@
-"""The DNS domain of the Kubernetes cluster, as its kubelets tell every pod: the operator's own pod is one of them.
+"""The DNS domain of the Kubernetes cluster, as kubelets configure it in every pod, the operator's own included.
 
 A kubelet writes `<namespace>.svc.<domain>`, `svc.<domain>` and `<domain>` into the search list of each pod that uses
 the cluster's DNS. A search list given to other pods must be made of whole names, so the domain must be known.

@@ -15,8 +15,8 @@
     ├── TooManyRequests     429: carries the wait the server asks for
     └── Unavailable         5xx, no connection, connection lost, timeout
 
-Every error carries the object it is about. The attributes `expected` and `retry_after` are read by the controller
-loop: what to do next is in the type, and handlers need no `except` for it.
+Every error carries the object it concerns. The controller loop reads the attributes `expected` and `retry_after`: the
+type decides what happens next, and handlers need no `except` for it.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class TooManyRequests(KubeError):
 class Unavailable(KubeError):
     """The API server cannot be reached, did not answer, or failed.
 
-    `maybe_done` tells whether the request may have taken effect all the same.
+    `maybe_done` says whether the request may still have taken effect.
     """
 
     expected = True
@@ -168,7 +168,7 @@ class Unavailable(KubeError):
 
 
 def level_of(error: BaseException) -> int:
-    """At which level to log an error that is waited out: `Connection` says by itself that nobody answers."""
+    """The level at which to log an error that is waited out: `Connection` logs that the API server does not answer."""
     return logging.DEBUG if isinstance(error, Unavailable) and not error.status else logging.WARNING
 
 

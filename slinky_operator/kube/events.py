@@ -1,13 +1,13 @@
 """Events on objects: what `kubectl describe` shows below them.
 
-Core/v1 Events, because that is what `kubectl describe` and `kubectl get events` print with count and age. The
-recorder never blocks and never raises: an Event is a courtesy, and reconciling goes on without it.
+Core/v1 Events, because `kubectl describe` and `kubectl get events` print them with count and age. The recorder never
+blocks and never raises: reconciliation continues without an Event.
 
-Three things keep the number of writes small:
+Three rules keep the number of writes small:
 
-- The same words about the same object raise the count of one Event, and that count is written at most once a while.
-- Many different words for one reason (a scale-in naming 500 nodes) become one "combined" Event.
-- One object may cause so many new Events and no more (a bucket of tokens that fills slowly).
+- A repeated message about the same object raises the count of one Event, and the count is written only now and then.
+- Many different messages for one reason (a scale-in naming 500 nodes) become one "combined" Event.
+- Each object may cause a limited number of new Events (a token bucket that fills slowly).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COMBINE_AFTER: Final = 10
 """Different messages for one reason on one object before further ones are combined."""
 
 COMBINE_WINDOW: Final = 600.0
-"""Seconds after the last message at which counting of different messages starts anew."""
+"""Seconds after the last message at which the count of different messages is reset."""
 
 BURST: Final = 25
 """New Events one object may cause at once."""
@@ -66,7 +66,7 @@ class EventType(StrEnum):
 
 @dataclass(slots=True)
 class _Entry:
-    """One Event as it shall stand in the API."""
+    """One Event as it is written to the API."""
 
     name: str
     namespace: str
@@ -156,7 +156,7 @@ class Recorder:
             logger.exception("cannot make an event %s of %r", reason, message)
 
     async def run(self) -> None:
-        """Write what is due, until cancelled."""
+        """Write queued Events until cancelled."""
         while True:
             due = min((entry.due for entry in self._dirty.values()), default=None)
             self._wake.clear()
@@ -253,7 +253,7 @@ class Recorder:
                 _ = group.create_task(write_on())
 
     async def _write(self, entry: _Entry) -> None:
-        """Write one Event; what fails for a while comes again, what is refused is dropped."""
+        """Write one Event; transient failures are retried, a refused Event is dropped."""
         entry.due = self._clock() + SAME_AGAIN_EVERY
         count = entry.count
         try:

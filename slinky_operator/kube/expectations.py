@@ -1,11 +1,11 @@
 """Own writes that the caches have not shown yet.
 
-A cache lags behind what this process has written. A controller that counts too early creates or deletes once more.
-So it notes what it is about to do, and does not count again for that owner until the cache has seen all of it, or
-until a timeout says that something went past us (an object created and deleted while the watch was broken).
+A cache lags behind the writes of this process. A controller that counts too early creates or deletes again. So it
+records what it is about to do, and does not count again for that owner until the cache has seen all of it, or until a
+timeout, in case something was missed (an object created and deleted while the watch was broken).
 
-Everything is kept by the uid of the owner: an owner deleted and created again starts clean. One instance serves one
-kind of children; its `observe` is an informer handler, added before the one that wakes the controller.
+Everything is kept by the uid of the owner: a recreated owner starts clean. One instance serves one kind of children;
+its `observe` is an informer handler, added before the one that triggers the controller.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Expectations:
             elif creation.uid == uid:
                 self._creation_done(key, creation)
         if uid in self._owner_of:
-            # A pod is on its way out from the moment it has a deletionTimestamp; its end may take long.
+            # A pod with a deletionTimestamp is terminating, which may take long.
             going = new is None or "deletionTimestamp" in obj["metadata"]
             self._settle(uid, deletion=going, version=None if new is None else version_of(obj))
         if old is not None and new is not None and old["metadata"]["uid"] != uid:

@@ -1,18 +1,17 @@
 """The write fence: no write leaves a process whose leadership may have ended.
 
-A Lease does not stop the former holder: a process that was frozen past the end of its lease would go on, when it
-wakes, exactly where it stopped. So every write asks the fence first, and the fence looks at a clock, not at a flag
-that a frozen process could not have cleared.
+A Lease does not stop the former holder: a process that was frozen past the end of its lease would continue exactly
+where it stopped. So every write checks the fence first, and the fence checks a clock, not a flag that a frozen process
+could not have cleared.
 
-The client asks three times: when the call is made, before each attempt, and from within the HTTP client right before
+The client checks three times: when the call is made, before each attempt, and from within the HTTP client right before
 the bytes are handed to the socket (`connection.Connection`), which also covers requests that were waiting for
 a connection, or whose task had been created but had not run yet.
 
-What remains open: bytes already accepted by the kernel, a freeze between the last look at the clock and the system
-call (microseconds, no `await` in between), a body larger than the socket buffer whose tail is still in our process,
-and a request that lies queued inside the API server. The margin between the fence's deadline and the lease's
-duration is there for the last two. A virtual machine whose clocks all stand still while it is paused cannot notice
-the pause by itself.
+What remains open: bytes already accepted by the kernel, a freeze between the last check of the clock and the system
+call (microseconds, no `await` in between), a body larger than the socket buffer whose tail is still in this process,
+and a request queued inside the API server. The margin between the fence's deadline and the lease's duration covers
+the last two. A virtual machine whose clocks all stop while it is paused cannot notice the pause.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def boottime() -> float:
     """Seconds of a clock that no one sets and that also runs while the machine sleeps.
 
     `CLOCK_MONOTONIC`, which `time.monotonic` reads, stands still during a suspend; the lease of a sleeping
-    machine runs out all the same.
+    machine expires, too.
     """
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 

@@ -1,17 +1,17 @@
 """Keeps a store equal to the API server by list and watch.
 
-For what the operator owns in bulk: pods, Services, claims, Nodes. The store is changed first, then the handlers are
-told, so that whoever is woken by a handler finds the new state. Handlers are plain functions that put a key on
-a queue; what is to be done is decided there.
+For objects that exist in large numbers: pods, Services, claims, Nodes. The store is changed first, then the handlers
+are called, so that a controller triggered by a handler finds the new state. Handlers are plain functions that put a key
+on a queue; the controller decides what to do.
 
 When to list and when to watch on:
 
-- The watch ends in good order (the server ends each after some minutes), breaks, or falls silent: watch on from the
-  last version seen, bookmarks included. Nothing is lost and nothing is listed again.
-- 410 Gone, as an answer or within the watch: our version is too old to continue from. List again; the difference
-  between the store and the list tells of changes and deletions that happened meanwhile.
-- Any other failure: watch on after a pause. After several in a row without one event, list again: a server restored
-  from a backup may not know our version at all and need not say Gone.
+- The watch ends normally (the server ends each after some minutes), breaks, or becomes silent: continue from the last
+  version seen, bookmarks included. Nothing is lost and nothing is listed again.
+- 410 Gone, as an answer or within the watch: the version is too old to continue from. List again; the difference
+  between the store and the list shows the changes and deletions that happened meanwhile.
+- Any other failure: continue after a delay. After several consecutive failures without an event, list again: a server
+  restored from a backup may not know the version at all and may not answer Gone.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class _Cursor:
     """How far a watch has come."""
 
     version: str = ""
-    """Version to watch on from; empty if a list is due."""
+    """Version to continue the watch from; empty if a list is needed."""
 
     failures: int = 0
     """Failures in a row without an event in between."""

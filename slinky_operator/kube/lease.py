@@ -1,15 +1,15 @@
-"""Leader election by a coordination.k8s.io Lease, and what holds the write fence open.
+"""Leader election by a coordination.k8s.io Lease, whose renewals keep the write fence open.
 
 One process at a time holds the Lease and renews it. A candidate never compares clocks with another machine: it takes
-a lease over when it has seen no change of it for the lease's whole duration, by its own clock.
+over a lease when, by its own clock, the lease has not changed for its whole duration.
 
-The holder counts from the moment *before* a renewal is sent. A candidate starts counting when it sees the renewal,
-which is later. So the holder's deadline (`renew_deadline` after the sending) always comes before a candidate's (the
-longer `duration` after the seeing), whatever the network does in between, and the fence closes before anybody else
-can lead. Every write of the Lease carries the version it was read with, so two candidates cannot both win.
+The holder counts from the moment *before* it sends a renewal. A candidate starts counting when it sees the renewal,
+which is later. So the holder's deadline (`renew_deadline` after sending) always comes before a candidate's (the longer
+`duration` after seeing it), whatever the network does in between, and the fence closes before another process can
+lead. Every write of the Lease carries the version it was read with, so two candidates cannot both win.
 
-Losing the lease ends `Elector.run` with `LeadershipLost`; the process is expected to end, since everything it
-believes may be out of date.
+When the lease is lost, `Elector.run` raises `LeadershipLost`; the process is expected to exit, since its whole state
+may be out of date.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class Elector:
                     raise LeadershipLost(f"the lease is held by {holder or 'nobody'}")
                 renewed = await self._client.replace(LEASES, {**lease, "spec": {**lease["spec"], **self._claim()}})
         except (errors.KubeError, TimeoutError) as error:
-            # After a failure it is unknown what the Lease says: read it anew before the next attempt.
+            # After a failure the state of the Lease is unknown: read it again before the next attempt.
             self._lease = None
             if isinstance(error, errors.NotFound):
                 raise LeadershipLost("the lease was deleted") from error

@@ -1,10 +1,10 @@
-"""Which fields of an object a server-side apply of ours has set, as the API server records it.
+"""Which fields of an object the operator's server-side apply has set, as the API server records it.
 
-An object that shows everything we want may show more: API server defaults, additions of other people and of admission
-webhooks, and what an earlier version of our own text said. Only the last must go, and only the API server knows it
-apart: it records for each field manager the paths it has applied, in `metadata.managedFields`. A path of ours that the
-wanted text no longer has is removed by applying that text. So nothing has to be stored beside the object, and an object
-from an older version of the operator needs no migration.
+An object that contains all wanted fields may contain more: API server defaults, additions by people and admission
+webhooks, and fields of an earlier manifest of the operator. Only the last must be removed, and only the API server can
+distinguish them: it records for each field manager the paths it has applied, in `metadata.managedFields`. A path of the
+operator that the wanted manifest no longer has is removed by applying that manifest. So nothing has to be stored beside
+the object, and an object from an older version of the operator needs no migration.
 
 Paths end at what the API server treats as one value (a node selector, the tolerations). Such a value is compared as
 a whole, except for defaults that the API server sets inside it.
@@ -83,7 +83,7 @@ def has_leftovers(fields: Fields, wanted: Any, live: Any) -> bool:
             if has_leftovers(below, item, seen):
                 return True
         elif item and not _same(item, seen):
-            # An empty value of ours may be filled by others: `resources: {}` says nothing about limits.
+            # Others may fill an empty value of the operator: `resources: {}` does not set limits.
             return True
     return False
 

@@ -1,8 +1,8 @@
-"""A store for objects that somebody else watches, compared with a list from time to time.
+"""A store for objects that kopf watches, compared with a list at intervals.
 
-kopf watches the custom resources and calls `feed` for each event. It reports no deletion of an object that vanished
-while its watch was broken, so a slow relist drops such ghosts (and repairs whatever else was missed). Readers and
-handlers see the same interface as an `informer.Informer`.
+kopf watches the custom resources and calls `feed` for each event. It misses deletions while its watch is broken, so a
+slow relist removes such objects (and corrects anything else that was missed). Readers and handlers see the same
+interface as an `informer.Informer`.
 """
 
 from __future__ import annotations

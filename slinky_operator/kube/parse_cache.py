@@ -1,8 +1,7 @@
-"""Objects of ours as the models read them: once for each version of an object, big ones in a thread.
+"""Parsed custom resources: each version of an object is parsed once, large ones in a thread.
 
-A cache of Kubernetes objects gives the very same dictionary until a new version has come, so that its identity shows
-whether it has been read. An object with more values than `weight` allows is refused here, before anything else
-is done with it.
+A cache of Kubernetes objects returns the same dictionary until a new version arrives, so its identity shows whether it
+has been parsed. An object with more values than `weight` allows is refused here, before any other processing.
 """
 
 from __future__ import annotations

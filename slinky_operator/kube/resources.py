@@ -21,10 +21,10 @@ class Resource:
     """Version within the group, such as `v1`."""
 
     plural: str
-    """Plural, lower-case name as it stands in URLs."""
+    """Plural, lower-case name, as in URLs."""
 
     kind: str
-    """Singular, capitalised name as it stands in manifests."""
+    """Singular, capitalised name, as in manifests."""
 
     namespaced: bool = True
     """Whether objects of this kind live in namespaces."""

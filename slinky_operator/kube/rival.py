@@ -1,12 +1,12 @@
-"""Waits until no other operator for the same kinds is at work: two of them would undo each other's drains and pods.
+"""Waits until no other operator for the same kinds is running: two of them would undo each other's drains and pods.
 
-Slinky's own operator is known by the Lease its replicas share. As long as that is seen to be renewed, nothing is
-written here but an Event on the Lease. It is looked for before the first write and not again; where this process may
-not list Leases, or that operator runs with no election, it cannot be noticed, which the documents say.
+Slinky's own operator is recognized by the Lease of its replicas. While that is being renewed, this process writes only
+an Event on the Lease. It is checked once, before the first write; if this process may not list Leases, or that operator
+runs without leader election, it cannot be noticed, which the documentation says.
 
-Whoever may write Leases in some namespace must not keep us from working. So a Lease counts only in namespaces where
-that operator may be, which are named in the settings; one elsewhere is told of and no more. And what counts is that it
-is seen to change, by the clock of this process: the times in it may say anything.
+A user who may write Leases in some namespace must not be able to block this operator. So a Lease counts only in the
+namespaces in which that operator may run, as named in the settings; one elsewhere is only logged. And only observed
+changes count, by the clock of this process: the times in the Lease are not trusted.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ async def until_alone(
         try:
             found = await _found(kube, name, namespaces, lines)
         except errors.KubeError as error:
-            # Whoever cannot be looked for may be at work.
+            # Without an answer, the other operator may be running.
             failures += 1
             observed.forget()
             lines.say(f"cannot look for another operator yet: {error}", errors.level_of(error))

@@ -1,14 +1,14 @@
 """A cache of objects by namespace and name, with indexes.
 
-Pure memory: who fills it (`informer`, `mirror`) and who is told of changes is decided elsewhere. Objects in a store
-are shared between all readers and must not be changed by them.
+Memory only: other modules fill it (`informer`, `mirror`) and call handlers. Objects in a store are shared between all
+readers and must not be changed by them.
 
-Versions are compared: an object never goes back to an older version, and an object deleted at version N does not come
-back from a list taken before N. API servers promise that the versions of one resource are ordered numbers.
+Versions are compared: an object never returns to an older version, and an object deleted at version N does not reappear
+from a list taken before N. API servers guarantee that the versions of one resource are ordered numbers.
 
-That promise ends where etcd is restored from a backup: versions begin again at that of the backup. A list that was
-asked for after something newer had been seen, and is older than that, can come from nowhere else, since lists are read
-from etcd itself. It is then taken as it is, whatever versions the store knows.
+This guarantee ends when etcd is restored from a backup: versions continue from that of the backup. A list that was
+requested after something newer had been seen, and is older than that, can have no other cause, since lists are read
+from etcd itself. It is then accepted as it is, whatever versions the store knows.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Transport:
         """Send a request, repeat it where that is safe, and return the decoded answer."""
         write = method != "GET"
         # As Go writes it: a ControllerRevision's data are kept byte by byte, and the garbage collector's patch of its
-        # owners, which writes them anew, is refused if that makes a difference.
+        # owners, which writes them again, is refused if that makes a difference.
         payload = None if body is None else json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
         attempt = 0
         renewed = False
@@ -166,7 +166,7 @@ class Transport:
         if not safe or (error.retry_after or 0.0) > LONGEST_WAIT:
             return None
         backoff: float = 0.1 * 2**attempt * self._rng.uniform(0.5, 1.5)
-        # Those who are told the same wait would otherwise come back in the same instant.
+        # Requests with the same wait would otherwise be repeated at the same instant.
         return max(backoff, (error.retry_after or 0.0) * self._rng.uniform(1.0, 1.2))
 
     async def _raise_for(self, target: Target, response: aiohttp.ClientResponse) -> None:

@@ -1,11 +1,11 @@
-"""How much work an object may make, and where that work is done.
+"""How much work an object may cause, and where it is done.
 
-A user decides how big an object is, but not for how long the event loop is blocked. Each object is weighed before
-anything else is done with it; counting stops at a bound, so weighing is cheap. An object with more values than any
-real one has is refused. Rules over an object with long texts run in a thread, and the longer they take, the longer the
-object rests before its next pass (`rest_after`).
+Users decide the size of an object, but it must not block the event loop. Each object is weighed before any other
+processing; counting stops at a limit, so weighing is cheap. An object with more values than any real one is refused.
+Rules over an object with long texts run in a thread, and the longer they take, the longer the object rests before its
+next pass (`rest_after`).
 
-What is reported of an object that is refused is decided by the controllers.
+The controllers decide how to report a refused object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When an object of ours has to be written: if it is missing, lacks something we say, or shows what we no longer say.
+"""When a child object has to be written: if it is missing, lacks a wanted field, or has a field no longer wanted.
 
 Comparing instead of writing each time keeps a pass that changes nothing free of requests. Two questions are asked:
 

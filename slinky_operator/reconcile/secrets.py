@@ -81,7 +81,7 @@ class SecretReader:
         return found
 
     def forget(self, namespace: str, name: str) -> None:
-        """Read it again the next time; for whoever has written it."""
+        """Read the Secret again at the next request; call this after writing it."""
         self._known.pop((namespace, name), None)
 
     async def _read(self, namespace: str, name: str) -> Source:

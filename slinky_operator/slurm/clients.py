@@ -1,10 +1,10 @@
 """The client map: one Slurm client per Cluster, its node cache, and the state of contact with it.
 
-Entries are made, replaced and closed by the Cluster controller alone; everybody else reads, asks, and hears of node
-events. Each entry polls its own Slurm in its own task, so that one that hangs delays no other.
+Only the Cluster controller creates, replaces and closes entries; other callers read, query and receive node events.
+Each entry polls its own Slurm in its own task, so that one that hangs delays no other.
 
-Polling, comparing and pacing are `slurm_client.watch`'s work. After a write, whoever wrote asks for the nodes concerned
-with `ClusterClient.refresh`, which is far cheaper than a full answer and updates the same cache.
+`slurm_client.watch` polls, compares and sets the pace. After a write, the writer requests the nodes concerned with
+`ClusterClient.refresh`, which is far cheaper than a full answer and updates the same cache.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Trouble(StrEnum):
 
     NONE = ""
     NO_ANSWER = "NoAnswer"
-    """Nobody answers at slurmrestd's address."""
+    """No server answers at slurmrestd's address."""
     CONTROLLER_DOWN = "ControllerDown"
     """slurmrestd answers, slurmctld does not."""
     UNAUTHORIZED = "Unauthorized"
@@ -156,7 +156,7 @@ class ClusterClient:
         return self._closed
 
     def hurry(self) -> None:
-        """Ask now: somebody knows that something has changed."""
+        """Poll now, because something has changed."""
         self._watch.poke()
 
     async def shared_jobs(self, since: float = -math.inf) -> Sequence[Job]:
@@ -202,7 +202,7 @@ class ClusterClient:
         """Stop polling and close the connections; who waits for an answer gets `errors.ClientClosed`."""
         self._closed = True
         self._task.cancel()
-        # Not awaited: a cancellation of ours must not be taken for that of the task.
+        # Not awaited: a cancellation of this task must not be mistaken for that of the other.
         await asyncio.wait({self._task})
         await self._watch.close()
         await self.client.close()
@@ -217,7 +217,7 @@ class ClusterClient:
                         if not self._closed:
                             self._tell(self, event)
             except Exception as error:
-                # A mistake of ours; the picture is not to be trusted until the next full answer.
+                # A bug; the cached nodes are not to be trusted until the next full answer.
                 logger.exception("the watch over %s/%s failed", self.namespace, self.name)
                 self._set_contact(ContactState.UNREACHABLE, f"{type(error).__name__}: {error}", Trouble.OTHER)
             await asyncio.sleep(LONGEST_PAUSE)

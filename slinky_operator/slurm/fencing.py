@@ -40,7 +40,7 @@ class FencedTransport(httpx.AsyncBaseTransport):
     Raises
     ------
     Fenced
-        From within the call of whoever writes; nothing has been sent then.
+        From within the caller's write; nothing has been sent.
     """
 
     def __init__(self, inner: httpx.AsyncBaseTransport, fence: Fence, about: tuple[str, str]) -> None:

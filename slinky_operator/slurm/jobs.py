@@ -1,11 +1,11 @@
-"""One Cluster's jobs, asked for as seldom as plans can do with: a full list is the dearest question there is.
+"""The jobs of one Cluster, requested as rarely as planning allows: a full list is the most expensive query.
 
-At 6,000 jobs an answer is 35 MB, and takes half a second of slurmrestd's time and of ours. So what is asked to plan
-with is shared by all who plan, and what all questions take may be a small part of the time: a burst is answered at
-once, and after that an answer is used until another one can be paid for. What is asked right before something that
-cannot be undone is never put off; it is counted, and its answer serves those who plan as well.
+At 6,000 jobs an answer is 35 MB, and takes half a second of slurmrestd's time and as much here. So all planners share
+the answers, and all queries together may take only a small part of the time: a burst is answered at once, and after
+that an answer is used until the budget allows another. A query right before something irreversible is never delayed;
+it is counted, and its answer serves the planners too.
 
-Pending jobs and others without nodes are not kept: nobody who shares an answer looks at them.
+Jobs without nodes, pending ones included, are not kept: no planner needs them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHARE: Final = 0.02
 """Part of the time that questions for jobs may take in the long run."""
 
 BURST: Final = 2.0
-"""Seconds of asking that are saved up where nobody asks."""
+"""Seconds of requests that are saved up while there are none."""
 
 LONGEST_WAIT: Final = 60.0
 """Seconds after which jobs are asked for again, whatever the last answer cost: nodes that have become free wait for it,
@@ -119,7 +119,7 @@ class Jobs:
         if asked is None or asked.at < since or (self._is_old(asked) and self._budget.left > 0):
             asked = self._asked = _Asked(self._clock(), self._holding())
         # Waited for, not awaited: who waits may be cancelled, and the others still want the answer; and an answer
-        # that was cancelled is an error to those who wait, never a cancellation of theirs.
+        # that was cancelled is an error for its waiters, never a cancellation of the waiters.
         await asyncio.wait({asked.answer})
         if asked.answer.cancelled():
             raise errors.ClientClosed("the question for jobs was given up")

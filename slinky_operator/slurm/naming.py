@@ -42,7 +42,7 @@ CONF_FOLDER: Final = "/etc/slurm"
 """Configuration."""
 
 KEY_FOLDER: Final = "/etc/slurm-keys"
-"""Keys, in slurmctld's pod: apart from the configuration, so that whoever may see the one need not see the other."""
+"""Keys, in slurmctld's pod: separate from the configuration, which may be shown to readers without access to keys."""
 
 RUN_FOLDER: Final = "/run"
 """Pid files and sockets."""

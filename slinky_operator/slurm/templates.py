@@ -5,7 +5,7 @@ from there (`hack.merge_keys`). The directives `$patch`, `$retainKeys` and `$del
 mean to `kubectl patch --type=strategic`. Three things differ, all in favour of somebody who writes a manifest rather
 than a patch:
 
-- what was generated keeps its place and new items follow it, so that variables of ours can be used in the user's;
+- generated items keep their place and new items follow, so that the user's variables can refer to generated ones;
 - where the fields of an item exclude each other, as the sources of a volume and of a variable do, the user's source
   takes the place of the generated one and need not be preceded by a deletion;
 - `$setElementOrder`, which only `kubectl apply` writes, is refused.
@@ -107,7 +107,7 @@ def _merge_list(base: Sequence[Any], over: Sequence[Any], name: str, about: Mapp
         # Words: those that are not there yet are added.
         return [*deepcopy(list(base)), *(word for word in dict.fromkeys(over) if word not in base)]
     if any(isinstance(item, Mapping) and item.get(_PATCH) == "replace" for item in over):
-        # It speaks of the list it stands in, and whatever stands beside it is not read: so it is with kubectl.
+        # It applies to the list that contains it, and its other keys are ignored, as in kubectl.
         base, over = [], [item for item in over if not (isinstance(item, Mapping) and item.get(_PATCH) == "replace")]
     items: dict[Any, Any] = {}
     for place, item in enumerate(base):

@@ -1,6 +1,6 @@
-"""What a pod is, whatever labels somebody has put on it.
+"""What a pod is, whatever labels it has.
 
-Whoever may edit a pod, or writes its template, can give it any label. So a label of ours finds candidates, and what is
+Users who may edit a pod or its template can give it any label. So a label only finds candidates, and what is
 decided about them follows from their owners and names, which nobody changes by accident: a slurmd pod has a NodeSet
 and its guard for owners from the moment it is made, a daemon's pod has a StatefulSet or a ReplicaSet, and the pod of a
 preflight has none. What is neither is left alone.
@@ -14,7 +14,7 @@ from typing import Any, Final
 from slinky_api import labels
 
 OWN_PREFIXES: Final = (labels.NODESET_PREFIX, labels.CLUSTER_PREFIX, "statefulset.kubernetes.io/")
-"""Of labels that say whose a pod is, or that a Service of ours selects by: no template of the user's may set them."""
+"""Labels that identify the owner of a pod, or that the operator's Services select by: no user template may set them."""
 
 _OF_SLURMD: Final = frozenset({"NodeSet", "ConfigMap"})
 """Kinds of owners: the NodeSet, and its guard, which stays when the garbage collector has taken the NodeSet off."""

@@ -201,7 +201,7 @@ class JobOperations(Operations):
         """
         Submit a batch job.
 
-        Never repeated by itself once it was sent: after Timeout or Unreachable, look whether it is there (give it a
+        Never retried once it was sent: after Timeout or Unreachable, check whether the job exists (give it a
         name or comment to know it by).
         """
         version = await self._session.negotiate()
@@ -252,7 +252,7 @@ class JobOperations(Operations):
 
     async def requeue_job(self, job: JobRef, *, hold: bool = False, timeout: float | None = None) -> None:
         """
-        Put a running job back into the queue (v0.0.45 and newer). Never repeated by itself.
+        Requeue a running job (v0.0.45 and newer). Never retried.
 
         Parameters
         ----------

@@ -150,7 +150,7 @@ class NodeOperations(Operations):
         """
         Let no new job start on these nodes.
 
-        A drain that stands already gets the new reason, whoever set it: read before you write.
+        An existing drain gets the new reason, even if someone else set it: read before you write.
         """
         await self.update_nodes(names, state="DRAIN", reason=reason, timeout=timeout)
 
@@ -164,7 +164,7 @@ class NodeOperations(Operations):
 
     async def down_nodes(self, names: Iterable[NodeName], reason: str, *, timeout: float | None = None) -> None:
         """
-        Declare nodes dead; their jobs are requeued or fail. One whose slurmd answers may come back by itself.
+        Set nodes DOWN; their jobs are requeued or fail. A node whose slurmd answers may return to service.
 
         NotFound before anything is changed if one is unknown, also for the name of a NodeSet of slurm.conf: slurmctld
         takes it for all nodes in it, and their jobs would end.

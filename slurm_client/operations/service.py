@@ -39,7 +39,7 @@ class ServiceOperations(Operations):
 
     async def reconfigure(self, *, timeout: float | None = None) -> None:
         """
-        Let slurmctld read its configuration again. Never repeated by itself.
+        Make slurmctld read its configuration again. Never retried.
 
         A good answer does not mean that it did: one that runs in the foreground answers first and may die of a bad
         file afterwards.

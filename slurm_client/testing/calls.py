@@ -26,7 +26,7 @@ class RecordedRequest:
 
 @dataclass(slots=True)
 class Call:
-    """A request on its way through the server."""
+    """A request being processed by the server."""
 
     version: str
     operation: str

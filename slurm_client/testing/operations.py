@@ -165,7 +165,7 @@ class Operations(Answers):
             sentence, source = "Unknown signal (null)", "#/signal/"
             if call.version < "v0.0.41":
                 return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
-            # Reported, and the job is cancelled all the same.
+            # Reported as an error, but the job is cancelled.
             for job_id in self._meant_by(text):
                 self._kill(job_id, None)
             if call.version < "v0.0.42":

@@ -21,7 +21,7 @@ READS = frozenset(
     get_partitions get_partition get_reservations get_reservation
     """.split()  # noqa: SIM905 - a table reads better than a list of quotes
 )
-"""Operations that change nothing, whoever calls them and however often."""
+"""Operations that change nothing, however often they are called."""
 
 WRITES = frozenset(
     """

@@ -99,7 +99,7 @@ _PLAIN_LINES: Final = _without(
 
 
 def _without_keys(*keys: str) -> Rule:
-    """Refuse keys that belong to whoever renders the line. Slurm reads keys in any case, with blanks before ``=``."""
+    """Refuse keys that the operator writes itself. Slurm accepts keys in any case, and blanks before ``=``."""
     pattern = rf"(?i)(^|[\s\"])({'|'.join(keys)})\s*[-+*/]?="
     compiled = re.compile(pattern, re.ASCII)
     return Rule(

@@ -101,7 +101,7 @@ class Buildah:
         secrets
             Files that steps may read, by id.
         images
-            Images of the storage that stand in for stages, by stage name.
+            Images of the storage that replace stages, by stage name.
 
         Raises
         ------
@@ -163,7 +163,7 @@ def opened(folder: Path, runner: Runner, *, fresh: bool) -> Iterator[Buildah]:
     try:
         yield Buildah(folder, driver.read_text(), runner)
     except StepFailed:
-        # buildah ended by itself and left its storage in order. After anything else nobody knows.
+        # buildah exited and left its storage consistent. After anything else that is unknown.
         dirty.unlink()
         raise
     dirty.unlink()

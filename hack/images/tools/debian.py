@@ -1,4 +1,4 @@
-"""What comes from Debian: the tools of the host, and the base tree that stands in for ``debian:<suite>-slim``."""
+"""What comes from Debian: the tools of the host, and the base tree that replaces ``debian:<suite>-slim``."""
 
 from __future__ import annotations
 

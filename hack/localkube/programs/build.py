@@ -118,7 +118,7 @@ def _link(programs: Sequence[Program]) -> None:
             if link.is_symlink() and link.readlink() == binary(program):
                 continue
             fresh = folder / f".{name}.{os.getpid()}.{threading.get_ident()}"
-            # Left by a process that was killed and had the same number, on a machine that has started anew since.
+            # Left by a process that was killed and had the same number, on a machine that has rebooted since.
             fresh.unlink(missing_ok=True)
             fresh.symlink_to(binary(program))
             fresh.replace(link)

@@ -1,6 +1,6 @@
 """Install the Debian packages that a Node needs, where their programs are missing.
 
-A program that is on the PATH is used as it is, whoever installed it: a machine with Docker keeps its own containerd.
+A program that is already on the PATH is used as it is: a machine with Docker keeps its own containerd.
 """
 
 from __future__ import annotations

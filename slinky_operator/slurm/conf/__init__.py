@@ -14,7 +14,7 @@ module         concern
 `keys`         which keys need a restart
 `merge`        the operator's keys and the user's `extraConf`, each key once
 `nodes`        nodes outside Kubernetes, and whose names they may have
-`parsed`       a rendered file read again, for whoever must know what runs
+`parsed`       a rendered file parsed again, to know what runs
 `render`       templates to files, and the hash over them
 `scripts`      prolog and epilog scripts
 =============  ===================================================================================

@@ -1,6 +1,6 @@
-"""The files of a preflight: what a configuration becomes when throw-away daemons are to read it and touch nothing real.
+"""The files of a preflight: a configuration changed so that disposable daemons can read it without real effects.
 
-The throw-away slurmctld runs under the host name of the real one, with an empty state, fresh keys and no network beyond
+The disposable slurmctld runs under the host name of the real one, with an empty state, fresh keys and no network beyond
 its own pod, so most of a slurm.conf can stay as it is. Changed are paths that daemons write to, everything by which
 slurmctld would start programs or call other services by itself, and nodes outside Kubernetes, which it would ping.
 
@@ -76,7 +76,7 @@ def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
     files
         A rendered configuration, slurm.conf among them.
     slurmd_user
-        `SlurmdUser` of the throw-away slurmds: `slurm` where they need not be root.
+        `SlurmdUser` of the disposable slurmds: `slurm` where they need not be root.
     """
     derived = {name: text for name, text in files.items() if name != SLURM_CONF}
     lines = [_derived_line(line) for _, line in logical_lines(files[SLURM_CONF])]
@@ -88,7 +88,7 @@ def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
 
 def _derived_line(line: str) -> str:
     words = parse_lines(line)
-    # A line that is not ours to judge is read by the throw-away slurmctld as the real one would.
+    # Any other line is read by the disposable slurmctld as by the real one.
     return line if isinstance(words, TextProblem) else " ".join(map(str, _derived(words)))
 
 

@@ -75,7 +75,7 @@ def parse_words(text: str, *, forbidden: Iterable[str] = ()) -> tuple[Directive,
     text
         The user's words; may be empty.
     forbidden
-        Keys that are written by somebody else.
+        Keys that are written elsewhere.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def parse_lines(text: str) -> tuple[Directive, ...] | TextProblem:
     Returns
     -------
     tuple of Directive, or TextProblem
-        In order; a key may stand there several times.
+        In order; a key may occur several times.
     """
     words: list[Directive] = []
     for number, line in logical_lines(text):
@@ -158,7 +158,7 @@ def _words(text: str) -> list[Directive] | TextProblem:
             return TextProblem(f"must be words Key=Value, but has {rest[:_SHOWN]!r}")
         value = match["plain"] if match["quoted"] is None else match["quoted"]
         if value.endswith("\\"):
-            # Whoever writes the word again, without quotes or last in its line, would join two lines by it.
+            # Written again without quotes, or last in its line, the word would join two lines.
             return TextProblem(f"{match['key']} must not end in a backslash, which could join two lines")
         words.append(Directive(match["key"], value, match["operator"]))
         at = match.end()

@@ -4,9 +4,9 @@ Slurm finds them by name beside slurm.conf, and slurmctld hands some of them on 
 is the user's; a real slurmctld judges it before it goes live. Here stands what that would not notice, or notices too
 late:
 
-- `Include`: slurmctld hands on only files beside slurm.conf, included by their bare name. For any other it tries for
+- `Include`: slurmctld distributes only files beside slurm.conf, included by their bare name. For any other it tries for
   a minute, or shows lines of a file in its log that were not meant to be seen.
-- A plugin that reads its file from here is named in slurm.conf, unless the user does: a file nobody reads helps nobody.
+- A plugin that reads its file from here is named in slurm.conf, unless the user names it: else the file is not read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FileConf:
     """Where the user has given it, for instance `spec.configFiles[gres.conf]`."""
 
     source: str = ""
-    """The ConfigMap it stands in, for people; empty for one in the spec itself."""
+    """The ConfigMap that holds it, for messages; empty for one in the spec itself."""
 
     def problem(self, reason: str) -> Problem:
         """What is wrong with it."""

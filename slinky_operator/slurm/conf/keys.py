@@ -1,15 +1,15 @@
-"""Keys of slurm.conf that `reconfigure` does not take over: slurmctld has to be started anew for them.
+"""Keys of slurm.conf that `reconfigure` does not apply: slurmctld has to be restarted for them.
 
-They are few. Since 23.11 each daemon that is told to reconfigure starts a successor with the new files and hands its
-sockets over, so that everything is read as at a start, but for listening sockets and the way of authenticating
+They are few. Since 23.11 each daemon starts a successor with the new files on reconfigure and passes its sockets on, so
+that everything is read as at a start, except for listening sockets and the authentication method
 (scontrol(1), `reconfigure`; slurm.conf(5), "Changes to TCP listening settings will require a daemon restart").
 
-Measured with slurmctld of 24.11 and 26.05, a batch job and an srun under way:
+Measured with slurmctld of 24.11 and 26.05 while a batch job and an srun ran:
 
-- `CommunicationParameters=NoCtldInAddrAny` taken away: listens on one address until it is started anew;
+- `CommunicationParameters=NoCtldInAddrAny` removed: listens on one address until it is restarted;
 - `SlurmctldPort` changed: listens on the old port;
-- taken over by `reconfigure`: all others, and AuthAltParameters with another key of auth/jwt, or another content of the
-  same file. What a change does to jobs stands in `key_rules`.
+- applied by `reconfigure`: all others, and AuthAltParameters with another key of auth/jwt, or another content of the
+  same file. What a change does to jobs is in `key_rules`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RestartKey:
 
     name: str
     slurmd: bool
-    """Whether slurmd has to be started anew as well, which the operator leaves to the user: jobs run below it."""
+    """Whether slurmd has to be restarted too, which the operator leaves to the user: its jobs depend on it."""
 
     part: Callable[[str], str] = lambda value: value
     """What of the value matters."""
@@ -52,7 +52,7 @@ RESTART_KEYS: Final = (
 def restart_keys(text: str) -> Mapping[str, str]:
     """Values of these keys in a slurm.conf, by name; those that it does not have, or that say nothing, are left out.
 
-    Two files for which this differs need a slurmctld that is started anew.
+    Two files for which this differs need a restart of slurmctld.
     """
     found = parse(text)
     values = ((key.name, key.part(",".join(found.keys.get(key.name.lower(), ())))) for key in RESTART_KEYS)

@@ -58,7 +58,7 @@ class Parsed:
     """Lines `NodeName=`, by name or hostlist as written."""
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Values of all other keys, in lower case: several where a key stands there several times."""
+    """Values of all other keys, in lower case: several where a key occurs several times."""
 
     def value(self, key: str, default: str = "") -> str:
         """Value of a key of the whole cluster; the last one where there are several."""

@@ -1,7 +1,7 @@
 """Which changes of a configuration no slurmd can end on, whatever its image.
 
 slurmctld alone acts on partitions and NodeSets. A slurmd only reads their lines, and fails on them only where it does
-not know a key. So a change of such lines by keys that stand in the running configuration already reaches no slurmd.
+not know a key. So a change of such lines by keys that the running configuration already has reaches no slurmd.
 """
 
 from __future__ import annotations

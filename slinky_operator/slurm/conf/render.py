@@ -9,7 +9,7 @@ Decisions this module makes, beside those of `merge`:
 - A partition that is no longer wanted but in use can be kept: it is then `State=INACTIVE`, which lets jobs run on and
   takes none, and not the default. What is wanted wins over what is kept under the same name.
 - A state that an administrator has given a partition by `scontrol` stays (`states`).
-- A NodeSet that a partition of the Cluster names but that does not exist yet is declared all the same: Slurm takes
+- A NodeSet that a partition of the Cluster names but that does not exist yet is still declared: Slurm takes
   a NodeSet without nodes, and a partition must not lose its nodes because of the order of two manifests.
 """
 
@@ -165,7 +165,7 @@ def hash_of(files: Mapping[str, str]) -> str:
 
 
 def _partition_line(name: str, nodes: str, words: Sequence[Directive]) -> str:
-    # Stated where the user says nothing: a partition without it is down until somebody raises it.
+    # Set if the user does not: a partition without it is down until someone sets it up.
     state = () if any(word.folded == "state" for word in words) else (Directive("State", "UP"),)
     where = (Directive("Nodes", nodes),) if nodes else ()
     return " ".join(map(str, (Directive("PartitionName", name), *where, *words, *state)))

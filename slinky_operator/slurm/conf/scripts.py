@@ -1,11 +1,11 @@
 """Prolog and epilog scripts: from name and text to a file beside slurm.conf and a line in it.
 
-Measured with Slurm 24.11 and 26.05: slurmctld hands on to configless slurmds the scripts that slurm.conf names without
-a path and that stand beside it, whatever their mode there; each slurmd has a new one 0.1 s after a reconfigure, runs
-them in the order of their lines, and a job that runs meanwhile ends with the new epilog. A script that slurm.conf names
-and slurmctld does not have drains the node of the first job. slurmctld's own scripts need a path, and to be executable.
+Measured with Slurm 24.11 and 26.05: slurmctld distributes to configless slurmds the scripts that are beside slurm.conf
+and named there without a path, whatever their mode; each slurmd has a new one 0.1 s after a reconfigure, runs them in
+the order of their lines, and a running job ends with the new epilog. If slurmctld does not have a script that
+slurm.conf names, the node of the first job is drained. slurmctld's own scripts need a path, and to be executable.
 
-Slurm starts a script as a program: without `#!` it cannot, and the node is drained.
+Slurm starts a script as a program: without `#!` that fails, and the node is drained.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ScriptKind:
     """Who runs a script, and when."""
 
     key: str
-    """Key in slurm.conf; may stand there several times."""
+    """Key in slurm.conf; may occur several times."""
 
     of: Callable[[ClusterSpec], Given]
     by_slurmctld: bool = False

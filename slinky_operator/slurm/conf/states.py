@@ -39,7 +39,7 @@ def state_of(line: Line) -> str:
 
 
 def marks(states: Mapping[str, SetState]) -> tuple[str, ...]:
-    """Comments that tell of them."""
+    """Comments that report them."""
     return tuple(
         f"# {name} is {one.state} by scontrol, not {one.spec} as in the spec" for name, one in sorted(states.items())
     )
@@ -51,7 +51,7 @@ def marked(text: str) -> dict[str, SetState]:
 
 
 def as_in_the_spec(line: Line, before: Mapping[str, SetState]) -> Line:
-    """A line of the running file with the state of the spec, where another one stands in it."""
+    """A line of the running file with the state of the spec, if its own differs."""
     mark = before.get(line.words[0].value)
     return line if mark is None else line.replaced(State=mark.spec)
 

@@ -1034,7 +1034,7 @@ WORDS: Mapping[str, frozenset[str]] = {
         }
     ),
 }
-"""Words known to the parser, by the place they stand in."""
+"""Words known to the parser, by the field that contains them."""
 
 
 class AcctGatherEnergy(TypedDict, total=False):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -16,14 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.nodeset.simulation import doors, harness
-from tests.unit.nodeset.simulation.histories import history
+from tests.unit.nodeset.simulation.histories import HISTORIES, history
 from tests.unit.nodeset.simulation.world import World
 
-HISTORIES = int(os.environ.get("NODESET_HISTORIES", "20000"))
-"""How many from seeds; another number is set for a short or a long run."""
-
-PART = 500
-"""Histories in one test: ten seconds of work, so that processes that share the tests end at about the same time."""
+PART = 250
+"""Histories in one test: some seconds of work, so that processes that share the tests end at about the same time."""
 
 SEARCHED = 200
 """How many hypothesis searches; one that it finds, it makes as short as it can."""

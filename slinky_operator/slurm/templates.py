@@ -115,7 +115,7 @@ def _merge_list(base: Sequence[Any], over: Sequence[Any], name: str, about: Mapp
     for place, item in enumerate(over):
         where = f"{at}[{place}]"
         if not isinstance(item, Mapping) or item.get(key) is None:
-            raise RefusedFragment(where, f"has no {key}, by which items of {name} are told apart")
+            raise RefusedFragment(where, f"has no {key}, the key that distinguishes items of {name}")
         identity = item[key]
         if item.get(_PATCH) == "delete":
             items.pop(identity, None)

@@ -153,7 +153,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         memory = self._memory.setdefault(uid, Memory())
         cluster = self._observer.cluster(nodeset)
         slurm = self._observer.slurm(cluster)
-        if memory.must_wait_for(slurm, self._clock):
+        if memory.is_awaited(memory.follow_write(slurm), self._clock()):
             return Postponed(REQUEUE_AFTER_WRITE_S * 4, rest=REQUEUE_AFTER_WRITE_S)
         snapshot = self._observer.observe(
             nodeset,

@@ -61,17 +61,37 @@ class Memory:
         left = self.blind_since + SETTLING - clock()
         return left if left > 0 else None
 
-    def must_wait_for(self, slurm: Slurm | None, clock: Callable[[], float]) -> bool:
-        """Whether a write of ours may be missing in the picture of a Slurm that can be asked.
+    def follow_write(self, slurm: Slurm | None) -> float | None:
+        """Look whether the picture of the nodes shows the last write, and ask for another picture once if it does not.
 
-        A count made too early would drain one node more for the same purpose.
+        Parameters
+        ----------
+        slurm
+            The Slurm of the Cluster; None where there is none to reach.
+
+        Returns
+        -------
+        float | None
+            Clock of the write that a Slurm which can be asked does not show yet; None if there is none.
         """
         if self.told_slurm_at is None or slurm is None or slurm.contact.state is not ContactState.READY:
-            return False
+            return None
         if slurm.nodes_at is not None and slurm.nodes_at > self.told_slurm_at:
             self.told_slurm_at = None
-            return False
-        if self.hurried_for != self.told_slurm_at:
+        elif self.hurried_for != self.told_slurm_at:
             self.hurried_for = self.told_slurm_at
             slurm.hurry()
-        return clock() - self.told_slurm_at < OLDEST_PICTURE
+        return self.told_slurm_at
+
+    @staticmethod
+    def is_awaited(write: float | None, now: float) -> bool:
+        """Whether no pass is made before a write shows: a count made too early would drain one node more than wanted.
+
+        Parameters
+        ----------
+        write
+            What `follow_write` gave.
+        now
+            The same clock.
+        """
+        return write is not None and now - write < OLDEST_PICTURE

@@ -1,4 +1,8 @@
-"""From caches to a snapshot: nothing is asked of anybody here, and nothing is decided."""
+"""From caches to a snapshot: nothing is asked of anybody here.
+
+What is settled here is only what rules take for granted: whether the picture of Slurm's nodes is young enough, in which
+mode pods were created where the status is lost, which revision is the current one, and whether pods can be created.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,22 @@ LATER: Final = 30.0
 
 
 def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Member], now: datetime) -> float | None:
-    """When to look again although nothing has happened."""
+    """Tell when to look again although nothing has happened.
+
+    Parameters
+    ----------
+    snapshot, assessment
+        What the pass saw, and what the plan made of it.
+    live
+        The pods that are neither ending nor over.
+    now
+        The time; knows its zone.
+
+    Returns
+    -------
+    float | None
+        Seconds from now; None if only an event changes anything.
+    """
     times = [*_deadlines(snapshot, assessment, now), *_gone_soon(snapshot, now)]
     times += [left for one in assessment.waits.values() if (left := (one.until - now).total_seconds()) > 0]
     reported_in = [pod.hindrance.left(now) for pod in snapshot.pods if pod.hindrance is not None]

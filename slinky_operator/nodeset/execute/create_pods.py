@@ -6,6 +6,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
@@ -17,7 +18,7 @@ from slinky_operator.nodeset.model.actions import CreatePods
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.model.revision import restored
 from slinky_operator.nodeset.pod_spec.builder import PodBuilder
-from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
+from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, demand
 from slinky_operator.reconcile.batches import growing
 
 FIRST: Final = 8
@@ -30,14 +31,12 @@ async def create(means: PassContext, action: CreatePods) -> None:
     wanted, guard_uid = [place for place in action.places if _take(means, place)], means.guards[means.nodeset.uid]
     if means.cluster is None:
         raise ValueError("a pod cannot be made without a Cluster")
-    nodeset = _at(means, action.revision)
     try:
-        stencil = PodBuilder(
-            nodeset, means.cluster, revision=action.revision, guard_uid=guard_uid, defaults=means.defaults
-        )
+        nodeset = _at(means, action.revision, means.cluster)
     except RefusedTemplate as error:
         means.outcome.errors.append(error)
         return
+    stencil = PodBuilder(nodeset, means.cluster, revision=action.revision, guard_uid=guard_uid, defaults=means.defaults)
     created: set[str] = set()
     await growing((_create(means, nodeset, stencil, place, created) for place in wanted), FIRST)
     if created:
@@ -79,12 +78,23 @@ def _take(means: PassContext, place: PodSlot) -> bool:
     return False
 
 
-def _at(means: PassContext, revision: str) -> NodeSet:
-    """The NodeSet as it was at a revision."""
+def _at(means: PassContext, revision: str, cluster: Cluster) -> NodeSet:
+    """The NodeSet as it was at a revision.
+
+    Its own spec was checked when it was read, or no pod of it would be created; a recorded one is checked here, since
+    what may be said has to do with the Cluster as it is now, too.
+
+    Raises
+    ------
+    RefusedTemplate
+        No pod can be made from what was recorded.
+    """
     found = next((one for one in means.revision.recorded if one.hash == revision), None)
     if revision == means.revision.hash or found is None:
         return means.nodeset
-    return restored(means.nodeset, found.content)
+    before = restored(means.nodeset, found.content)
+    demand(before, cluster)
+    return before
 
 
 async def _create_one(means: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot) -> Object | str | None:

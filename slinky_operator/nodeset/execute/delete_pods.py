@@ -36,8 +36,9 @@ JOBS_TOLD: Final = 5
 LONGEST_WHY: Final = 200
 """Characters told of why Slurm cannot be asked."""
 
-SINGLY: Final = 8
-"""Pods looked up one by one; for more, they are listed."""
+MAX_SINGLE_GETS: Final = 8
+"""Up to this many pods are looked up one by one; for more, those of the namespace are listed. Fewer than the nodes of
+`slurm_queries.MAX_SINGLE_GETS`: this list is of one namespace, and slurmctld's is of the whole cluster."""
 
 
 async def delete_checked(means: PassContext, wanted: Sequence[Pod]) -> None:
@@ -158,7 +159,7 @@ async def evictable(means: PassContext, wanted: Sequence[Pod]) -> Sequence[Pod]:
 async def standing(means: PassContext, names: Sequence[str]) -> frozenset[str]:
     """Of these nodes, those for which the API server itself has a pod that may be alive."""
     namespace = means.nodeset.namespace
-    if len(names) > SINGLY:
+    if len(names) > MAX_SINGLE_GETS:
         found = (await means.kube.list(PODS, namespace)).items
     else:
         pods_of = [pod_names.pod_name(means.nodeset, name) for name in names]

@@ -20,7 +20,7 @@ from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client import errors
 from slurm_client.models import Job, Node
 
-SINGLY: Final = 16
+MAX_SINGLE_GETS: Final = 16
 """Up to this many nodes are asked for one by one (3 to 5 ms each); for more, the whole list is the cheaper call."""
 
 
@@ -40,7 +40,7 @@ class Answer:
 
 async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
     """Ask for nodes; raises `SlurmError` if any of them could not be asked for."""
-    if len(names) <= SINGLY:
+    if len(names) <= MAX_SINGLE_GETS:
         return await slurm.refresh(names)
     listed = {node.name: node for node in await slurm.client.nodes()}
     return {name: listed.get(name) for name in names}

@@ -168,7 +168,7 @@ async def mark_records(means: PassContext, wanted: Sequence[Pod]) -> None:
 
 async def _read_back(means: PassContext, slurm: Slurm, names: Sequence[str]) -> None:
     """Bring the cache up to date, so that the next pass does not repeat this one."""
-    if len(names) <= slurm_queries.SINGLY:
+    if len(names) <= slurm_queries.MAX_SINGLE_GETS:
         await slurm.refresh(names)
         means.unseen = False
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
 from slinky_operator.nodeset.model.member import Member
@@ -27,9 +28,13 @@ a second or two."""
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """Not known to Slurm yet."""
+    """On its way: Slurm does not know its slurmd, or that it does is not written on the pod yet.
+
+    Where Slurm cannot be asked, only a pod whose slurmd never started is known to be here.
+    """
 
     why: str = ""
+    """What keeps it, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +78,24 @@ class Ended:
     """All its containers have ended for good, by its kubelet's word: nothing in it can be hurt."""
 
 
+class Doubt(StrEnum):
+    """Why the state of a pod is unknown."""
+
+    NO_ANSWER = "no answer"
+    """Slurm cannot be asked."""
+    FORGOTTEN = "forgotten"
+    """Its node had registered and Slurm has lost it: jobs may run there of which nobody tells."""
+    FOREIGN_RECORD = "foreign record"
+    """The record of its node's name is not this NodeSet's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """Slurm cannot tell, or tells something that does not fit. Nothing is deleted."""
 
     why: str
-    forgotten: bool = False
-    """Whether its node had registered and Slurm has lost it: jobs may run there of which nobody tells."""
+    """For people."""
+    doubt: Doubt = Doubt.NO_ANSWER
 
 
 State = Starting | Ready | Misregistered | Draining | Drained | Deleting | Ended | Unknown
@@ -121,11 +137,11 @@ def classify(member: Member, slurm: SlurmFacts, causes: Collection[Cause]) -> St
         return Unknown(slurm.why)
     if node is None:
         if pod.registered:
-            return Unknown(f"Slurm does not know node {pod.node_name}, which had registered", forgotten=True)
+            return Unknown(f"Slurm does not know node {pod.node_name}, which had registered", Doubt.FORGOTTEN)
         return Starting(pod.stuck)
     match member.ownership:
         case RecordOwnership.FOREIGN:
-            return Unknown(f"node {pod.node_name} in Slurm is somebody else's")
+            return Unknown(f"node {pod.node_name} in Slurm is somebody else's", Doubt.FOREIGN_RECORD)
         case RecordOwnership.PREDECESSOR if not pod.registered:
             return Starting(pod.stuck or "the record of its predecessor is still there")
         case _:

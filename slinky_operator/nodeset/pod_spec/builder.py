@@ -20,7 +20,7 @@ from slinky_operator.nodeset.model.pod_facts import SLURMD
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import generated, launch, slurmd_arguments
 from slinky_operator.nodeset.pod_spec.generated import Defaults
-from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, check
+from slinky_operator.nodeset.pod_spec.validation import demand
 from slinky_operator.slurm import naming, security
 from slinky_operator.slurm.templates import POD_SPEC, merge
 
@@ -30,7 +30,8 @@ _LIMITS_OF_ENTRYPOINT: Final = frozenset({"POD_CPUS", "POD_MEMORY"})
 def build(
     nodeset: NodeSet, cluster: Cluster, *, place: PodSlot, revision: str, guard_uid: str, defaults: Defaults
 ) -> dict[str, Any]:
-    """Make the pod for a place; for parameters and what is raised, see `PodBuilder`."""
+    """Check the NodeSet and make one pod; for parameters see `PodBuilder`, for what is raised `validation.demand`."""
+    demand(nodeset, cluster)
     return PodBuilder(nodeset, cluster, revision=revision, guard_uid=guard_uid, defaults=defaults).pod(place)
 
 
@@ -40,26 +41,18 @@ class PodBuilder:
     Parameters
     ----------
     nodeset, cluster
-        What they belong to.
+        What they belong to; they must have passed `validation.check`.
     revision
         Hash of the spec, for their label.
     guard_uid
         Uid of the second owner.
     defaults
         The operator's.
-
-    Raises
-    ------
-    RefusedTemplate
-        If the template would break the node's identity, or lacks something that no default replaces.
     """
 
     def __init__(
         self, nodeset: NodeSet, cluster: Cluster, *, revision: str, guard_uid: str, defaults: Defaults
     ) -> None:
-        problems = list(check(nodeset, cluster))
-        if problems:
-            raise RefusedTemplate(nodeset, problems)
         self._nodeset = nodeset
         template = nodeset.spec.template or {}
         # Slinky named nodes after a template's host name; here they are named after the NodeSet or the Node.

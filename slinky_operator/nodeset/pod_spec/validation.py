@@ -50,6 +50,19 @@ class RefusedTemplate(SpecError, ValueError):
         super().__init__(f"NodeSet {nodeset.namespace}/{nodeset.name}: {'; '.join(map(str, problems))}")
 
 
+def demand(nodeset: NodeSet, cluster: Cluster) -> None:
+    """Check a NodeSet of which nobody has said yet whether pods can be made from it.
+
+    Raises
+    ------
+    RefusedTemplate
+        If the template would break the node's identity, or lacks something that no default replaces.
+    """
+    problems = list(check(nodeset, cluster))
+    if problems:
+        raise RefusedTemplate(nodeset, problems)
+
+
 def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
     """All fields of the NodeSet that keep its pods from being made; none if they can be."""
     yield from _check_name(nodeset)

@@ -275,7 +275,7 @@ def _conflicts(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | No
     told += sorted(
         state.why
         for state in found.states.values()
-        if isinstance(state, pod_state.Unknown) and "somebody else's" in state.why
+        if isinstance(state, pod_state.Unknown) and state.doubt is pod_state.Doubt.FOREIGN_RECORD
     )
     return (Reason.NAME_CONFLICT, joined(told)) if told else None
 

@@ -20,6 +20,7 @@ from slinky_operator.nodeset.disruption import repairs
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pod_state import Doubt
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.report import missing_cluster, out_of_service, rejected_registrations
@@ -159,8 +160,8 @@ def _unknown(found: Assessment) -> list[Trouble]:
     unknown = {name: state for name, state in found.states.items() if isinstance(state, pod_state.Unknown)}
     if not unknown:
         return []
-    lost = sorted(name for name, state in unknown.items() if state.forgotten)
-    others = sorted(state.why for state in unknown.values() if not state.forgotten)
+    lost = sorted(name for name, state in unknown.items() if state.doubt is Doubt.FORGOTTEN)
+    others = sorted(state.why for state in unknown.values() if state.doubt is not Doubt.FORGOTTEN)
     texts = [*([_forgotten(lost)] if lost else []), *others]
     brief = f"Slurm does not know nodes {named(lost)}" if lost else others[0]
     return [Trouble(Reason.NODE_UNKNOWN, joined(texts), brief, frozenset(unknown))]

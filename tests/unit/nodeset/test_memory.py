@@ -20,28 +20,32 @@ class Picture(SimpleNamespace):
         self.asked += 1
 
 
+def must_wait(memory: Memory, slurm: Any, now: float) -> bool:
+    return memory.is_awaited(memory.follow_write(slurm), now)
+
+
 def test_a_picture_is_asked_for_once_for_each_write_and_waited_for() -> None:
     slurm: Any = Picture(nodes_at=10.0)
     memory = Memory(told_slurm_at=11.0)
-    assert all(memory.must_wait_for(slurm, lambda: 12.0) for _ in range(5))
+    assert all(must_wait(memory, slurm, 12.0) for _ in range(5))
     assert slurm.asked == 1
 
     slurm.nodes_at = 11.5
-    assert not memory.must_wait_for(slurm, lambda: 12.0)
-    assert not memory.must_wait_for(slurm, lambda: 13.0)
+    assert not must_wait(memory, slurm, 12.0)
+    assert not must_wait(memory, slurm, 13.0)
     assert slurm.asked == 1
 
     memory.told_slurm_at = 14.0
-    assert memory.must_wait_for(slurm, lambda: 14.0)
+    assert must_wait(memory, slurm, 14.0)
     assert slurm.asked == 2
 
 
 def test_a_picture_that_was_asked_for_before_the_write_does_not_show_it() -> None:
     slurm: Any = Picture(nodes_at=11.0)
-    assert Memory(told_slurm_at=11.0).must_wait_for(slurm, lambda: 11.0)
+    assert must_wait(Memory(told_slurm_at=11.0), slurm, 11.0)
 
 
 def test_a_picture_that_never_comes_is_not_waited_for_for_ever() -> None:
     slurm: Any = Picture(nodes_at=10.0)
     memory = Memory(told_slurm_at=11.0)
-    assert not memory.must_wait_for(slurm, lambda: 11.0 + OLDEST_PICTURE)
+    assert not must_wait(memory, slurm, 11.0 + OLDEST_PICTURE)

@@ -115,7 +115,7 @@ def no_second_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
 
 def writes_to_slurm_not_awaited(patch: pytest.MonkeyPatch) -> None:
     """A pass is made although Slurm's cache may not show what the last one wrote."""
-    patch.setattr(Memory, "must_wait_for", lambda *given: False)
+    patch.setattr(Memory, "follow_write", lambda *given: None)
 
 
 def unreachable_is_ended(patch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model import pod_names
 from slinky_operator.nodeset.model.pod_names import PodSlot
@@ -34,3 +36,16 @@ def test_long_names_are_cut_and_stay_different() -> None:
     assert one != other
     assert len(one) == len(other) == pod_names.LONGEST_NAME
     assert one == pod_names.pod_name(long, "machine-in-a-far-away-place-x")
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("a-0", 0), ("a-007", 7), ("a-b-0", None), ("a", None), ("ab-0", None), ("a-", None), ("a-x", None)],
+)
+def test_ordinals_are_read_from_whole_names(name: str, number: int | None) -> None:
+    assert pod_names.ordinal("a", name) == number
+
+
+def test_the_lowest_free_ordinals_are_taken() -> None:
+    assert pod_names.lowest_free({0, 2, 5}, 3) == [1, 3, 4]
+    assert pod_names.numbered("a", 7, 3) == "a-007"

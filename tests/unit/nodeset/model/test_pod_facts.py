@@ -1,0 +1,54 @@
+"""What is read from a pod's object."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from slinky_operator.nodeset.model import pod_facts
+from slinky_operator.nodeset.model.pod_facts import Slurmd
+from tests.unit.nodeset.builders import NOW
+
+
+def status(phase: str, state: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"phase": phase, "containerStatuses": [{"name": "slurmd", "state": state, **more}]}
+
+
+@pytest.mark.parametrize(
+    ("told", "deleting", "slurmd"),
+    [
+        ({}, False, Slurmd.NEVER),
+        (status("Pending", {"waiting": {"reason": "ContainerCreating"}}), False, Slurmd.NEVER),
+        (status("Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}}), False, Slurmd.RUNNING),
+        (status("Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}}), True, Slurmd.RUNNING),
+        (status("Running", {"waiting": {"reason": "CrashLoopBackOff"}}, restartCount=3), False, Slurmd.BETWEEN),
+        (status("Running", {"terminated": {"exitCode": 1}}), False, Slurmd.BETWEEN),
+        (status("Running", {"terminated": {"exitCode": 1}}), True, Slurmd.ENDED),
+        (status("Failed", {"terminated": {"exitCode": 1}}), False, Slurmd.ENDED),
+        # Called Failed by others than its kubelet, which is out of reach.
+        (status("Failed", {"running": {}}), False, Slurmd.RUNNING),
+        ({"phase": "Failed", "reason": "Evicted"}, False, Slurmd.ENDED),
+    ],
+)
+def test_what_a_kubelet_has_said_of_slurmd(told: dict[str, Any], deleting: bool, slurmd: Slurmd) -> None:
+    metadata = {"name": "a-0", "uid": "u"} | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})
+
+    assert pod_facts.read({"metadata": metadata, "status": told}, "a").slurmd is slurmd
+
+
+ENDED = NOW - timedelta(seconds=3)
+
+
+@pytest.mark.parametrize("state", ["state", "lastState"])
+def test_the_last_end_of_a_container_is_read(state: str) -> None:
+    ended = {"terminated": {"finishedAt": "2026-01-01T11:59:57Z", "exitCode": 137}}
+    status = {
+        "containerStatuses": [
+            {"name": "sidecar", "lastState": {"terminated": {"finishedAt": "2026-01-01T11:00:00Z"}}},
+            {"name": "slurmd", "restartCount": 1, "state": {"running": {}}, state: ended},
+        ]
+    }
+
+    assert pod_facts.read({"metadata": {"name": "a-0", "uid": "u"}, "status": status}, "a").last_ended_at == ENDED

@@ -1,0 +1,69 @@
+"""The one state of each pod, and the last word before it is deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.snapshot import SlurmFacts
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slurm_client.models import Job, Node
+from tests.unit.nodeset.builders import NOW, OURS, a_pod, job, joined, node
+
+
+@pytest.mark.parametrize(
+    ("pod", "free"),
+    [
+        (a_pod(registered=False, slurmd=Slurmd.NEVER, host=""), True),
+        (a_pod(registered=False, slurmd=Slurmd.NEVER), False),
+        (a_pod(registered=False, slurmd=Slurmd.NEVER, stuck="ImagePullBackOff"), True),
+        (a_pod(registered=False, slurmd=Slurmd.BETWEEN, stuck="ImagePullBackOff"), False),
+        (a_pod(registered=True, slurmd=Slurmd.NEVER, host=""), False),
+        (a_pod(registered=False), False),
+        (a_pod(slurmd=Slurmd.ENDED), True),
+    ],
+)
+def test_who_may_go_with_slurm_blind(pod: Pod, free: bool) -> None:
+    assert pod_state.may_delete_without_slurm(pod) is free
+
+
+def test_why_a_pod_is_kept() -> None:
+    drained = node("IDLE+DRAIN+DYNAMIC_NORM", reason="anybody's")
+
+    def kept(pod: Pod, record: Node | None, *jobs: Job) -> str | None:
+        return pod_state.why_kept(joined(pod, record, *jobs), NOW)
+
+    assert kept(a_pod(), drained) is None
+    assert "holds jobs 1" in (kept(a_pod(), drained, job("SUSPENDED")) or "")
+    assert "IDLE" in (kept(a_pod(), node()) or "")
+    assert "does not know" in (kept(a_pod(), None) or "")
+    assert "about to register" in (kept(a_pod(registered=False, slurmd_started_at=NOW), None) or "")
+    assert kept(a_pod(registered=False, slurmd_started_at=NOW - timedelta(minutes=1)), None) is None
+    for slurmd in (Slurmd.NEVER, Slurmd.BETWEEN):
+        starting = a_pod(registered=False, slurmd=slurmd, created_at=NOW)
+        # Slurm would give jobs to a slurmd that registers while its pod is being deleted (measured).
+        assert "about to start" in (kept(starting, None) or "")
+        assert kept(replace(starting, created_at=NOW - timedelta(minutes=1)), None) is None
+        assert kept(replace(starting, stuck="ImagePullBackOff"), None) is None
+        assert kept(replace(starting, host=""), None) is None
+    assert "somebody else's" in (kept(a_pod(), node("IDLE+DRAIN", extra="")) or "")
+    assert kept(a_pod(slurmd=Slurmd.ENDED), node("ALLOCATED+DYNAMIC_NORM"), job("RUNNING")) is None
+
+
+def test_each_pod_is_in_one_state() -> None:
+    def state(pod: Pod, record: Node | None, *causes: Cause, readable: bool = True) -> pod_state.State:
+        return pod_state.classify(joined(pod, record), SlurmFacts(readable=readable, why="silence", jobs={}), causes)
+
+    assert state(a_pod(), node()) == pod_state.Ready()
+    assert state(a_pod(), node("IDLE+DRAIN+DYNAMIC_NORM", reason="mine")) == pod_state.Ready("mine")
+    assert isinstance(state(a_pod(), node(), Cause.CORDON), pod_state.Draining)
+    assert isinstance(state(a_pod(), node("IDLE+DRAIN+DYNAMIC_NORM", reason=OURS)), pod_state.Drained)
+    assert state(a_pod(), None, readable=False) == pod_state.Unknown("silence")
+    assert isinstance(state(a_pod(), None), pod_state.Unknown)
+    assert isinstance(state(a_pod(registered=False), node()), pod_state.Starting)
+    assert state(a_pod(deleting=True), node()) == pod_state.Deleting()
+    assert state(a_pod(deleting=True, slurmd=Slurmd.ENDED), node()) == pod_state.Ended()

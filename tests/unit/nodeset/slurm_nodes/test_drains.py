@@ -1,0 +1,69 @@
+"""Whose a drain is, what it is for, and when a node holds nothing any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from tests.unit.nodeset.builders import OURS, OWNER, job, node
+
+
+@pytest.mark.parametrize("words", ["ALLOCATED", "MIXED", "IDLE+COMPLETING", "DOWN+COMPLETING", "MIXED+COMPLETING"])
+def test_a_busy_node_is_not_drained(words: str) -> None:
+    assert not drains.is_drained(node(f"{words}+DRAIN+DYNAMIC_NORM"), [])
+
+
+@pytest.mark.parametrize("words", ["IDLE", "DOWN", "DOWN+NOT_RESPONDING", "IDLE+INVALID_REG"])
+def test_an_empty_drained_node_is_drained(words: str) -> None:
+    assert drains.is_drained(node(f"{words}+DRAIN+DYNAMIC_NORM"), [])
+    assert not drains.is_drained(node(f"{words}+DYNAMIC_NORM"), [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["RUNNING", "SUSPENDED", "CANCELLED+COMPLETING", "COMPLETED+STAGE_OUT", "RUNNING+CONFIGURING", "TELEPORTING"],
+)
+def test_these_jobs_hold_their_nodes(words: str) -> None:
+    held = drains.jobs_by_node([job(words)])
+
+    assert held["a-0"]
+    assert not drains.is_drained(node("IDLE+DRAIN+DYNAMIC_NORM"), held["a-0"])
+
+
+@pytest.mark.parametrize("words", ["PENDING", "COMPLETED", "FAILED", "NODE_FAIL", "TIMEOUT", "CANCELLED"])
+def test_these_jobs_hold_nothing(words: str) -> None:
+    assert drains.jobs_by_node([job(words)]) == {}
+
+
+def test_causes_are_read_back_from_the_reason() -> None:
+    reason = drains.reason({Cause.UPDATE, Cause.SCALE_IN}, OWNER)
+
+    assert reason == "slurm-operator: scale-in, update (ns/a)"
+    drained = node("IDLE+DRAIN+DYNAMIC_NORM", reason=reason)
+    assert drains.causes_in(drained) == {Cause.UPDATE, Cause.SCALE_IN}
+    # 24.11 leaves the reason standing after an undrain.
+    assert drains.causes_in(node(reason=reason)) == frozenset()
+
+
+def test_the_words_of_a_cordoned_node_do_not_hide_the_causes() -> None:
+    reason = drains.reason({Cause.NODE_CORDON, Cause.SCALE_IN}, OWNER, "disk (sda) is full: replace")
+
+    assert reason == "slurm-operator: node-cordon, scale-in (ns/a): disk (sda) is full: replace"
+    drained = node("IDLE+DRAIN+DYNAMIC_NORM", reason=reason)
+    assert drains.causes_in(drained) == {Cause.NODE_CORDON, Cause.SCALE_IN}
+
+
+def test_drains_are_written_only_where_nobody_drains() -> None:
+    fresh = {
+        "free": node(name="free"),
+        "mine": node("IDLE+DRAIN+DYNAMIC_NORM", name="mine", reason="mine"),
+        "ours": node("IDLE+DRAIN+DYNAMIC_NORM", name="ours", reason=OURS),
+        "neighbour": node(name="neighbour", extra="ns/a-b"),
+        "static": node("IDLE", name="static"),
+        "unknown": None,
+    }
+
+    assert drains.to_drain(fresh, fresh, OWNER, {Cause.SCALE_IN}) == ["free"]
+    assert drains.to_drain(fresh, fresh, OWNER, {Cause.CORDON}) == ["free", "ours"]
+    assert drains.to_undrain(fresh, fresh, OWNER) == ["ours"]

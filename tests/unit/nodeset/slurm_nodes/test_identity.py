@@ -1,0 +1,25 @@
+"""Whose a record is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
+from slurm_client.models import Node
+from tests.unit.nodeset.builders import NOW, OWNER, node
+
+
+def test_a_record_is_known_by_uid_or_by_when_its_slurmd_started() -> None:
+    started = NOW
+    earlier = NOW - timedelta(hours=1)
+
+    def of(record: Node) -> RecordOwnership:
+        return identity.bond(record, owner=OWNER, pod_uid="u", slurmd_started_at=started)
+
+    assert of(node()) is RecordOwnership.OURS
+    assert of(node(instance_id="other", slurmd_start_time=earlier)) is RecordOwnership.PREDECESSOR
+    assert of(node(instance_id="other", slurmd_start_time=started)) is RecordOwnership.OURS
+    assert of(node(extra="ns/a-b")) is RecordOwnership.FOREIGN
+    assert of(node(extra="ns/a-b", instance_id="u")) is RecordOwnership.FOREIGN
+    assert of(node("IDLE")) is RecordOwnership.FOREIGN

@@ -14,7 +14,7 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.pod_state import Ready
+from slinky_operator.nodeset.model.pod_state import Doubt, Ready, State, Unknown
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.report import status
@@ -184,3 +184,18 @@ def test_an_update_is_not_over_while_one_has_not_come_up() -> None:
     written = status.build(seen(a_pod(0), a_pod(1), a_pod(2, ready=False)), Assessment(desired=3), NOW)
 
     assert (written.node_set_hash, written.current_revision) == ("old", "a-old")
+
+
+def test_a_node_that_is_somebody_elses_is_a_conflict_and_words_alone_are_not() -> None:
+    snapshot = seen(a_pod(0), a_pod(1), a_pod(2))
+    theirs = Unknown("node a-1 in Slurm is somebody else's", Doubt.FOREIGN_RECORD)
+    states: dict[str, State] = {
+        "a-0": Unknown("slurmrestd: somebody else's certificate"),
+        "a-1": theirs,
+        "a-2": Ready(),
+    }
+
+    conditions = status.build(snapshot, Assessment(desired=3, states=states), NOW).conditions
+
+    (conflict,) = [one for one in conditions if one.type == "NameConflict"]
+    assert (conflict.status, conflict.message) == ("True", theirs.why)

@@ -18,7 +18,7 @@ from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.components.daemons import DAEMONS
 from slinky_operator.cluster.components.pod_trouble import DaemonTrouble
-from slinky_operator.cluster.config.rollout import Rollout
+from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
 from slinky_operator.cluster.report.not_supported import not_supported

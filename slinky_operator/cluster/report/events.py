@@ -14,7 +14,7 @@ from slinky_api.conditions import ClusterCondition, Reason
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.actions import EmitEvent
-from slinky_operator.cluster.config.rollout import Rollout
+from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.report.conditions import ON_ITS_WAY
 from slinky_operator.kube.events import EventType

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Reload, Write
-from slinky_operator.cluster.config.rollout import Rollout, plan_rollout
+from slinky_operator.cluster.config.draft import Rollout
+from slinky_operator.cluster.config.rollout import plan_rollout
 from slinky_operator.cluster.preflight.replacement import Stage
 from slinky_operator.cluster.report import events
 from slinky_operator.cluster.steps.progress import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from slinky_operator.cluster.actions import Action, AdoptKey
-from slinky_operator.cluster.config import rollout
+from slinky_operator.cluster.config.stored_config import StoredConfig
 from slinky_operator.cluster.keys import key_loading, lifecycle
 from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.slurm import naming
@@ -37,7 +37,7 @@ def read_keys(progress: Progress) -> Iterable[Action]:
 def load_changed_key(progress: Progress) -> Iterable[Action]:
     """Let slurmctld read a key of auth/jwt that has changed; elsewhere, see whether it has."""
     snapshot, keys = progress.snapshot, progress.keys
-    settled = not snapshot.cluster.spec.external and rollout.is_live(snapshot) and keys.slurm is None
+    settled = not snapshot.cluster.spec.external and StoredConfig.of(snapshot).is_live and keys.slurm is None
     step = key_loading.load(snapshot, keys, progress.now, settled=settled)
     progress.wake_up(step.wake_up)
     return step.actions

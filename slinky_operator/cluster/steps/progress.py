@@ -10,7 +10,7 @@ from typing import TypeAlias
 from slinky_operator.cluster.actions import Action
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.daemons import Made
-from slinky_operator.cluster.config.rollout import Rollout
+from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage

@@ -1,0 +1,109 @@
+"""The part of the rollout before the write: disposable daemons try another configuration, then it is written. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.cluster.actions import Action, AskStates, AskUse, Write
+from slinky_operator.cluster.components import Images, shared_objects
+from slinky_operator.cluster.config import manual_changes
+from slinky_operator.cluster.config.draft import Draft, Rollout
+from slinky_operator.cluster.config.held_nodesets import changed, holding
+from slinky_operator.cluster.config.loading import Loading
+from slinky_operator.cluster.config.slurm_use import USE_VALID, is_fresh
+from slinky_operator.cluster.config.stored_config import StoredConfig
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight import decision
+from slinky_operator.cluster.preflight.attempts import Stage
+from slinky_operator.kube.resources import CONFIGMAPS
+from slinky_operator.reconcile.children import Child
+from slinky_operator.slurm.conf import ConfInputs, render
+
+TRY_REFUSED: Final = timedelta(minutes=5)
+"""How long a configuration that slurmctld did not take is left alone, unless it changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A configuration on its way from the spec to slurmctld."""
+
+    snapshot: Snapshot
+    images: Images
+    inputs: ConfInputs
+    draft: Draft
+    stored: StoredConfig
+    load: Loading
+    """How far slurmctld is with what it mounts now."""
+
+    asking: tuple[Action, ...]
+    """Questions to Slurm that are due."""
+
+    first: str = ""
+    """What has to come before anything is tried; empty if nothing."""
+
+
+def bring_in(  # noqa: PLR0911 - one for each step
+    change: Change, now: float, wall: datetime
+) -> Rollout:
+    """Bring another configuration into the ConfigMap that slurmctld mounts: tried first, unless none has ever run."""
+    snapshot, draft, stored, load = change.snapshot, change.draft, change.stored, change.load
+    current, good = stored.current, stored.good
+    candidate = draft.candidate
+    busy = (*change.asking, *load.actions)
+    if current is not None:
+        refused, why, at = shared_objects.refused_of(current)
+        if refused == candidate.hash and abs(wall - (at or wall)) < TRY_REFUSED:
+            words = f"slurmctld did not take it, and the last good one is back: {why}"
+            return draft.refused(words, *busy, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
+    change_id = stored.next_change
+    body = shared_objects.config_map(snapshot.cluster, candidate.files, candidate.hash, change_id)
+    write = Write(Child(CONFIGMAPS, body), stored.mounted)
+    # What has never run cannot be broken, and what has run last can be put back without asking again.
+    if stored.never_ran(snapshot, draft.known_status) or (good or {}).get("data") == candidate.files:
+        return _written(change, write, busy, now)
+    if change.first:
+        return draft.waiting(change.first, *busy, wake_up=load.wake_up or 5.0)
+    live = (good or current or {}).get("data") or {}
+    trial = decision.trial(snapshot, change.images, candidate, live, now, wall)
+    if trial.stage is Stage.PASSED:
+        return _passed(change, write, trial.actions, now)
+    if trial.stage in {Stage.UNDER_WAY, Stage.STUCK}:
+        wake_up = min(one for one in (trial.wake_up, load.wake_up, 5.0) if one is not None)
+        words = "; ".join((f"preflight: {trial.message}", *draft.kept.why))
+        reason = Reason.CONFIG_UNTRIED if trial.stage is Stage.STUCK else Reason.CONFIG_PENDING
+        return draft.waiting(words, *trial.actions, *busy, wake_up=wake_up, reason=reason)
+    found = changed(change.inputs, candidate, stored.slurm_conf)
+    if found:
+        rest = {**change.inputs.held, **{one.name: "" for one in found}}
+        others = render(draft.kept.over(replace(change.inputs, held=rest)), stored.slurm_conf)
+        alone = len(found) == 1 and current is not None and others.files == current["data"]
+        hold = holding(snapshot, change.inputs, found, trial.message, alone=alone)
+        return draft.refused(trial.message, *trial.actions, hold, *busy)
+    return draft.refused(trial.message, *trial.actions, *busy, wake_up=load.wake_up)
+
+
+def _passed(change: Change, write: Write, tidy: Sequence[Action], now: float) -> Rollout:
+    draft = change.draft
+    if draft.kept.asks and not is_fresh(change.snapshot, now):
+        # Answers that are dear are used for long: what goes now is looked at once more.
+        ask = AskUse(draft.known_status.applied_hash)
+        words = "Slurm is asked once more what is in use"
+        return draft.waiting(words, *change.load.actions, ask, wake_up=USE_VALID)
+    return _written(change, write, (*tidy, *change.asking), now)
+
+
+def _written(change: Change, write: Write, others: Sequence[Action], now: float) -> Rollout:
+    snapshot, draft = change.snapshot, change.draft
+    unasked, questions = manual_changes.unasked(snapshot, now, is_live=change.stored.is_live)
+    if unasked:
+        asked = any(isinstance(one, AskStates) for one in others)
+        return draft.waiting(unasked, *others, *(() if asked else questions), wake_up=1.0)
+    if set(draft.known_status.node_sets) - set(draft.candidate.node_sets):
+        # The status comes first: from then on nobody makes pods that the next configuration would not know.
+        return draft.waiting("a NodeSet is being taken out", *others, wake_up=0.0)
+    told = manual_changes.events(snapshot, draft.candidate, change.stored.slurm_conf)
+    return draft.waiting(f"ConfigMap {write.child.name} is being written", *others, write, *told)

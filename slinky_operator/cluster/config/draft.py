@@ -1,0 +1,137 @@
+"""The configuration as it would be written now, and the answers that all steps of its rollout share. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.cluster_status import ConfigStatus, RefusedNodeSet
+from slinky_operator.cluster.actions import Action
+from slinky_operator.cluster.config import manual_changes
+from slinky_operator.cluster.config.addresses import Addresses
+from slinky_operator.cluster.in_use.removals import Kept
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight.decision import Untried
+from slinky_operator.reconcile.text import named
+from slinky_operator.slurm.conf import Rendered
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """What the configuration needs."""
+
+    actions: tuple[Action, ...]
+    status: ConfigStatus
+    applied: bool
+    """Whether the wanted configuration is live."""
+
+    reason: Reason
+    message: str
+    rendered: Rendered
+    untried: tuple[Untried, ...] = ()
+    """NodeSets whose slurmd preflights leave out."""
+
+    wake_up: float | None = None
+    """Seconds until something is due that no event will tell."""
+
+    unaddressed: str = ""
+    """Nodes outside Kubernetes that have no address where slurmctld runs, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What all answers have in common."""
+
+    wanted: Rendered
+    """As the spec alone would have it."""
+
+    candidate: Rendered
+    """With what must stay for now."""
+
+    kept: Kept
+    known_status: ConfigStatus
+    """What is known to run: as the status says, or as slurmctld has shown where that is lost."""
+
+    joining: tuple[Action, ...]
+    """Comes before everything else: finalizers stand before anything is rendered for their owners."""
+
+    remarks: str
+    suspects: Mapping[str, str]
+    """NodeSets that are held back although it is not known that they are to blame, and why."""
+
+    untried: tuple[Untried, ...]
+    addresses: Addresses
+
+    def waiting(
+        self, message: str, *actions: Action, wake_up: float | None = None, reason: Reason = Reason.CONFIG_PENDING
+    ) -> Rollout:
+        """The wanted configuration is on its way, or waits for somebody's help."""
+        return self._rollout(reason, message, actions, wake_up)
+
+    def refused(
+        self, message: str, *actions: Action, wake_up: float | None = None, reason: Reason = Reason.CONFIG_REFUSED
+    ) -> Rollout:
+        """The wanted configuration cannot be used; what runs stays, and so do the NodeSets in it."""
+        if self.suspects:
+            message = f"{message}; changes of NodeSet {named(sorted(self.suspects))} wait for that"
+        return self._rollout(reason, message, actions, wake_up, self._status(self.known_status.node_sets))
+
+    def live(self, *actions: Action, wake_up: float | None = None) -> Rollout:
+        """What can be live is; what must stay for now is told."""
+        status = self._status(tuple(sorted(self.candidate.node_sets)), self.candidate.hash)
+        if self.suspects:
+            return self._rollout(Reason.CONFIG_PENDING, self._tried_singly(), actions, wake_up, status)
+        if not self.kept.why:
+            return self._rollout(Reason.AS_EXPECTED, self.remarks, actions, wake_up, status)
+        words = "; ".join((*self.kept.why, *filter(None, (self.remarks,))))
+        return self._rollout(self.kept.reason, words, actions, wake_up, status)
+
+    def _tried_singly(self) -> str:
+        """What goes on with NodeSets of which nobody knows yet which one is to blame."""
+        names = sorted(self.suspects)
+        return f"with the changes of NodeSets {named(names)}: {self.suspects[names[0]]}; each is tried alone now"
+
+    def _status(self, node_sets: tuple[str, ...], applied: str | None = None) -> ConfigStatus:
+        return ConfigStatus(
+            hash=self.wanted.hash,
+            applied_hash=self.known_status.applied_hash if applied is None else applied,
+            node_sets=node_sets,
+            refused=tuple(RefusedNodeSet(name=one.node_set, message=str(one.problem)) for one in self.wanted.refused),
+        )
+
+    def _rollout(
+        self,
+        reason: Reason,
+        message: str,
+        actions: tuple[Action, ...],
+        wake_up: float | None,
+        status: ConfigStatus | None = None,
+    ) -> Rollout:
+        if status is None:
+            status = self._status(tuple(sorted(set(self.known_status.node_sets) & set(self.candidate.node_sets))))
+        applied = reason is Reason.AS_EXPECTED
+        told = self.addresses.message
+        return Rollout(
+            (*self.joining, *actions),
+            status,
+            applied,
+            reason,
+            message,
+            self.wanted,
+            self.untried,
+            wake_up,
+            told,
+        )
+
+
+def remarks(rendered: Rendered, snapshot: Snapshot, known: Addresses) -> str:
+    """What people are told of a configuration that is live all the same."""
+    words = [f"NodeSet {one.node_set}: {one.problem}" for one in rendered.refused]
+    words += manual_changes.words(rendered)
+    words += [f"NodeSet {error.name}: {error.problems[0]}" for _, error in snapshot.invalid_node_sets]
+    if rendered.undefined:
+        words.append(f"partitions name NodeSets that do not exist: {', '.join(rendered.undefined)}")
+    if known.message:
+        words.append(known.message)
+    return "; ".join(words)

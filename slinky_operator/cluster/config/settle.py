@@ -1,0 +1,95 @@
+"""The part of the rollout after the write: slurmctld loads the files, they are kept as good, or put back. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from slinky_api.conditions import Reason
+from slinky_operator.cluster.actions import Action, Write
+from slinky_operator.cluster.components import shared_objects
+from slinky_operator.cluster.config import addresses, loading, manual_changes, membership
+from slinky_operator.cluster.config.addresses import Addresses
+from slinky_operator.cluster.config.change import Change
+from slinky_operator.cluster.config.draft import Rollout
+from slinky_operator.cluster.config.held_nodesets import next_suspect
+from slinky_operator.cluster.config.slurm_use import asks_in
+from slinky_operator.cluster.preflight import attempts, single_trial
+from slinky_operator.kube.resources import CONFIGMAPS
+from slinky_operator.reconcile.children import Child, shows
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.render import hash_of
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Questions to the agent about addresses."""
+
+    actions: tuple[Action, ...] = ()
+    due: float | None = None
+    first: str = ""
+    """Nodes that wait for the first answer; empty if none do, or it takes too long."""
+
+
+def look_up_addresses(change: Change, known: Addresses, now: float) -> LookUp:
+    """Ask where the files are live, or slurmctld may just be looking for addresses.
+
+    Not while a change is on its way: what is found meanwhile would make another one of it.
+    """
+    snapshot, current = change.snapshot, change.stored.current
+    assert current is not None  # noqa: S101 - it holds the candidate
+    live, loaded = change.load.stage is loading.Stage.LOADED, snapshot.memory.loaded
+    if not live and not loading.is_asked(snapshot, current):
+        return LookUp()
+    waits = live and bool(known.unknown) and loaded is not None and now - loaded.at < addresses.PATIENCE
+    asks, due = addresses.asking(snapshot, current, known, now, waits=waits)
+    return LookUp(asks, due, addresses.some(known.unknown) if waits else "")
+
+
+def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollout:
+    """The ConfigMap holds what it is to hold."""
+    snapshot, draft, load = change.snapshot, change.draft, change.load
+    current, good = change.stored.current, change.stored.good
+    assert current is not None  # noqa: S101 - it holds the candidate
+    cluster, candidate = snapshot.cluster, draft.candidate
+    tidy = attempts.leftovers(snapshot)
+    change_id = shared_objects.change_of(current)
+    child = Child(CONFIGMAPS, shared_objects.config_map(cluster, candidate.files, candidate.hash, change_id))
+    if not shows(child.body, current):
+        return draft.waiting(f"ConfigMap {child.name} is being brought up to date", Write(child, current))
+    match load.stage:
+        case loading.Stage.UNDER_WAY:
+            # Where there are names without an address, they are what takes so long.
+            words = "; ".join(filter(None, (load.message, draft.addresses.message)))
+            wake_up = _soonest(load.wake_up, look_up.due)
+            return draft.waiting(words, *tidy, *load.actions, *look_up.actions, wake_up=wake_up)
+        case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.hash:
+            back = shared_objects.config_map(cluster, good["data"], hash_of(good["data"]), change.stored.next_change)
+            # What it has ended on is not tried again by itself: each time nobody could be asked for a while.
+            marked = shared_objects.marked_refused(back, candidate.hash, load.message, None if load.ended else wall)
+            words = f"slurmctld did not take it, and the last good one is put back: {load.message}"
+            write = Write(Child(CONFIGMAPS, marked), current)
+            return draft.refused(words, write, reason=Reason.CONFIG_ROLLED_BACK)
+        case loading.Stage.REFUSED:
+            return draft.refused(load.message, *tidy, *load.actions, wake_up=load.wake_up)
+        case loading.Stage.LOADED:
+            name = naming.good_config(cluster.name)
+            keep_good = Child(
+                CONFIGMAPS, shared_objects.config_map(cluster, candidate.files, candidate.hash, change_id, name)
+            )
+            store = [] if good is not None and shows(keep_good.body, good) else [Write(keep_good, good)]
+            if look_up.first and draft.known_status.applied_hash != candidate.hash:
+                # What can be known at once belongs to the configuration: nobody is to see nodes come a moment later.
+                words = f"addresses are looked up: {look_up.first}"
+                return draft.waiting(words, *store, *tidy, *look_up.actions, wake_up=look_up.due)
+            retry = [] if draft.known_status.applied_hash != candidate.hash else next_suspect(snapshot)
+            leaving = membership.leaving(snapshot, candidate)
+            beside = single_trial.again(snapshot, change.images, candidate, now, wall)
+            look = manual_changes.LOOK_EVERY if candidate.by_hand else None
+            wake_up = _soonest(beside.wake_up, asks_in(snapshot, now) if draft.kept.asks else None, look_up.due, look)
+            actions = (*beside.actions, *change.asking, *retry, *leaving, *look_up.actions)
+            return draft.live(*store, *actions, wake_up=wake_up)
+
+
+def _soonest(*times: float | None) -> float | None:
+    return min((one for one in times if one is not None), default=None)

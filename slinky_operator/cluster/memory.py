@@ -237,7 +237,7 @@ class Memory:
     replaced: frozenset[tuple[str, str]] = frozenset()
     """Components whose pods were deleted to end their waiting, each with the configuration they were to find."""
 
-    told: frozenset[tuple[str, str]] = frozenset()
+    reported_nodesets: frozenset[tuple[str, str]] = frozenset()
     """Refused NodeSets and reasons that an Event has told of."""
 
     keys: Mapping[str, bytes] = field(default_factory=dict, repr=False)
@@ -252,13 +252,13 @@ class Memory:
     key_trial: KeyTrial | None = None
     """Of the last key of auth/jwt that has changed."""
 
-    left: tuple[tuple[str, ...], float] = ((), float("-inf"))
+    slurmd_pods_left: tuple[tuple[str, ...], float] = ((), float("-inf"))
     """Pods of NodeSets that the API server showed when the Cluster was to be taken away, and when that was."""
 
-    said: dict[str, str] = field(default_factory=dict)
+    last_events: dict[str, str] = field(default_factory=dict)
     """What the last Event of each reason said about the Cluster."""
 
-    answers: dict[tuple[str, str], tuple[float, Object]] = field(default_factory=dict)
+    own_writes: dict[tuple[str, str], tuple[float, Object]] = field(default_factory=dict)
     """Objects as our writes left them, by kind and name, until the cache shows them."""
 
     adopted: tuple[str, ...] = ()
@@ -266,7 +266,7 @@ class Memory:
 
     def note(self, obj: Object, now: float) -> None:
         """Remember the answer to a write."""
-        self.answers[obj["kind"], obj["metadata"]["name"]] = now, obj
+        self.own_writes[obj["kind"], obj["metadata"]["name"]] = now, obj
 
     def judge(self, name: str, verdict: Verdict) -> None:
         """Remember how a preflight has ended; only the last ones matter."""
@@ -277,13 +277,13 @@ class Memory:
 
     def newest(self, kind: str, name: str, cached: Object | None, now: float) -> Object | None:
         """What the cache shows, or what a write of ours has left if that is newer."""
-        known = self.answers.get((kind, name))
+        known = self.own_writes.get((kind, name))
         if known is None:
             return cached
         at, obj = known
         if now - at < TRUSTED and (cached is None or version_of(cached) < version_of(obj)):
             return obj
-        del self.answers[kind, name]
+        del self.own_writes[kind, name]
         return cached
 
     def frozen(self) -> Memory:
@@ -292,11 +292,11 @@ class Memory:
             self,
             denied=dict(self.denied),
             settled=dict(self.settled),
-            answers=dict(self.answers),
+            own_writes=dict(self.own_writes),
             verdicts=dict(self.verdicts),
             held=dict(self.held),
             left_out=dict(self.left_out),
-            said=dict(self.said),
+            last_events=dict(self.last_events),
         )
 
 

@@ -189,7 +189,7 @@ def observe(
         for obj in store.find(CLUSTER_LABELS, key)
         if naming.is_child(cluster.name, obj["metadata"]["name"])
     }
-    for kind, name in list(memory.answers):
+    for kind, name in list(memory.own_writes):
         newest = memory.newest(kind, name, children.get((kind, name)), now)
         if newest is not None and kind in KINDS and by_cluster_labels(newest) == [key]:
             children[kind, name] = newest

@@ -80,7 +80,7 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, too
             if again and isinstance(action, EmitEvent) and action.with_status:
                 # The status is not written in this round, and the next one plans it again.
                 continue
-            again = await _one(action, cluster, memory, tools) or again
+            again = await _carry_out(action, cluster, memory, tools) or again
     finally:
         if memory.adopted:
             tools.recorder.event(_reference(cluster), EventType.NORMAL, "Adopted", succession.told(memory.adopted))
@@ -94,7 +94,7 @@ def _reference(cluster: Cluster) -> Object:
     return {"apiVersion": CLUSTERS.api_version, "kind": CLUSTERS.kind, "metadata": about}
 
 
-async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -> bool:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one each
+async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -> bool:  # noqa: C901, PLR0911, PLR0912, PLR0915 - one each
     match action:
         case SetFinalizer():
             await _set_finalizer(action, memory, tools)
@@ -174,9 +174,9 @@ async def _one(action: Action, cluster: Cluster, memory: Memory, tools: Tools) -
         case EmitEvent():
             tools.recorder.event(action.obj, action.type, action.reason, action.message)
             if action.obj["kind"] == NODESETS.kind:
-                memory.told |= {(action.obj["metadata"]["name"], action.message)}
+                memory.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}
             else:
-                memory.said[action.reason] = action.message
+                memory.last_events[action.reason] = action.message
         case _:
             assert_never(action)
     return False
@@ -293,7 +293,7 @@ async def _tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: 
     ]
     left = await _slurmd_pods(cluster, node_sets, tools)
     if left:
-        memory.left = left, tools.clock()
+        memory.slurmd_pods_left = left, tools.clock()
         return True
     await tools.clients.close(cluster.uid)
     for resource, name, uid in action.children:

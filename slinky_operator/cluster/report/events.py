@@ -81,7 +81,7 @@ def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
     """Tell NodeSets that are left out; what the status says already was told by an earlier operator."""
     by_name = {one.name: raw for one, raw in snapshot.node_sets}
     stored = snapshot.cluster.status.config
-    known = snapshot.memory.told | {(one.name, one.message) for one in (stored.refused if stored else ())}
+    known = snapshot.memory.reported_nodesets | {(one.name, one.message) for one in (stored.refused if stored else ())}
     words = [(one.node_set, str(Reason.CONFIG_REFUSED), str(one.problem)) for one in config.rendered.refused]
     words += [
         (name, str(Reason.CONFIG_UNTRIED), f"preflights go on without its slurmd: {one.why}")
@@ -96,5 +96,5 @@ def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
 def _unaddressed(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
     """Tell of nodes outside Kubernetes without an address, once for each change of them."""
     reason, words = Reason.NODES_WITHOUT_ADDRESS, config.unaddressed
-    if words and snapshot.memory.said.get(reason) != words:
+    if words and snapshot.memory.last_events.get(reason) != words:
         yield EmitEvent(snapshot.raw, EventType.WARNING, reason, words)

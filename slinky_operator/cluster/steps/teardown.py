@@ -36,7 +36,7 @@ def set_finalizer(progress: Progress) -> list[Action]:
 
 def slurmd_pods_left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
     """Pods of NodeSets: those that the cache shows, or the API server has shown where labels are lost."""
-    names, at = snapshot.memory.left
+    names, at = snapshot.memory.slurmd_pods_left
     return snapshot.slurmd_pods or (names if now - at < LOOK_AGAIN_FOR_PODS else ())
 
 

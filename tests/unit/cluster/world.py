@@ -260,9 +260,9 @@ class World:
             case CountJobs():
                 self.memory.jobs = Jobs(self.now, 0.0, JobCounts())
             case EmitEvent() if action.obj["kind"] == "NodeSet":
-                self.memory.told |= {(action.obj["metadata"]["name"], action.message)}
+                self.memory.reported_nodesets |= {(action.obj["metadata"]["name"], action.message)}
             case EmitEvent():
-                self.memory.said[action.reason] = action.message
+                self.memory.last_events[action.reason] = action.message
             case TearDown():
                 self.torn_down = True
             case _:

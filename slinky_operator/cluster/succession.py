@@ -67,7 +67,7 @@ def not_ours(resource: Resource, name: str, cluster: Cluster) -> str:
     )
     return (
         f"there is one already without this Cluster's labels, and it stays as it is. See whose it is: {kubectl} get "
-        f"{what} -o yaml. If it is this Cluster's, hand it over: {kubectl} label --overwrite {what} {marks}. If it is "
+        f"{what} -o yaml. If it is this Cluster's, assign it: {kubectl} label --overwrite {what} {marks}. If it is "
         "somebody else's, create the Cluster under another name"
     )
 

@@ -85,9 +85,9 @@ class Job:
     time_limit
         Wall time it may use.
     batch
-        Whether it is a batch job, and not an interactive one; only such can be put back into the queue.
+        Whether it is a batch job, and not an interactive one; only such can be requeued.
     requeue
-        Whether it may be put back into the queue when its node fails.
+        Whether it may be requeued when its node fails.
     restarts
         How often it was.
     """

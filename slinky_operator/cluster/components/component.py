@@ -1,4 +1,4 @@
-"""What a daemon of a Cluster is to the controller: its objects, the Secrets it needs, and why it does not come up.
+"""What a daemon of a Cluster is to the controller: its objects, the Secrets it needs, and why it does not start.
 
 Each daemon implements `Component` in a module of its own; `daemons` lists them. The plan, the conditions and the
 observed pods walk that list and name no daemon. What only one daemon has (slurmctld's configuration, keys and
@@ -102,7 +102,7 @@ class Component(Protocol):
         return True
 
     def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
-        """Why it does not come up, at the time of day `wall`; nothing about pods just made."""
+        """Why it does not start, at the time of day `wall`; nothing about pods just made."""
         for pod in self.pods(snapshot):
             yield from of_pod(self.daemon, pod, wall)
 

@@ -43,7 +43,7 @@ def last_words(statuses: Iterable[Object], container: str) -> str:
 
 
 def stuck(pod: Object) -> str:
-    """Why a pod does not come up, as its scheduler and kubelet say; empty if they say nothing."""
+    """Why a pod does not start, as its scheduler and kubelet say; empty if they say nothing."""
     status = pod.get("status") or {}
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":

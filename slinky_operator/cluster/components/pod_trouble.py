@@ -1,4 +1,4 @@
-"""Why a daemon's pod does not come up, as the scheduler, the kubelet and the daemon's own last words have it. Pure.
+"""Why a daemon's pod does not start, as the scheduler, the kubelet and the daemon's own last words have it. Pure.
 
 Of a daemon without a running pod Slurm's clients see a failed connection and no more. What Kubernetes knows of the pod
 is said instead; in words that change neither with the clock nor with each attempt of the kubelet's.
@@ -37,7 +37,7 @@ _CREATING: Final = frozenset({None, "", "ContainerCreating", "PodInitializing"})
 
 @dataclass(frozen=True, slots=True)
 class DaemonTrouble:
-    """Why one daemon does not come up."""
+    """Why one daemon does not start."""
 
     daemon: str
     reason: str
@@ -55,19 +55,19 @@ class DaemonTrouble:
 
 
 def of_pod(daemon: str, pod: Object, wall: datetime) -> Iterable[DaemonTrouble]:
-    """Why a pod of a daemon does not come up, at the time of day `wall`; nothing where it does, or was just made."""
+    """Why a pod of a daemon does not start, at the time of day `wall`; nothing where it does, or was just made."""
     if not is_settled(pod, wall):
         return
     found = _why(pod, wall)
     if found is not None:
         reason, words = found
-        message = f"{daemon}'s pod {pod['metadata']['name']} does not come up: {words}"
+        message = f"{daemon}'s pod {pod['metadata']['name']} does not start: {words}"
         # One that was evicted stays to be looked at, and has a successor.
         yield DaemonTrouble(daemon, reason, message, passing=(pod.get("status") or {}).get("phase") == "Failed")
 
 
 def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:
-    """A word and a sentence about a pod that does not come up."""
+    """A word and a sentence about a pod that does not start."""
     status = pod.get("status") or {}
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":

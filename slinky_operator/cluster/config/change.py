@@ -57,7 +57,7 @@ def bring_in(  # noqa: PLR0911 - one for each step
     if current is not None:
         refused, why, at = shared_objects.refused_of(current)
         if refused == candidate.hash and abs(wall - (at or wall)) < TRY_REFUSED:
-            words = f"slurmctld did not take it, and the last good one is back: {why}"
+            words = f"slurmctld rejected it, and the last good one is restored: {why}"
             return draft.refused(words, *busy, wake_up=load.wake_up, reason=Reason.CONFIG_ROLLED_BACK)
     change_id = stored.next_change
     body = shared_objects.config_map(snapshot.cluster, candidate.files, candidate.hash, change_id)

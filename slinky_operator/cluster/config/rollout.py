@@ -106,7 +106,7 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
         # Whatever is refused or tried meanwhile: slurmctld must find what it runs.
         back = shared_objects.config_map(cluster, good["data"], hash_of(good["data"]), stored.next_change)
         write = Write(Child(CONFIGMAPS, back), stored.mounted)
-        return draft.waiting("what somebody else has changed is put back", write)
+        return draft.waiting("changes made by others are being reverted", write)
     if wanted.problems:
         strangers = [
             one for one in membership.leaving(snapshot, wanted) if lines_of(one.obj["metadata"]["name"], lines) is None

@@ -67,7 +67,7 @@ def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollo
             back = shared_objects.config_map(cluster, good["data"], hash_of(good["data"]), change.stored.next_change)
             # What it has ended on is not tried again by itself: each time nobody could be asked for a while.
             marked = shared_objects.marked_refused(back, candidate.hash, load.message, None if load.ended else wall)
-            words = f"slurmctld did not take it, and the last good one is put back: {load.message}"
+            words = f"slurmctld rejected it, and the last good one is being restored: {load.message}"
             write = Write(Child(CONFIGMAPS, marked), current)
             return draft.refused(words, write, reason=Reason.CONFIG_ROLLED_BACK)
         case loading.Stage.REFUSED:

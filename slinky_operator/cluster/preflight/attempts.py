@@ -88,7 +88,7 @@ def attempt(  # noqa: PLR0911 - one for each stage
         if now - verdict.at < TRY_AGAIN:
             return Trial(stage, words, leftovers(snapshot), TRY_AGAIN - (now - verdict.at))
     if denied is not None:
-        stage, words = Stage.STUCK, f"its pod cannot be made: {denied.why}"
+        stage, words = Stage.STUCK, f"its pod cannot be created: {denied.why}"
         if now - denied.at < TRY_AGAIN:
             return Trial(stage, words, stale, TRY_AGAIN - (now - denied.at))
     pod = snapshot.preflights.get(wanted.name)

@@ -9,7 +9,7 @@ Where the state is an `emptyDir`, it ends with the pod, and jobs with it. Such a
 only because somebody has changed what the spec says of it, never because another version of the operator says something
 else: the StatefulSet's annotation `pod-spec` tells the two apart.
 
-There is nothing to protect where slurmctld has never run, or where its pod does not come up as it is: what is applied
+There is nothing to protect where slurmctld has never run, or where its pod does not start as it is: what is applied
 then may be what mends it.
 """
 
@@ -101,7 +101,7 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     found = _look(snapshot, tried, template, now, wall)
     if found.stage is Stage.FREE:
         return found
-    kind = "does not come up" if found.stage is Stage.HELD else "is tried first"
+    kind = "does not start" if found.stage is Stage.HELD else "is tried first"
     words = f"slurmctld's pod stays as it is: one that follows {where} {kind}"
     return Replacement(found.stage, f"{words}: {found.message}", found.actions, found.wake_up)
 

@@ -50,7 +50,7 @@ def again(  # noqa: PLR0911 - one for each step
     denied = attempts.denied_of(snapshot, wanted)
     if pod is None and (denied is None or now - denied.at >= attempts.TRY_AGAIN):
         return Trial(Stage.UNDER_WAY, "", (*stale, attempts.start(wanted)), 5.0)
-    why: str | None = None if denied is None else f"its pod cannot be made: {denied.why}"
+    why: str | None = None if denied is None else f"its pod cannot be created: {denied.why}"
     if pod is not None and not pod["metadata"].get("deletionTimestamp"):
         if pod_troubles.passed(pod, 0):
             rest = {key: one for key, one in known.items() if key != kind.key}

@@ -44,7 +44,7 @@ _TROUBLE: Final[Mapping[Reason, str]] = {
     Reason.CONFIG_ROLLED_BACK: "configuration rolled back",
     Reason.CONFIG_UNTRIED: "configuration cannot be tried",
     Reason.CONFIG_SOURCE_NOT_FOUND: "ConfigMap missing",
-    Reason.REPLACEMENT_HELD_BACK: "new slurmctld pod does not come up",
+    Reason.REPLACEMENT_HELD_BACK: "new slurmctld pod does not start",
     Reason.NODES_WITHOUT_ADDRESS: "nodes without an address",
     Reason.INVALID_SPEC: "spec invalid",
 }

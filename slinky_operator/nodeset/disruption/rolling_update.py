@@ -2,7 +2,7 @@
 
 One budget covers everything that makes a node unavailable: missing, starting, unhealthy, on its way out. A node drained
 by an administrator is healthy; were it counted, one drain of theirs would hold up every update for as long as it lasts.
-A pod that is new and does not come up takes its place in the budget until it does: a bad image stops there.
+A pod that is new and does not start takes its place in the budget until it does: a bad image stops there.
 
 Pods that an update is not to reach, those below the partition or all while it is paused, are made anew as they were.
 """

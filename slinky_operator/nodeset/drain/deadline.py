@@ -41,9 +41,9 @@ class Overdue:
     since: datetime
     """When the drain began."""
     ends: tuple[Job, ...] = ()
-    """Jobs to be cancelled, or to be put back into the queue."""
+    """Jobs to be cancelled, or to be requeued."""
     stuck: tuple[Job, ...] = ()
-    """Jobs that Slurm cannot put back into the queue: interactive ones, and those submitted with `--no-requeue`."""
+    """Jobs that Slurm cannot requeue: interactive ones, and those submitted with `--no-requeue`."""
     ending: bool = False
     """Whether other jobs are ending there."""
     force: bool = False

@@ -94,7 +94,7 @@ async def give_up(means: PassContext, wanted: Sequence[Pod], blind: str) -> None
         means.warn(
             "JobsGivenUp",
             f"{asked}: pods are deleted with their jobs: {listed(losing)}; once a pod has ended, its node is marked "
-            "DOWN, and Slurm takes the jobs back",
+            "DOWN, and Slurm requeues or fails the jobs",
         )
     if unknown:
         means.warn(

@@ -19,7 +19,7 @@ from slurm_client.models import Job
 
 _SAID: Final = {
     OnTimeout.WAIT: "nothing is done",
-    OnTimeout.REQUEUE: "their jobs are put back into the queue",
+    OnTimeout.REQUEUE: "their jobs are requeued",
     OnTimeout.CANCEL: "their jobs are cancelled",
     OnTimeout.FORCE: "their pods are deleted with the jobs",
 }
@@ -49,7 +49,7 @@ async def end_jobs(slurm: SlurmCalls, on_timeout: OnTimeout, acting: Sequence[Ov
     if on_timeout is OnTimeout.CANCEL:
         return await _each(jobs, "cancelled", slurm.cancel_job)
     try:
-        return await _each(jobs, "put back into the queue", slurm.requeue_job)
+        return await _each(jobs, "requeued", slurm.requeue_job)
     except errors.NotSupported:
         # Before v0.0.45. Nothing has been sent.
         return await _down(slurm, acting)

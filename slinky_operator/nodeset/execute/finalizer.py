@@ -84,7 +84,7 @@ async def let_go(means: PassContext) -> None:
     """
     nodeset = means.nodeset
     if means.outcome.downed:
-        means.outcome.kept.append(f"Slurm takes the jobs back from {listed(means.outcome.downed)}")
+        means.outcome.kept.append(f"Slurm requeues or fails the jobs of {listed(means.outcome.downed)}")
         return
     for obj in (await means.kube.list(PODS, nodeset.namespace)).items:
         metadata = obj["metadata"]

@@ -98,7 +98,7 @@ async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[
                 return f"claim {name} has just gone"
         if not claims.is_ours(nodeset, found):
             return (
-                f"there is a claim {name} that is not ours; to hand it over: "
+                f"there is a claim {name} that is not ours; to assign it to this NodeSet: "
                 f"kubectl label pvc {name} {labels.LABEL_NODESET_NAME}={nodeset.name} {labels.LABEL_POD_NAME}={pod}"
             )
         if "deletionTimestamp" in found["metadata"]:

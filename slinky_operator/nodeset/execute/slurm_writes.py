@@ -40,7 +40,7 @@ async def undrain_nodes(means: PassContext, names: Sequence[str]) -> None:
     if wanted:
         means.unseen = True
         await slurm.client.undrain_nodes(wanted)
-        means.say("Undrained", f"given back to Slurm: {listed(wanted)}")
+        means.say("Undrained", f"resumed: {listed(wanted)}")
     means.outcome.acted = True
     await _read_back(means, slurm, names)
 
@@ -95,7 +95,7 @@ async def mark_down(means: PassContext, names: Sequence[str]) -> None:
     if plain or foreign:
         means.outcome.downed += [*plain, *foreign]
         told = listed([*plain, *foreign])
-        means.warn("NodesDown", f"pods have ended with jobs: {told}; Slurm takes the jobs back")
+        means.warn("NodesDown", f"pods have ended with jobs: {told}; Slurm requeues or fails the jobs")
     means.outcome.acted = True
     await _read_back(means, slurm, names)
 

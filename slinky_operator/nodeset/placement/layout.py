@@ -104,7 +104,7 @@ def _numbered(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
 def _named_like(place: PodSlot) -> str:
     """Why a place is left empty whose node would be named like a NodeSet."""
     return (
-        f"pod {place.pod} is not made: NodeSet {place.node}, which was there before, has its name, and Slurm takes no "
+        f"pod {place.pod} is not created: NodeSet {place.node}, which existed before, has its name, and Slurm takes no "
         "node that is named like a NodeSet. Make one of the two again under another name, or scale below this ordinal"
     )
 

@@ -33,7 +33,7 @@ def held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
     strategy = snapshot.nodeset.spec.update_strategy
     told = f"{counts.updated} of {counts.desired} pods have revision {snapshot.revision.hash}"
     if strategy.type == "OnDelete":
-        return Reason.UPDATE_ON_DELETE, f"{told}; the others get it when somebody deletes them"
+        return Reason.UPDATE_ON_DELETE, f"{told}; the others are updated when they are deleted"
     if strategy.rolling_update.paused:
         return Reason.UPDATE_PAUSED, f"{told}; spec.updateStrategy.rollingUpdate.paused keeps the others as they are"
     return Reason.UPDATE_HELD_BACK, f"{told}; spec.updateStrategy.rollingUpdate.partition keeps the others as they are"
@@ -135,5 +135,5 @@ def _deleting(snapshot: Snapshot, found: Assessment) -> str:
         return "no pod is left"
     told = f"{len(snapshot.pods)} pods are left"
     if found.skip_drain:
-        return f"{told}; their jobs are given up, as asked for"
+        return f"{told}; their jobs are abandoned, as requested"
     return told

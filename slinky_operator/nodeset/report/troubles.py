@@ -152,7 +152,7 @@ def _of_the_whole(snapshot: Snapshot, found: Assessment) -> Trouble | None:
 
 def _blind(snapshot: Snapshot) -> Trouble:
     slurm = snapshot.slurm
-    return Trouble(slurm.reason, slurm.why, f"Slurm cannot be asked: {slurm.why}")
+    return Trouble(slurm.reason, slurm.why, f"Slurm is unreachable: {slurm.why}")
 
 
 def _unknown(found: Assessment) -> list[Trouble]:

@@ -94,7 +94,7 @@ def _name_problem(
     other = numbered.get(base_of(one.name) or "")
     if other is not None and _precedence(other, running) < _precedence(one, running):
         reason = (
-            f"a node of NodeSet {other.name}, which was there before, could have this name, and Slurm takes no node "
+            f"a node of NodeSet {other.name}, which existed before, could have this name, and Slurm takes no node "
             "that is named like a NodeSet: give this one another name"
         )
         return Problem("metadata.name", reason)
@@ -117,7 +117,7 @@ def _feature_problem(one: NodeSetConf, earlier: Iterable[NodeSetConf], running: 
     for other in earlier:
         if one.name in other.features:
             reason = (
-                f"the spec of NodeSet {other.name}, which was there before, names the feature {one.name}, and Slurm "
+                f"the spec of NodeSet {other.name}, which existed before, names the feature {one.name}, and Slurm "
                 "would put its nodes into this NodeSet: give this one another name, or take that feature from the other"
             )
             return Problem("metadata.name", reason)

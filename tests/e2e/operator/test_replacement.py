@@ -95,4 +95,4 @@ def test_what_would_not_come_up_replaces_nothing_and_what_does_leaves_the_job(sl
     slurm.wait_job(job, "COMPLETED")
 
     # A new Cluster has nothing to protect: there the scheduler's words are shown.
-    wait_said(second, "Ready", "DaemonStuck", "second-controller-0 does not come up: not scheduled", "PersistentVolume")
+    wait_said(second, "Ready", "DaemonStuck", "second-controller-0 does not start: not scheduled", "PersistentVolume")

@@ -81,7 +81,7 @@ def test_a_bad_image_stops_at_the_budget_and_an_older_spec_takes_it_back(three: 
     slurm, before = three, uids(three)
     first = slurm.get("nodeset", "compute")["status"]["currentRevision"]
     slurm.nodeset("compute", 3, partition=DEFAULT, image="localhost/slinky/slurmd:none", revisionHistoryLimit=3)
-    wait_for("one pod that does not come up", lambda: stuck(slurm) != "", 240)
+    wait_for("one pod that does not start", lambda: stuck(slurm) != "", 240)
     broken = stuck(slurm)
     job = submit(slurm)
     slurm.wait_job(job, "COMPLETED")

@@ -108,15 +108,13 @@ def test_nodes_that_somebody_drained_or_set_down_are_named(slurm: SlurmInKuberne
 
 def test_a_slurmctld_whose_image_is_missing_names_it(slurm: SlurmInKubernetes) -> None:
     bad = replace(slurm, name="bad-image")
-    wait_words(
-        bad, "Ready", "pod bad-image-controller-0 does not come up: slurmctld: ImagePullBackOff: image " + NOWHERE
-    )
+    wait_words(bad, "Ready", "pod bad-image-controller-0 does not start: slurmctld: ImagePullBackOff: image " + NOWHERE)
     wait_shown(bad, "slurmctld: ImagePullBackOff", ready=False)
 
 
 def test_a_slurmctld_without_a_node_shows_the_schedulers_words(slurm: SlurmInKubernetes) -> None:
     unplaced = replace(slurm, name="unplaced")
-    wait_words(unplaced, "Ready", "unplaced-controller-0 does not come up: not scheduled", "node affinity/selector")
+    wait_words(unplaced, "Ready", "unplaced-controller-0 does not start: not scheduled", "node affinity/selector")
     wait_shown(unplaced, "slurmctld: Unschedulable", ready=False)
 
 

@@ -170,7 +170,7 @@ def said(slurm: SlurmInKubernetes) -> list[tuple[str, str]]:
 def test_a_slurm_that_cannot_be_asked_is_told_and_pods_stay(slurm: SlurmInKubernetes) -> None:
     uids = {name: slurm.pod_uid(name) for name in ("compute-0", "compute-1")}
     serve(slurm, 0)
-    wait_summary(slurm, "compute", "2 pods; Slurm cannot be asked: ")
+    wait_summary(slurm, "compute", "2 pods; Slurm is unreachable: ")
     assert degraded(slurm, "compute")[:2] == ("True", "SlurmUnreachable")
     assert slurm.condition("nodeset", "compute", "Available")["status"] == "Unknown"
     show(slurm, "compute")

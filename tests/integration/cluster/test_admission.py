@@ -53,7 +53,7 @@ async def test_a_preflight_that_is_refused_without_slurmds_too_goes_no_further(b
         await bench.edit({"extraConf": "KillWait=7"})
         found = await bench.until(lambda s: condition(s, "ConfigApplied").get("reason") == "ConfigUntried")
         words = condition(found["status"], "ConfigApplied")["message"]
-        assert words.startswith("preflight: its pod cannot be made: ")
+        assert words.startswith("preflight: its pod cannot be created: ")
         assert "minimum memory usage per Container is 1Gi" in words
         assert condition(found["status"], "Degraded")["status"] == "True"
         files = (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"]

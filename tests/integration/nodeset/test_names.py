@@ -22,7 +22,7 @@ async def test_the_ordinal_that_has_a_nodesets_name_is_told_and_the_others_go_on
     assert await site.names() == ["a-0", "a-2"]
     found = await site.condition("NameConflict")
     assert found["status"] == "True"
-    assert "pod a-1 is not made: NodeSet a-1, which was there before, has its name" in found["message"]
+    assert "pod a-1 is not created: NodeSet a-1, which existed before, has its name" in found["message"]
 
     await site.apply(3, features=["new"])
     await site.until(lambda: updated(site, 2), "they are updated all the same")

@@ -116,7 +116,7 @@ async def test_a_bad_image_stops_at_the_budget_and_mending_goes_on(site: Site, m
     await machines.report(await site.kube.get(PODS, "a-2", site.namespace), "Pending", waiting, ready=False)
     for job in jobs:
         site.slurm.finish_job(job.id)
-    await site.until(lambda: _stuck(site), "the condition says why it does not come up")
+    await site.until(lambda: _stuck(site), "the condition says why it does not start")
     await site.until(lambda: _idle(site, 2), "a pass has seen that the others are free to go")
     assert await images(site) == {"a-0": "one", "a-1": "one", "a-2": "bad"}
     assert not any(node.is_drain for node in site.slurm.nodes.values())

@@ -180,7 +180,7 @@ def test_of_two_whose_names_clash_the_younger_gives_way() -> None:
     for inputs in (earlier, at_once):
         (refused,) = render(inputs).refused
         assert (refused.node_set, refused.problem.field) == ("a-1", "metadata.name")
-        assert "NodeSet a, which was there before" in refused.problem.reason
+        assert "NodeSet a, which existed before" in refused.problem.reason
 
 
 def test_a_node_set_that_runs_keeps_its_name_from_an_older_one_that_does_not() -> None:
@@ -202,7 +202,7 @@ def test_a_node_set_called_like_a_feature_of_earlier_nodes_is_left_out() -> None
     rendered = render(replace(BASE, node_sets=(compute, gpu)))
     (refused,) = rendered.refused
     assert (refused.node_set, refused.problem.field) == ("gpu", "metadata.name")
-    assert "the spec of NodeSet compute, which was there before, names the feature gpu" in refused.problem.reason
+    assert "the spec of NodeSet compute, which existed before, names the feature gpu" in refused.problem.reason
     assert "NodeSet=gpu" not in rendered.files["slurm.conf"]
     # The one that names the feature gets no pods where the other was there first: `node_features.clash`.
     assert not render(replace(BASE, node_sets=(replace(compute, since=new), replace(gpu, since=old)))).refused

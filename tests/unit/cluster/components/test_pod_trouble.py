@@ -43,7 +43,7 @@ def container(state: dict[str, Any], **more: Any) -> dict[str, Any]:
 )
 def test_an_image_that_cannot_be_pulled_is_named_with_the_reason(waiting: dict[str, str]) -> None:
     world = down(**container({"waiting": waiting}))
-    words = f"slurmctld's pod slurm-controller-0 does not come up: slurmctld: ImagePullBackOff: image {IMAGE}: {PULL}"
+    words = f"slurmctld's pod slurm-controller-0 does not start: slurmctld: ImagePullBackOff: image {IMAGE}: {PULL}"
     up = world.condition("ControllerUp")
     assert up["message"] == f"{words}; Unable to contact slurm controller (connect failure)"
     ready = world.condition("Ready")
@@ -96,13 +96,13 @@ def test_a_new_pod_is_given_time() -> None:
     assert world.controller_pod is not None
     world.controller_pod["metadata"]["creationTimestamp"] = "2025-12-31T23:59:50Z"
     world.step()
-    assert "does not come up" not in world.condition("ControllerUp")["message"]
+    assert "does not start" not in world.condition("ControllerUp")["message"]
 
 
 def test_an_evicted_pod_is_told_only_while_slurm_does_not_answer() -> None:
     evicted = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
     world = down(**evicted)
-    assert "does not come up: Evicted: The node was low" in world.condition("Ready")["message"]
+    assert "does not start: Evicted: The node was low" in world.condition("Ready")["message"]
     world = settled()
     assert world.controller_pod is not None
     world.controller_pod["metadata"]["creationTimestamp"] = LONG_AGO

@@ -237,7 +237,7 @@ def test_a_new_cluster_says_what_the_scheduler_says_of_its_pod() -> None:
     world.step()
     ready = world.condition("Ready")
     assert ready["reason"] == "DaemonStuck"
-    assert "slurm-controller-0 does not come up: not scheduled: pod has unbound immediate claims" in ready["message"]
+    assert "slurm-controller-0 does not start: not scheduled: pod has unbound immediate claims" in ready["message"]
     assert world.condition("Degraded")["status"] == "True"
 
 

@@ -185,7 +185,7 @@ async def test_what_slurm_refuses_is_told(error: errors.SlurmError) -> None:
 
     (why,) = await end_jobs.end_jobs(slurm, OnTimeout.REQUEUE, found)
 
-    assert "job 7 cannot be put back into the queue" in why
+    assert "job 7 cannot be requeued" in why
     assert slurm.told == []
 
 

@@ -63,7 +63,7 @@ async def test_a_nodeset_is_let_go_after_slurm_has_taken_jobs_back() -> None:
 
     await finalizer.let_go(means)
 
-    assert means.outcome.kept == ["Slurm takes the jobs back from a-0"]
+    assert means.outcome.kept == ["Slurm requeues or fails the jobs of a-0"]
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
     "given up in silence": _steps("job_starts poll delete give_up see_all pass kubelet_ends kubelet_ends see_all pass"),
     "marked down alive": _steps("job_starts poll delete give_up see_all pass"),
     "all jobs requeued by DOWN": _steps(
-        # A job that can be put back into the queue and one that cannot, both on a-1.
+        # A job that can be requeued and one that cannot, both on a-1.
         "policy:1 job_starts:5 job_starts:7 job_starts:7 job_starts:4",
         "scale:0 see_all poll pass pass time:3 time:2 poll pass pass",
     ),

@@ -89,7 +89,7 @@ def test_an_ordinal_that_is_named_like_a_nodeset_is_passed_over_and_told() -> No
     made, found = created(seen)
 
     assert made == ["a-2"]
-    assert "pod a-1 is not made: NodeSet a-1, which was there before" in found.conflicts["a-1"]
+    assert "pod a-1 is not created: NodeSet a-1, which existed before" in found.conflicts["a-1"]
     assert found.blocked == found.conflicts
     layout = lay_out(seen, seen.members)
     # It holds up no update, and what was kept for it is still wanted.

@@ -264,7 +264,7 @@ def test_a_bad_image_is_told_while_slurm_is_away() -> None:
     assert degraded.message == f"no route; pod a-0: {PULL}"
     told = report(blind)
     assert condition(told, "Ready").message.startswith("not known how many of 1 nodes are ready: no route")
-    assert told.status.summary.startswith("1 pod; Slurm cannot be asked: no route; 1 pod container slurmd")
+    assert told.status.summary.startswith("1 pod; Slurm is unreachable: no route; 1 pod container slurmd")
 
 
 def test_a_spec_that_no_pod_can_be_made_from_is_nothing_that_goes_on() -> None:

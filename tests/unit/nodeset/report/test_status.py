@@ -113,7 +113,7 @@ def test_blind_nobody_knows_what_is_available() -> None:
 @pytest.mark.parametrize(
     ("strategy", "reason", "word"),
     [
-        ({"type": "OnDelete"}, "UpdateOnDelete", "somebody deletes"),
+        ({"type": "OnDelete"}, "UpdateOnDelete", "when they are deleted"),
         ({"rollingUpdate": {"paused": True}}, "UpdatePaused", "spec.updateStrategy.rollingUpdate.paused"),
         ({"rollingUpdate": {"partition": 3}}, "UpdateHeldBack", "spec.updateStrategy.rollingUpdate.partition"),
     ],

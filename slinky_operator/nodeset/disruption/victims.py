@@ -3,6 +3,9 @@
 Not running first, then idle, then by what would be lost. A node that we drain already keeps its place among the busy
 ones, so that a choice once made is not turned over with every job that starts; an idle node is preferred to it, since
 it can go at once.
+
+Scale-ins and updates (`rolling_update`) go by `rank`; a scale-in while Slurm does not answer by `choose_without_slurm`.
+Repairs take the pods that have waited longest for their registration (`repairs.choose`).
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def seconds_lost(jobs: Iterable[Job], now: datetime) -> float:
 def rank(member: Member, now: datetime) -> Rank:
     """The pod with the lowest rank goes first."""
     pod, node, jobs = member.pod, member.record, member.jobs
-    ordinal = pod.ordinal if pod.ordinal is not None else -1
+    ordinal = _ordinal(member)
     if node is None:
         # A pod that Slurm does not know gives nothing; but one that runs may come up any moment.
         step = 0 if pod.slurmd is Slurmd.NEVER else 1
@@ -44,3 +47,12 @@ def choose(members: Sequence[Member], count: int, now: datetime) -> tuple[Member
     if count <= 0:
         return ()
     return tuple(sorted(members, key=lambda member: rank(member, now))[:count])
+
+
+def choose_without_slurm(members: Sequence[Member], count: int) -> tuple[Member, ...]:
+    """The same while Slurm does not answer: of pods that hold no job for certain, those with the highest ordinals."""
+    return tuple(sorted(members, key=lambda member: -_ordinal(member))[:count])
+
+
+def _ordinal(member: Member) -> int:
+    return member.pod.ordinal if member.pod.ordinal is not None else -1

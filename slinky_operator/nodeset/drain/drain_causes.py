@@ -23,8 +23,7 @@ def scale_in_victims(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple
         return victims.choose(layout.staying, layout.excess, now)
     # With Slurm out of sight only those can be chosen that need no asking.
     free = [member for member in layout.staying if pod_state.may_delete_without_slurm(member.pod)]
-    free.sort(key=lambda one: -(one.pod.ordinal if one.pod.ordinal is not None else -1))
-    return tuple(free[: layout.excess])
+    return victims.choose_without_slurm(free, layout.excess)
 
 
 def assign_causes(

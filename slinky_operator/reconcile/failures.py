@@ -30,7 +30,7 @@ from slinky_api.errors import SpecError
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import NODESETS, Resource
+from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
 from slinky_operator.runtime.logging import redact
 from slurm_client.errors import SlurmError
 
@@ -54,7 +54,7 @@ LONGEST: Final = 500
 """Maximum characters of one error."""
 
 LONGEST_SUMMARY: Final = 120
-"""Maximum characters of a NodeSet's status text."""
+"""Maximum characters of the status text; a Cluster's is one of `_SUMMARY`."""
 
 MOST: Final = 3
 """Maximum number of errors reported at once; concurrent work can fail with several."""
@@ -266,7 +266,7 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
     except ValidationError:
         before = []
     ready, degraded = str(ClusterCondition.READY), str(ClusterCondition.DEGRADED)
-    cluster = resource is not NODESETS
+    cluster, nodeset = resource is CLUSTERS, resource is NODESETS
     told: dict[str, Any] = {"reason": str(failure.reason), "message": failure.message}
     if cluster:
         told["observed_generation"] = metadata.get("generation")
@@ -277,12 +277,12 @@ def patch_of(resource: Resource, obj: Object, failure: Failure, now: datetime) -
         patch["conditions"] = [one.to_dict() for one in wanted]
     if cluster and stored.get("isReady") is not False:
         patch["isReady"] = False
-    # A NodeSet has room for the message; a Cluster's column is one of eight.
+    # Other kinds have room for the message; a Cluster's column is one of eight.
     summary = _SUMMARY[failure.reason] if cluster else " ".join(failure.message.split())[:LONGEST_SUMMARY]
     if stored.get("summary") != summary:
         patch["summary"] = summary
     # Before the operator takes over a NodeSet, the generation is another operator's, and the takeover reads it.
-    ours = cluster or labels.FINALIZER_NODESET_DRAIN in (metadata.get("finalizers") or ())
+    ours = not nodeset or labels.FINALIZER_NODESET_DRAIN in (metadata.get("finalizers") or ())
     if ours and stored.get("observedGeneration") != metadata.get("generation"):
         patch["observedGeneration"] = metadata.get("generation")
     return patch

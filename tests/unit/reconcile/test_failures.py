@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slinky_api import labels
+from slinky_api.conditions import Reason
 from slinky_api.errors import InvalidObjectError, Problem, SpecError
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
-from slinky_operator.reconcile.failures import LONGEST, MOST, PATIENCE, REWRITE, Failures, explained
+from slinky_operator.reconcile.failures import LONGEST, MOST, PATIENCE, REWRITE, Failure, Failures, explained, patch_of
 from slurm_client import errors as slurm_errors
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
@@ -231,6 +232,16 @@ async def test_a_stored_status_that_makes_no_sense_is_no_obstacle() -> None:
     api = Api()
     await failures(api).tell(an_object(conditions=[{"type": 7}]), FORBIDDEN)
     assert set(conditions(api.patches[0])) == {"Ready", "Degraded"}
+
+
+def test_a_kind_of_its_own_is_taken_for_neither_a_cluster_nor_a_nodeset() -> None:
+    kind = Resource("slinky.slurm.net", "v1alpha1", "tokens", "Token")
+    obj = {"metadata": {"name": "t", "generation": 3}}
+
+    patch = patch_of(kind, obj, Failure(Reason.FORBIDDEN, "not allowed"), datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert patch.keys() == {"conditions", "summary", "observedGeneration"}
+    assert (patch["summary"], patch["observedGeneration"]) == ("not allowed", 3)
 
 
 def test_no_secret_is_told() -> None:

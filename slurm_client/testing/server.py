@@ -54,13 +54,14 @@ _FOR_OPERATORS = frozenset(
 _SINCE = {"post_nodes": "24.11", "delete_reservation": "25.05"}
 """Releases that brought an operation to data parsers that existed before."""
 
-_PARSERS_OF_RELEASE = {
+PARSERS_OF_RELEASE = {
     "24.05": ("v0.0.40", "v0.0.41"),
     "24.11": ("v0.0.40", "v0.0.41", "v0.0.42"),
     "25.05": ("v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43"),
     "25.11": ("v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44"),
     "26.05": ("v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"),
 }
+"""Data parsers of each release, oldest first; the conformance suite compares this with real servers."""
 
 
 class FakeSlurmrestd(Operations):
@@ -116,7 +117,7 @@ class FakeSlurmrestd(Operations):
     ) -> None:
         super().__init__(World(clock=clock, release=release), pretty=pretty)
         self.world.add_partition("all", flags=frozenset({"DEFAULT"}))
-        self.versions = tuple(versions or _PARSERS_OF_RELEASE[release[:5]])
+        self.versions = tuple(versions or PARSERS_OF_RELEASE[release[:5]])
         self.key = key
         self.faults = Faults()
         self.requests: list[RecordedRequest] = []
@@ -192,7 +193,7 @@ class FakeSlurmrestd(Operations):
     def upgrade(self, release: str) -> None:
         """Become another release, with its data parsers."""
         self.world.release = release
-        self.versions = _PARSERS_OF_RELEASE[release[:5]]
+        self.versions = PARSERS_OF_RELEASE[release[:5]]
 
     async def __aenter__(self) -> Self:
         await self.start()

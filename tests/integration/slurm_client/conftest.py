@@ -9,14 +9,15 @@ import pytest_asyncio
 
 from hack.images.rootfs import ensure
 from slurm_client.testing import FakeSlurmrestd
+from slurm_client.testing.server import PARSERS_OF_RELEASE
 from tests.integration.slurm_client.targets import FakeTarget, RealTarget, Target
 from tests.support.slurm_host import SlurmHost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-PARSERS = {"24.11": ("v0.0.40", "v0.0.41", "v0.0.42"), "26.05": ("v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45")}
-"""Data parsers each release serves."""
+PARSERS = {series: PARSERS_OF_RELEASE[series] for series in ("24.11", "26.05")}
+"""Data parsers that each Slurm in the test images serves."""
 
 CASES = [
     (kind, series, version) for kind in ("real", "fake") for series, versions in PARSERS.items() for version in versions

@@ -9,13 +9,14 @@ import pytest
 
 from slurm_client import wire
 from slurm_client.testing import FakeSlurmrestd
+from slurm_client.testing.server import PARSERS_OF_RELEASE
 from tests.unit.slurm_client.spec import complaints_about_answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 HEADERS = {"X-SLURM-USER-TOKEN": "token"}
-CASES = [("24.11.5", version) for version in wire.PARSERS[:3]] + [("26.05.5", version) for version in wire.PARSERS[2:]]
+CASES = [(f"{series}.5", version) for series in ("24.11", "26.05") for version in PARSERS_OF_RELEASE[series]]
 
 
 @pytest.fixture(params=CASES, ids=["-".join(case) for case in CASES])

@@ -12,11 +12,12 @@ import pytest
 from typing_extensions import override
 
 import slurm_client
-from hack.generate_slurm_client.__main__ import main
+from hack.generate_slurm_client.__main__ import SOURCES, main
 from hack.generate_slurm_client.slim import KEPT_OPERATIONS
 from slurm_client import encode, errors, wire
 from slurm_client.decode import objects, resources, service
 from slurm_client.models import INFINITE, JobSpec, JobState, NodeState, PartitionState, ReservationSpec
+from slurm_client.testing.server import PARSERS_OF_RELEASE
 from slurm_client.wire.endpoint import READS, WRITES
 from tests.unit.slurm_client.spec import complaints_about_request
 
@@ -94,6 +95,11 @@ def test_all_state_words_of_the_parsers_are_known(version: str) -> None:
     assert node <= NodeState.BASES | NodeState.FLAGS
     assert job <= JobState.BASES | JobState.FLAGS
     assert partition <= PartitionState.BASES
+
+
+def test_every_data_parser_has_a_specification_and_a_release() -> None:
+    assert tuple(sorted(SOURCES)) == wire.PARSERS
+    assert {*wire.PARSERS} == {parser for parsers in PARSERS_OF_RELEASE.values() for parser in parsers}
 
 
 def test_the_generated_modules_are_what_the_specifications_give() -> None:

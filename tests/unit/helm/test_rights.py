@@ -10,6 +10,7 @@ import pytest
 
 from hack.packaging.render import ROOT, render
 from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.app import CONTROLLERS
 from slinky_operator.kube import resources
 from slinky_operator.nodeset.model import guard
 
@@ -141,7 +142,8 @@ METHODS: dict[str, set[str]] = {
 
 def written_in_code() -> set[tuple[str, str]]:
     """Pairs of resource and verb that some call in the operator needs."""
-    found = set()
+    # The skeleton of all controllers writes the status of each one's kind.
+    found = {(f"{controller.resource.plural}/status", "patch") for controller in CONTROLLERS}
     for path in (ROOT / "slinky_operator").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Name):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from slinky_api.crd.__main__ import generated, main
+from slinky_api.crd.__main__ import KINDS, generated, main
 from slinky_api.crd.definition import definition, to_yaml
 from slinky_api.v1alpha1 import CLUSTER, NODESET, Cluster, NodeSet
 
@@ -69,8 +69,8 @@ def crd(request: pytest.FixtureRequest) -> dict[str, Any]:
     return loaded
 
 
-def test_there_are_two() -> None:
-    assert [path.name for path in CRDS] == ["slinky.slurm.net_clusters.yaml", "slinky.slurm.net_nodesets.yaml"]
+def test_there_is_one_for_each_kind() -> None:
+    assert {path.name for path in CRDS} == {f"{kind.group}_{kind.plural}.yaml" for kind, _ in KINDS}
 
 
 @pytest.mark.parametrize("name", generated())

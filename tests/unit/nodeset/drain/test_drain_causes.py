@@ -1,0 +1,57 @@
+"""Why nodes are drained: cordons, and which pods are too many while Slurm does not answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from slinky_operator.nodeset.drain import drain_causes
+from slinky_operator.nodeset.model import revision
+from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
+from slinky_operator.nodeset.model.pod_facts import Slurmd
+from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
+from slinky_operator.nodeset.placement.layout import lay_out
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from tests.unit.nodeset.builders import NOW, a_pod, nodeset
+
+
+def seen(**values: Any) -> Snapshot:
+    of = nodeset(replicas=1)
+    return replace(
+        Snapshot(of, ClusterFacts("c", listed=True), SlurmFacts(readable=False), Revision(revision.of(of))), **values
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "host", "causes"),
+    [
+        (False, False, set()),
+        (True, False, {Cause.CORDON}),
+        (False, True, {Cause.NODE_CORDON}),
+        (True, True, {Cause.CORDON, Cause.NODE_CORDON}),
+    ],
+)
+def test_a_cordoned_pod_or_node_is_a_cause(pod: bool, host: bool, causes: set[Cause]) -> None:
+    hosts = {"host": KubernetesNode("host", cordoned=host)}
+
+    assert drain_causes.cordons(seen(hosts=hosts), a_pod(cordoned=pod)) == causes
+
+
+def test_a_pod_on_a_node_that_nobody_watches_has_its_own_cordon_alone() -> None:
+    assert drain_causes.cordons(seen(hosts=None), a_pod(cordoned=True)) == {Cause.CORDON}
+
+
+def test_without_slurm_only_pods_that_never_ran_are_too_many_the_highest_ordinals_first() -> None:
+    fresh = [
+        a_pod(name=f"a-{number}", ordinal=number, uid=str(number), slurmd=Slurmd.NEVER, registered=False, host="")
+        for number in (1, 2, 3)
+    ]
+    snapshot = seen(pods=(a_pod(), *fresh))
+    layout = lay_out(snapshot, snapshot.members)
+
+    chosen = drain_causes.scale_in_victims(snapshot, layout, NOW)
+
+    assert [member.name for member in chosen] == ["a-3", "a-2", "a-1"]

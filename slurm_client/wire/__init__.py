@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 PARSERS: tuple[str, ...] = ("v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45")
-"""Data parsers this library speaks, oldest first."""
+"""Data parsers this library speaks, oldest first; `SOURCES` of the generator has the specification of each."""
 
 PING = Endpoint("get_ping", "GET", "/ping/")
 """Asked for while it is not known yet which parsers a server has."""

@@ -1,4 +1,8 @@
-"""Why the node of each pod is to be drained: a scale-in, a cordon, an update and so on."""
+"""Why the node of each pod is to be drained: a scale-in, a cordon, an update and so on.
+
+The list of causes is `slurm_nodes.drains.Cause`. One that somebody takes back, so that the pod stays, is found by
+`cordons`; the others are assigned in `assign_causes`.
+"""
 
 from __future__ import annotations
 

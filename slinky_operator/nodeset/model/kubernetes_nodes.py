@@ -1,5 +1,7 @@
 """What a Kubernetes Node tells that matters to slurmd pods, read once and frozen.
 
+A fact that rules need is a field of `KubernetesNode`, filled by `read`, from what `prune` leaves of a Node.
+
 In this code a *node* is Slurm's and a *host* is a Kubernetes Node. Two hosts that compare equal mean the same to every
 NodeSet: a heartbeat makes no difference, and wakes nobody.
 """

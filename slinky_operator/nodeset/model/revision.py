@@ -1,5 +1,7 @@
 """The hash that tells whether a pod is what its NodeSet's spec describes, and the part of the spec it is about.
 
+Which revision is wanted and which was before, `Revision`, is in `revision_records`.
+
 It covers what the user wrote and a generator version that is raised on purpose. The operator's own defaults are not in
 it: a new release, or another default image, replaces no pod. Fields that were left out leave no trace, so that a field
 which a later release learns changes no hash either.

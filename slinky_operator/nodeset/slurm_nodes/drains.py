@@ -40,7 +40,11 @@ _REASON: Final = re.compile(re.escape(PREFIX) + r"(?P<causes>[^(]*) \([^)]*\)(?:
 
 
 class Cause(StrEnum):
-    """What a node is drained for."""
+    """What a node is drained for, in the words of the reason that Slurm shows.
+
+    A cause is in `TIMED`, `CORDONS` or neither; deadlines, deletions and eviction go by these and by `REMOVAL`.
+    `drain.drain_causes` decides when a cause applies, `placement.claim_retention` after which of them claims go.
+    """
 
     SCALE_IN = "scale-in"
     UPDATE = "update"

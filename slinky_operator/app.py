@@ -22,13 +22,13 @@ import httpx
 from slinky_api import labels
 from slinky_operator import front
 from slinky_operator.cluster import spec as cluster
+from slinky_operator.kube.cache.store import Key
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.events import Recorder
-from slinky_operator.kube.fence import DeadlineFence, Fence, OpenFence
-from slinky_operator.kube.lease import Elector
-from slinky_operator.kube.rival import until_alone
-from slinky_operator.kube.store import Key
+from slinky_operator.kube.leadership.fence import DeadlineFence, Fence, OpenFence
+from slinky_operator.kube.leadership.lease import Elector
+from slinky_operator.kube.leadership.rival import until_alone
 from slinky_operator.nodeset import spec as nodeset
 from slinky_operator.nodeset.execute import takeover
 from slinky_operator.reconcile.caches import Caches

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from slinky_operator import app
-from slinky_operator.kube.connection import NoCredentials
-from slinky_operator.kube.lease import LeadershipLost
+from slinky_operator.kube.calls.connection import NoCredentials
+from slinky_operator.kube.leadership.lease import LeadershipLost
 from slinky_operator.runtime import logging as log_lines
 from slinky_operator.runtime.memory import relax_collector
 from slinky_operator.runtime.tasks import TaskCrashed

@@ -17,9 +17,9 @@ from typing import Any, Final, cast
 import kopf
 from typing_extensions import override
 
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.discovery import until_shown
-from slinky_operator.kube.mirror import Mirror
+from slinky_operator.kube.cache.mirror import Mirror
+from slinky_operator.kube.calls.connection import Connection
+from slinky_operator.kube.calls.discovery import until_shown
 
 FIRST_PAUSE: Final = 1.0
 """Seconds before kopf's second attempt at a request."""
@@ -29,7 +29,7 @@ LONGEST_PAUSE: Final = 30.0
 
 
 class Credentials(kopf.ConnectionInfo):
-    """Credentials for kopf, checked as `kube.connection` checks the API server."""
+    """Credentials for kopf, checked as `kube.calls.connection` checks the API server."""
 
     @override
     def as_ssl_context(self) -> ssl.SSLContext:

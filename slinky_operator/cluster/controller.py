@@ -29,11 +29,11 @@ from slinky_operator.cluster.observe import Caches, Snapshot, observe, wanted_so
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.report.status import COUNTS, invalid
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.parse_cache import ParseCache
+from slinky_operator.kube.cache.store import Key
+from slinky_operator.kube.cache.weight import LONG_TEXT, decide, rest_after, weigh
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.parse_cache import ParseCache
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
-from slinky_operator.kube.store import Key
-from slinky_operator.kube.weight import LONG_TEXT, decide, rest_after, weigh
 from slinky_operator.reconcile import secrets
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.reconciler import Reconciler

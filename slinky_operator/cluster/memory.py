@@ -13,9 +13,9 @@ from typing import Final
 from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.in_use.removals import Use
+from slinky_operator.kube.cache.parse_cache import ParseCache
+from slinky_operator.kube.cache.store import version_of
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.parse_cache import ParseCache
-from slinky_operator.kube.store import version_of
 from slinky_operator.reconcile.children import Settled
 
 TRUSTED: Final = 5.0

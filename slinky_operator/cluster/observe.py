@@ -12,9 +12,9 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.memory import Memory
+from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, SERVICES, STATEFULSETS
-from slinky_operator.kube.store import Indexer, Store
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming, whose

@@ -14,7 +14,7 @@ from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.slurm_connection import Pace
 from slinky_operator.cluster.triggers import ClusterTriggers
-from slinky_operator.kube.managed_fields import keep_fields_of
+from slinky_operator.kube.cache.managed_fields import keep_fields_of
 from slinky_operator.kube.resources import (
     CLUSTERS,
     NODESETS,

@@ -22,10 +22,10 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.observe import CLUSTER_LABELS, UNMARKED, Caches, by_cluster_labels
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODDISRUPTIONBUDGETS, PODS, SERVICES, Resource
-from slinky_operator.kube.store import Key
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.slurm import naming, whose
 

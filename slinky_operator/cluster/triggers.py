@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol
 
 from slinky_api import labels
 from slinky_operator.cluster.observe import CHILDREN
+from slinky_operator.kube.cache.store import Key, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS
-from slinky_operator.kube.store import Key, key_of
 from slinky_operator.reconcile.triggers import Subscribe, Triggers
 
 NODE_EVENT_DELAY: Final = 0.5

@@ -7,8 +7,8 @@ raised, and the controller loop retries.
 
 from __future__ import annotations
 
-from slinky_operator.kube.reading import Reading
-from slinky_operator.kube.writing import Writing
+from slinky_operator.kube.calls.reading import Reading
+from slinky_operator.kube.calls.writing import Writing
 
 
 class KubeClient(Reading, Writing):

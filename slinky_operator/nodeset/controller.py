@@ -18,11 +18,11 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
 from slinky_operator.kube import errors as kube_errors
-from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.cache.expectations import Expectations
+from slinky_operator.kube.cache.store import Key, Store
+from slinky_operator.kube.cache.weight import decide
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
-from slinky_operator.kube.store import Key, Store
-from slinky_operator.kube.weight import decide
 from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.execute import slurm_queries
 from slinky_operator.nodeset.execute.context import Outcome, PassContext

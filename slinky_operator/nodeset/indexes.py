@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from slinky_api import labels
-from slinky_operator.kube.store import Indexer, by_label
+from slinky_operator.kube.cache.store import Indexer, by_label
 from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.slurm import whose
 

@@ -15,8 +15,8 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.store import Store
 from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.model import claims as claim_facts

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
+from slinky_operator.kube.cache.parse_cache import ParseCache
+from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.parse_cache import ParseCache
-from slinky_operator.kube.store import Key
 from slinky_operator.nodeset.model import revision
 from slinky_operator.nodeset.model.revision import Content
 from slinky_operator.nodeset.pod_spec import validation

@@ -7,10 +7,10 @@ from typing import Any
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset import ScalingMode
-from slinky_operator.kube.informer import Handler
+from slinky_operator.kube.cache.informer import Handler
+from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, PERSISTENTVOLUMECLAIMS, PODS
-from slinky_operator.kube.store import Key, Store
 from slinky_operator.nodeset.indexes import HOST_INDEX, NODE_INDEX
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model import pod_facts

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from slinky_operator.kube.cache.informer import Informer, prune_managed_fields
+from slinky_operator.kube.cache.mirror import Mirror
+from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.informer import Informer, prune_managed_fields
-from slinky_operator.kube.mirror import Mirror
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.store import Indexer, Store
 
 
 @dataclass(frozen=True, slots=True)

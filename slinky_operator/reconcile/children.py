@@ -5,9 +5,9 @@ Comparing instead of writing each time keeps a pass that changes nothing free of
 - Is everything we say found in what is there? What the API server adds (defaults) and what others add (annotations,
   sidecars) does not matter.
 - Is everything that we have applied still what we say? The API server keeps the list of fields that we have applied
-  (`kube.managed_fields`). A container, variable or privilege that has left our text is on it, what others have added
-  is not. An object without such a list (restored from a backup, say) is only asked the first question, until a write
-  for another reason makes one. What another field manager owns as well, stays.
+  (`kube.cache.managed_fields`). A container, variable or privilege that has left our text is on it, what others have
+  added is not. An object without such a list (restored from a backup, say) is only asked the first question, until a
+  write for another reason makes one. What another field manager owns as well, stays.
 
 An admission webhook or a controller may change what we write in the second in which we write it. What came out of
 a write is remembered (`Settled`), so that the same text is not written over it again and again.
@@ -22,7 +22,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_operator.kube.managed_fields import Fields, fields_of, has_leftovers
+from slinky_operator.kube.cache.managed_fields import Fields, fields_of, has_leftovers
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 

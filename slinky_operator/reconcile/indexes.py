@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from slinky_api import labels
+from slinky_operator.kube.cache.store import Indexer
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.store import Indexer
 
 CLUSTER_INDEX: Final = "cluster"
 """Index of the NodeSet cache over `<namespace>/<cluster>`."""

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from slinky_api.errors import InvalidObjectError
+from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.store import Key, Store
 from slinky_operator.reconcile.failures import Failures, Recorder, StatusPatcher
 from slinky_operator.reconcile.status_writer import StatusWriter
 from slinky_operator.runtime.controller import Result

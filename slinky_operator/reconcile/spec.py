@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import httpx
 
+from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.store import Key
 from slinky_operator.reconcile.caches import Caches, CacheSpec
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.triggers import Triggers

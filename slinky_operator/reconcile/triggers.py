@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from slinky_operator.kube.informer import Handler
+from slinky_operator.kube.cache.informer import Handler
+from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.store import Key
 from slinky_operator.runtime.queue import WorkQueue
 from slinky_operator.slurm.clients import Contact
 from slurm_client.watch import NodeEvent

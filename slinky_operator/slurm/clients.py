@@ -22,7 +22,7 @@ from typing import Final
 
 import httpx
 
-from slinky_operator.kube.fence import Fence
+from slinky_operator.kube.leadership.fence import Fence
 from slinky_operator.slurm.fencing import FencedTransport
 from slinky_operator.slurm.jobs import Jobs
 from slurm_client import SlurmClient, TokenProvider, errors

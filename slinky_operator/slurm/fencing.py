@@ -1,6 +1,6 @@
 """No Slurm write leaves a process whose leadership may have ended.
 
-The same rule as for Kubernetes writes (`slinky_operator.kube.fence`), at the same place: right before the bytes are
+The same rule as for Kubernetes writes (`kube.leadership.fence`), at the same place: right before the bytes are
 handed to the socket, so that requests that were waiting for a connection are held back too.
 
 What a write is follows from what the operation does, which `slurm_client` marks on the request, and not from its
@@ -16,7 +16,7 @@ import httpx
 from typing_extensions import override
 
 from slinky_operator.kube.errors import Fenced, Target
-from slinky_operator.kube.fence import Fence
+from slinky_operator.kube.leadership.fence import Fence
 from slurm_client.wire import CHANGES_NOTHING
 
 

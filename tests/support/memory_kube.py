@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object, Page, WatchEvent
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.store import Store
 
 
 class MemoryKube:

@@ -20,7 +20,7 @@ from slinky_operator.cluster.plan import Environment
 from slinky_operator.kube import resources
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import EventType, Recorder
-from slinky_operator.kube.fence import OpenFence
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.controller import NodeSetReconciler

@@ -16,7 +16,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, pod_security
 from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
 from slinky_operator.cluster.components.template_rules import fitted
-from slinky_operator.kube.managed_fields import applied_part, has_leftovers, inside
+from slinky_operator.kube.cache.managed_fields import applied_part, has_leftovers, inside
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.children import Child, applied_fields, shows
 from slinky_operator.slurm import naming

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.informer import Informer, prune_managed_fields
+from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.informer import Informer, prune_managed_fields
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
-from slinky_operator.kube.store import Key
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.conf.gather import refusal

@@ -9,7 +9,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.model.claims import Claim
 from slinky_operator.nodeset.model.revision_records import Revision

@@ -16,7 +16,7 @@ from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors
-from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model import guard

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing_extensions import override
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.informer import Informer
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.fence import OpenFence
-from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slurm_client.testing import FakeSlurmrestd

@@ -28,10 +28,10 @@ from typing import Any, Self
 import pytest
 
 from slinky_api import labels
+from slinky_operator.kube.cache.informer import Informer
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.fence import OpenFence
-from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODESETS, PODS, SERVICEACCOUNTS
 from slinky_operator.runtime.loop_lag import LoopLag

@@ -17,9 +17,9 @@ import pytest
 from slinky_api import labels
 from slinky_operator.agent.server import serve
 from slinky_operator.kube import errors
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.fence import OpenFence
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     CLUSTERS,

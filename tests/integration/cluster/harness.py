@@ -24,14 +24,14 @@ from slinky_operator.cluster.slurm_connection import Pace
 from slinky_operator.cluster.spec import SPEC
 from slinky_operator.cluster.triggers import ClusterTriggers
 from slinky_operator.kube import resources
+from slinky_operator.kube.cache.informer import Informer
+from slinky_operator.kube.cache.managed_fields import keep_fields_of
+from slinky_operator.kube.cache.store import Key
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.events import Recorder
-from slinky_operator.kube.fence import Fence, OpenFence
-from slinky_operator.kube.informer import Informer
-from slinky_operator.kube.managed_fields import keep_fields_of
+from slinky_operator.kube.leadership.fence import Fence, OpenFence
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.store import Key
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.triggers import connect

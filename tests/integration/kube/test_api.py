@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.informer import Informer
+from slinky_operator.kube.cache.store import by_label
+from slinky_operator.kube.calls.connection import Connection, NoCredentials
+from slinky_operator.kube.calls.writing import Propagation
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection, NoCredentials
 from slinky_operator.kube.events import Recorder
-from slinky_operator.kube.fence import OpenFence
-from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NAMESPACES, SERVICES, STATEFULSETS
-from slinky_operator.kube.store import by_label
-from slinky_operator.kube.writing import Propagation
 from tests.support.control_plane import ControlPlane
 
 pytestmark = pytest.mark.smoke

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.discovery import until_shown
+from slinky_operator.kube.calls.connection import Connection
+from slinky_operator.kube.calls.discovery import until_shown
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
 from tests.support.control_plane import ControlPlane
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from slinky_operator.kube import errors, lease
+from slinky_operator.kube import errors
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.fence import DeadlineFence, OpenFence
-from slinky_operator.kube.lease import Elector, LeadershipLost
+from slinky_operator.kube.leadership import lease
+from slinky_operator.kube.leadership.fence import DeadlineFence, OpenFence
+from slinky_operator.kube.leadership.lease import Elector, LeadershipLost
 from slinky_operator.kube.resources import CONFIGMAPS, LEASES, NAMESPACES
 from tests.integration.kube.writer import LOST
 from tests.support import audit

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.fence import OpenFence
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, LEASES, NAMESPACES
 from slinky_operator.nodeset.execute.takeover import LEASE

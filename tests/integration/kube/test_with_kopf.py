@@ -9,11 +9,11 @@ from typing import Any
 import kopf
 import pytest
 
+from slinky_operator.kube.cache.informer import Informer
+from slinky_operator.kube.cache.mirror import Mirror
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.fence import OpenFence
-from slinky_operator.kube.informer import Informer
-from slinky_operator.kube.mirror import Mirror
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.resources import CONFIGMAPS, NAMESPACES
 from slinky_operator.runtime.tasks import Supervisor
 from tests.support.control_plane import ControlPlane

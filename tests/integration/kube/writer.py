@@ -7,11 +7,11 @@ import itertools
 import sys
 from pathlib import Path
 
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.errors import Fenced
-from slinky_operator.kube.fence import DeadlineFence, OpenFence
-from slinky_operator.kube.lease import Elector, LeadershipLost
+from slinky_operator.kube.leadership.fence import DeadlineFence, OpenFence
+from slinky_operator.kube.leadership.lease import Elector, LeadershipLost
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.runtime.tasks import Supervisor, TaskCrashed
 

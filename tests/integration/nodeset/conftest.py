@@ -17,11 +17,13 @@ import pytest
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.informer import Informer
+from slinky_operator.kube.cache.store import Key
+from slinky_operator.kube.calls.connection import Connection
+from slinky_operator.kube.calls.writing import Propagation
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
 from slinky_operator.kube.events import Recorder
-from slinky_operator.kube.fence import OpenFence
-from slinky_operator.kube.informer import Informer
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -35,8 +37,6 @@ from slinky_operator.kube.resources import (
     SERVICEACCOUNTS,
     Resource,
 )
-from slinky_operator.kube.store import Key
-from slinky_operator.kube.writing import Propagation
 from slinky_operator.nodeset import controller as nodeset
 from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.model.kubernetes_nodes import prune as prune_host

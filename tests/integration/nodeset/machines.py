@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.informer import Informer
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.informer import Informer
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, Resource
 from slurm_client.models import NodeState

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
+from slinky_operator.kube.calls.writing import Propagation
 from slinky_operator.kube.resources import EVENTS, PERSISTENTVOLUMECLAIMS, PODS
-from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 from functools import partial
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.calls.writing import Propagation
 from slinky_operator.kube.resources import CONFIGMAPS, EVENTS, PODS
-from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site, up
 from tests.integration.nodeset.machines import Machines
 

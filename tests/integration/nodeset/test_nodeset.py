@@ -6,8 +6,8 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube import errors
+from slinky_operator.kube.calls.writing import Propagation
 from slinky_operator.kube.resources import NODESETS, PODS
-from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site, reason, up
 from tests.integration.nodeset.machines import Machines
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from slinky_api import labels
+from slinky_operator.kube.calls.writing import Propagation
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS
-from slinky_operator.kube.writing import Propagation
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 from tests.support import served

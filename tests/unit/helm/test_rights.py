@@ -137,7 +137,7 @@ METHODS: dict[str, set[str]] = {
     "Child": {"create", "patch", "delete"},
     "SetFinalizer": {"patch"},
 }
-"""What a call with a resource as its first argument needs; `kube/writing.py` sends it."""
+"""What a call with a resource as its first argument needs; `kube/calls/writing.py` sends it."""
 
 
 def written_in_code() -> set[tuple[str, str]]:

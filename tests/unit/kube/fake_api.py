@@ -12,9 +12,9 @@ from typing import Any
 from aiohttp import web
 from kubernetes.aio.client.configuration import Configuration
 
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.fence import Fence, OpenFence
+from slinky_operator.kube.leadership.fence import Fence, OpenFence
 from slinky_operator.kube.objects import Object
 
 

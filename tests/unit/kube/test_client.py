@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.kube import errors, transport
+from slinky_operator.kube import errors
+from slinky_operator.kube.calls import transport
+from slinky_operator.kube.calls.writing import Propagation
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.resources import NODES, NODESETS, PODS, STATEFULSETS
-from slinky_operator.kube.writing import Propagation
 from tests.unit.kube.fake_api import FakeApi, client_of, running
 
 POD = {"metadata": {"name": "x", "namespace": "default"}}
@@ -38,7 +39,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         await sleep(0)
 
     sleep = asyncio.sleep
-    monkeypatch.setattr("slinky_operator.kube.transport.asyncio.sleep", at_once)
+    monkeypatch.setattr("slinky_operator.kube.calls.transport.asyncio.sleep", at_once)
 
 
 async def calls(fake: FakeApi, call: Call, *faults: int | str) -> tuple[int, Exception | None]:

@@ -15,10 +15,10 @@ from typing_extensions import override
 
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.kube.cache.parse_cache import ParseCache
+from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.parse_cache import ParseCache
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
-from slinky_operator.kube.store import Key, Store, key_of
 from slinky_operator.reconcile.caches import CacheSpec
 from slinky_operator.reconcile.failures import Recorder, StatusPatcher
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX, INDEXES_OF_NODESETS

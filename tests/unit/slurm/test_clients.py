@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.errors import Fenced
-from slinky_operator.kube.fence import DeadlineFence, OpenFence
+from slinky_operator.kube.leadership.fence import DeadlineFence, OpenFence
 from slinky_operator.runtime.controller import Controller, Result
 from slinky_operator.slurm.clients import ClientMap, ClusterClient, Contact, ContactState, Endpoint, Trouble
 from slurm_client import StaticToken, errors

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.kube.expectations import Expectations
-from slinky_operator.kube.store import Store
+from slinky_operator.kube.cache.expectations import Expectations
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.nodeset.execute import delete_pods
 from slinky_operator.nodeset.execute.context import Outcome
 from slinky_operator.nodeset.model.pod_facts import Pod

@@ -10,9 +10,9 @@ import pytest
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.cache.expectations import Expectations
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Listing
-from slinky_operator.kube.store import Store
 from slinky_operator.nodeset.execute import finalizer
 from tests.unit.nodeset.simulation import harness
 from tests.unit.nodeset.simulation.objects import CLUSTER, NAMESPACE, NODESET, Object

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from slinky_operator.kube import errors as kube_errors
-from slinky_operator.kube.store import Store
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.indexes import (
     INDEXES_OF_CLAIMS,

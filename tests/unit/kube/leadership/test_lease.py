@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.fence import DeadlineFence
-from slinky_operator.kube.lease import Elector, LeadershipLost
+from slinky_operator.kube.leadership.fence import DeadlineFence
+from slinky_operator.kube.leadership.lease import Elector, LeadershipLost
 from slinky_operator.kube.objects import Object
 from tests.unit.runtime.virtual_time import now, run_virtually
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinky_operator.kube.expectations import Expectations
+from slinky_operator.kube.cache.expectations import Expectations
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.store import Store
 
 
 class Clock:

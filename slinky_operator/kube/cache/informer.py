@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.store import Change, Indexer, Store
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.store import Change, Indexer, Store
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ import pytest
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
+from slinky_operator.kube.leadership.rival import LONGEST, LOOK_EVERY, MARGIN, SHORTEST, until_alone
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.rival import LONGEST, LOOK_EVERY, MARGIN, SHORTEST, until_alone
 
 HOMES = {"slinky", "ours"}
 FUTURE = "2099-01-01T00:00:00.000000Z"

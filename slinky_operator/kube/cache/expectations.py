@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from slinky_operator.kube.cache.store import Key, Store, key_of, version_of
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.store import Key, Store, key_of, version_of
 
 logger = logging.getLogger(__name__)
 

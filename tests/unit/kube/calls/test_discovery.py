@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import aiohttp
 
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.discovery import until_shown
+from slinky_operator.kube.calls.connection import Connection
+from slinky_operator.kube.calls.discovery import until_shown
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 
 NO_GROUP: dict[str, Any] = {"groups": []}

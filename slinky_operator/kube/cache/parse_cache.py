@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from slinky_api.errors import InvalidObjectError, Problem
 from slinky_api.v1alpha1.common import ApiObject
+from slinky_operator.kube.cache.weight import MOST_VALUES, Weight, decide, weigh
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.weight import MOST_VALUES, Weight, decide, weigh
 
 M = TypeVar("M", bound=ApiObject)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from slinky_operator.kube.calls.transport import Transport
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Object, Objects
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.transport import Transport
 
 
 class Propagation(StrEnum):

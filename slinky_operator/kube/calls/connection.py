@@ -28,7 +28,7 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import KUBE_CONFIG_DEFAULT_LOCATION, load_incluster_config, load_kube_config
 from kubernetes.aio.config.config_exception import ConfigException
 
-from slinky_operator.kube.fence import Fence
+from slinky_operator.kube.leadership.fence import Fence
 
 logger = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from slinky_operator.kube import informer as informer_module
-from slinky_operator.kube import mirror as mirror_module
-from slinky_operator.kube.informer import Informer
-from slinky_operator.kube.mirror import Mirror
+from slinky_operator.kube.cache import informer as informer_module
+from slinky_operator.kube.cache import mirror as mirror_module
+from slinky_operator.kube.cache.informer import Informer
+from slinky_operator.kube.cache.mirror import Mirror
+from slinky_operator.kube.cache.store import by_label
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
-from slinky_operator.kube.store import by_label
 from tests.unit.kube.fake_api import FakeApi, client_of, eventually, running
 
 FAULTS: tuple[int | str, ...] = ("cut", "gone", "error", "end", 500, 429, 410)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.informer import FIRST_PAUSE, LONGEST_PAUSE, Handler, prune_managed_fields
+from slinky_operator.kube.cache.store import Change, Indexer, Store
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.informer import FIRST_PAUSE, LONGEST_PAUSE, Handler, prune_managed_fields
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.store import Change, Indexer, Store
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ import aiohttp
 from pydantic_core import from_json
 
 from slinky_operator.kube import errors
-from slinky_operator.kube.connection import Connection, FenceClosed
+from slinky_operator.kube.calls.connection import Connection, FenceClosed
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.fence import Fence
+from slinky_operator.kube.leadership.fence import Fence
 from slinky_operator.kube.objects import Object, Objects
 
 MAX_IN_FLIGHT: Final = 50

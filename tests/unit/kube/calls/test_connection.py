@@ -10,9 +10,9 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import incluster_config
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.connection import Connection
-from slinky_operator.kube.fence import OpenFence
+from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.resources import PODS
 from tests.unit.kube.fake_api import FakeApi, running
 

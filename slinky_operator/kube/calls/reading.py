@@ -11,10 +11,10 @@ import aiohttp
 from pydantic_core import from_json
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.calls.transport import Transport, words
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object, Objects, Page, WatchEvent, WatchEvents
 from slinky_operator.kube.resources import Resource
-from slinky_operator.kube.transport import Transport, words
 
 PAGE_SIZE: Final = 250
 """Objects in one answer to a list; decoding 250 pods keeps the event loop busy for about 50 ms."""

@@ -25,7 +25,7 @@ from typing_extensions import override
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.fence import Clock, DeadlineFence, boottime
+from slinky_operator.kube.leadership.fence import Clock, DeadlineFence, boottime
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import LEASES
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.kube.managed_fields import applied_part, fields_of, has_leftovers, inside, keep_fields_of
+from slinky_operator.kube.cache.managed_fields import applied_part, fields_of, has_leftovers, inside, keep_fields_of
 
 OURS = "slurm-operator"
 CONTAINER: dict[str, Any] = {

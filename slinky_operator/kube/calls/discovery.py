@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from slinky_operator.kube.connection import Connection
+from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.resources import Resource
 
 logger = logging.getLogger(__name__)

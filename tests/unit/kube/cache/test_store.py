@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slinky_operator.kube.cache.store import OWNER, Store, by_label, by_owner
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.store import OWNER, Store, by_label, by_owner
 
 
 def thing(

@@ -1,11 +1,11 @@
-"""Wiring: everything that lives as long as the process is built here, connected, run and ended in order.
+"""Wiring: everything that lives as long as the process is built, connected, run and stopped here, in order.
 
-What is where: caches (mirrors of what users write, fed by kopf; informers of what we own) are filled by every replica,
-so that a standby takes over at once; controllers wait for the caches and for leadership. One fence stands before every
-write to Kubernetes and to every Slurm; the Lease alone is written past it.
+Caches (mirrors of what users write, fed by kopf; informers of what the operator owns) are filled by every replica, so
+that a standby takes over at once; controllers wait for the caches and for leadership. One fence checks every write to
+Kubernetes and to every Slurm; only the Lease is written without it.
 
-Order of ending: no more keys, passes under way finish, Slurm's connections close, caches and kopf end, the Lease is
-given back. A crash of any background task ends the process with an error, and so does the loss of the Lease.
+Order of shutdown: no more keys, running passes finish, connections to Slurm close, caches and kopf stop, the Lease is
+released. A crash of any background task ends the process with an error, and so does the loss of the Lease.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 COMPONENT: Final = "slurm-operator"
 
 CONTROLLERS: Final = (cluster.SPEC, nodeset.SPEC)
-"""Every controller of this process. Another one is added here, and nowhere else."""
+"""Every controller of this process. A new one is added here, and nowhere else."""
 
 
 async def run(settings: Settings) -> None:
@@ -58,13 +58,13 @@ async def run(settings: Settings) -> None:
     Raises
     ------
     NoCredentials
-        There is no API server to talk to.
+        There is no API server to connect to.
     TaskCrashed
-        A background task ended, the election among them (leadership lost). The process must be started again.
+        A background task ended, for example the election (leadership lost). The process must be restarted.
     """
     metrics = Metrics()
     stop, ended = asyncio.Event(), asyncio.Event()
-    # From the beginning: as the first process of a container it would not hear a signal that it does not wait for.
+    # From the start: PID 1 of a container does not receive a signal that it has no handler for.
     _listen(ended)
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(await Connection.connect(settings.kubeconfig))
@@ -91,7 +91,7 @@ async def run(settings: Settings) -> None:
         await health.start()
         stack.push_async_callback(health.stop)
         leading = asyncio.Event()
-        # Given back after everything below has ended, and nothing can write any more.
+        # Released after everything below has ended, when nothing can write any more.
         if isinstance(fence, DeadlineFence):
             elector = _elector(connection, settings, fence)
             leading = elector.leading
@@ -127,7 +127,7 @@ async def run(settings: Settings) -> None:
             supervisor.start(name, task)
         for controller in controllers:
             supervisor.start(controller.name, _until_cancelled(controller))
-        # kopf comes last: when it ends it cancels every task that is younger than itself.
+        # kopf is started last: when it ends, it cancels every task that is younger than itself.
         health.add_readiness("kopf", kopf_ready)
         supervisor.start(
             "kopf",
@@ -147,7 +147,7 @@ async def run(settings: Settings) -> None:
 
 
 def _elector(connection: Connection, settings: Settings, fence: DeadlineFence) -> Elector:
-    # A client of its own: the Lease is what the fence hangs on, and its renewals must not queue behind other requests.
+    # A separate client: the fence depends on the Lease, and its renewals must not queue behind other requests.
     client = KubeClient(
         connection, fence=OpenFence(), field_manager=labels.FIELD_MANAGER, timeout=settings.lease_renew_deadline
     )
@@ -164,11 +164,11 @@ def _elector(connection: Connection, settings: Settings, fence: DeadlineFence) -
 
 
 def _controllers(services: Services, metrics: Metrics, gates: Sequence[Gate]) -> list[Controller[Key]]:
-    """Build all controllers and connect everything that wakes them."""
+    """Build all controllers and connect everything that triggers them."""
     built = [(spec, spec.build(services)) for spec in CONTROLLERS]
     caches = services.caches.by_resource
     for _, one in built:
-        # Before any trigger: what is woken by a pod must find what it was waiting for.
+        # Before any trigger: a pass triggered by a pod must find the write that it was waiting for.
         observe(one.triggers, caches)
     controllers = []
     for spec, one in built:
@@ -187,33 +187,33 @@ def _controllers(services: Services, metrics: Metrics, gates: Sequence[Gate]) ->
 
 
 def _listen(ended: asyncio.Event) -> None:
-    """Note SIGTERM and SIGINT."""
+    """Handle SIGTERM and SIGINT."""
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
 
 
 async def _listen_again(kopf_ready: asyncio.Event, ended: asyncio.Event) -> None:
-    """Take the signals back: kopf takes them for itself when it starts, and must end last."""
+    """Handle the signals again: kopf replaces the handlers when it starts, and must end last."""
     await kopf_ready.wait()
     _listen(ended)
     await asyncio.Event().wait()
 
 
 async def _until_cancelled(controller: Controller[Key]) -> None:
-    """Run a controller; its workers end when the process is asked to, and that is no crash."""
+    """Run a controller; that its workers end on shutdown is no crash."""
     await controller.run()
     await asyncio.Event().wait()
 
 
 async def _tell_leadership(leading: asyncio.Event, metrics: Metrics) -> None:
-    """Show in the metrics who leads, for as long as the process lives."""
+    """Show in the metrics who leads, as long as the process runs."""
     await leading.wait()
     metrics.leader.set(1)
     await asyncio.Event().wait()
 
 
 async def _wait_for_others(client: KubeClient, settings: Settings, recorder: Recorder, alone: asyncio.Event) -> None:
-    """Let the controllers begin once Slinky's own operator is not at work."""
+    """Let the controllers start once Slinky's own operator is not running."""
     await until_alone(
         client,
         takeover.LEASE,
@@ -226,7 +226,7 @@ async def _wait_for_others(client: KubeClient, settings: Settings, recorder: Rec
 
 
 async def _freeze(caches: Caches) -> None:
-    """Take filled caches out of the garbage collector's rounds."""
+    """Exclude filled caches from garbage collection."""
     for cache in caches.all:
         await cache.synced.wait()
     freeze_caches()

@@ -1,4 +1,4 @@
-"""The skeleton that every controller hangs on: how objects are read, reported on, finalized and woken. No Slurm rule.
+"""The skeleton of every controller: how objects are read, reported on, finalized and queued. It has no Slurm rule.
 
 ================  ==========================================================================================
 module            concern
@@ -10,11 +10,11 @@ module            concern
 `indexes`         what more than one controller looks objects up by
 `status_writer`   one merge patch of a status, only if something differs
 `failures`        what an object shows of a pass that failed
-`finalizers`      one finalizer of an object, set or taken off
-`create_or_adopt` an object of a known name: ours, or `NameTaken`
-`children`        when an object of ours has to be written again
-`secrets`         Secrets, read by name: no cache may list them
-`batches`         many calls at once, and not too many
+`finalizers`      one finalizer of an object, set or removed
+`create_or_adopt` an object of a known name: the operator's, or `NameTaken`
+`children`        when an object of the operator has to be written again
+`secrets`         Secrets, read by name: the operator may not list them
+`batches`         many concurrent calls, with a limit
 `text`            how lists, times and long texts are written
 ================  ==========================================================================================
 

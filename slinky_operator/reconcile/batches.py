@@ -1,4 +1,4 @@
-"""Many calls at once, each with its own result or error, and no more of them under way than the other side likes."""
+"""Concurrent calls, each with its own result or error, and a limit on how many run at a time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 UNDER_WAY: Final = 50
-"""Calls at a time. Each holds a connection: several hundred take longer to open than to use."""
+"""Concurrent calls. Each holds a connection: several hundred take longer to open than to use."""
 
 
 async def side_by_side(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]:
-    """Make calls at once and give each its result or error, in their order.
+    """Run calls concurrently and return each result or error, in the order of the calls.
 
-    Each is taken from `calls` only when it is awaited, so that none is left over where this is cancelled. Tasks start
+    Each is taken from `calls` only when it is awaited, so that none is left unawaited if this is cancelled. Tasks start
     each other as calls are found: one call, which is the most frequent case, costs three tasks and not fifty.
     """
     waiting = enumerate(calls)
@@ -28,7 +28,7 @@ async def side_by_side(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]
                 begin(2)
                 try:
                     found[place] = await call
-                except Exception as error:  # noqa: BLE001 - whoever asked for the call gets it
+                except Exception as error:  # noqa: BLE001 - returned to the caller
                     found[place] = error
 
         def begin(count: int) -> None:
@@ -42,15 +42,15 @@ async def side_by_side(calls: Iterable[Awaitable[T]]) -> list[T | BaseException]
 
 
 async def growing(calls: Iterable[Awaitable[bool]], first: int) -> None:
-    """Make calls in their order, few at a time at first, and one more at a time for each that has gone well.
+    """Run calls in order, few at a time at first, and one more at a time after each success.
 
     Parameters
     ----------
     calls
-        Each tells whether it has gone well; after one that has not, no further one is begun. Each is taken only when
-        it is awaited, as with `side_by_side`.
+        Each returns whether it has succeeded; after a failure no further one is started. Each is taken only when it is
+        awaited, as in `side_by_side`.
     first
-        How many are under way at first, and so how many may fail alike before anybody knows.
+        How many run at first, and so how many may fail for the same reason before that is known.
     """
     waiting = iter(calls)
     under_way, room, over = 0, first, False

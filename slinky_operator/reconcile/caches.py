@@ -1,4 +1,4 @@
-"""The caches of all controllers: each kind is watched once, with the indexes that any of them asks for."""
+"""The caches of all controllers: each kind is watched once, with the indexes that any of them needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slinky_operator.kube.resources import Resource
 
 @dataclass(frozen=True, slots=True)
 class CacheSpec:
-    """What a controller wants to see of one kind."""
+    """What a controller reads of one kind."""
 
     resource: Resource
     indexers: Mapping[str, Indexer] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class CacheSpec:
     prune: Callable[[Object], None] = prune_managed_fields
     """Shortens an object in place before it is stored."""
     mirrored: bool = False
-    """Whether users write the kind: kopf watches it then, and feeds a mirror."""
+    """Whether users write the kind: then kopf watches it and feeds a mirror."""
 
 
 class Caches:
@@ -51,7 +51,7 @@ class Caches:
         self, client: KubeClient, specs: Iterable[CacheSpec], *, namespaces: Sequence[str], relist_every: float
     ) -> None:
         self.mirrors: tuple[Mirror, ...] = ()
-        """Those that kopf feeds."""
+        """The caches that kopf feeds."""
         self.by_resource: dict[Resource, Mirror | Informer] = {}
         for spec in merged(specs):
             resource = spec.resource

@@ -1,16 +1,16 @@
-"""When a child object has to be written: if it is missing, lacks a wanted field, or has a field no longer wanted.
+"""When a child object has to be written: if it is missing, lacks a wanted field, or has one no longer wanted.
 
-Comparing instead of writing each time keeps a pass that changes nothing free of requests. Two questions are asked:
+Comparing instead of writing each time keeps a pass that changes nothing free of requests. There are two questions:
 
-- Is everything we say found in what is there? What the API server adds (defaults) and what others add (annotations,
-  sidecars) does not matter.
-- Is everything that we have applied still what we say? The API server keeps the list of fields that we have applied
-  (`kube.cache.managed_fields`). A container, variable or privilege that has left our text is on it, what others have
-  added is not. An object without such a list (restored from a backup, say) is only asked the first question, until a
-  write for another reason makes one. What another field manager owns as well, stays.
+- Is everything that the operator wants in the live object? What the API server adds (defaults) and what others add
+  (annotations, sidecars) does not matter.
+- Is everything that the operator has applied still wanted? The API server keeps the list of fields that it has applied
+  (`kube.cache.managed_fields`). A container, variable or privilege that is no longer wanted is on that list, what
+  others have added is not. For an object without such a list (for example restored from a backup) only the first
+  question is asked, until a write for another reason creates one. What another field manager owns as well stays.
 
-An admission webhook or a controller may change what we write in the second in which we write it. What came out of
-a write is remembered (`Settled`), so that the same text is not written over it again and again.
+An admission webhook or a controller may change an object as it is written. The result of such a write is remembered
+(`Settled`), so that the same body is not written again and again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from slinky_operator.kube.resources import Resource
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """An object as it is to be."""
+    """A wanted object."""
 
     resource: Resource
     body: Object
@@ -41,28 +41,28 @@ class Child:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and name: what it is found by among the Cluster's children."""
+        """Kind and name: its key among the Cluster's children."""
         return self.resource.kind, self.name
 
     @property
     def digest(self) -> str:
-        """Tells two bodies apart."""
+        """Distinguishes two bodies."""
         return _digest(self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What the API server has made of an object that we have written, where that is not what we said."""
+    """What the API server has made of an object that was written, if it differs from what was sent."""
 
     wanted: str
-    """Digest of the text that was written."""
+    """Digest of the body that was written."""
 
     live: str
-    """Digest of what came out."""
+    """Digest of the result."""
 
     @classmethod
     def of(cls, child: Child, live: Object) -> Settled:
-        """Make it from what was written and what came out."""
+        """Build it from what was written and the result."""
         about = {
             key: value
             for key, value in live["metadata"].items()
@@ -72,7 +72,7 @@ class Settled:
 
 
 def has_settled(child: Child, live: Object, settled: Settled | None) -> bool:
-    """Whether writing `child` once more would leave `live` as it is."""
+    """Whether writing `child` again would leave `live` unchanged."""
     return settled is not None and settled.wanted == child.digest and settled == Settled.of(child, live)
 
 
@@ -82,14 +82,14 @@ def applied_fields(live: Object) -> Fields | None:
 
 
 def is_current(wanted: Object, live: Object) -> bool:
-    """Whether everything in `wanted` is found in `live`, and nothing that we have applied beyond that."""
+    """Whether everything in `wanted` is in `live`, and nothing beyond that was applied by the operator."""
     fields = applied_fields(live) if "metadata" in live else None
     return shows(wanted, live) and not (fields is not None and has_leftovers(fields, wanted, live))
 
 
 def shows(wanted: Object, live: Object) -> bool:
-    """Whether everything in `wanted` is found in `live`."""
-    # Data are compared whole: a file that is no longer wanted would otherwise stay.
+    """Whether everything in `wanted` is in `live`."""
+    # Data are compared as a whole: a file that is no longer wanted would otherwise stay.
     if any((wanted.get(field) or {}).keys() != (live.get(field) or {}).keys() for field in ("data", "binaryData")):
         return False
     # So are selectors: with one more label in it, a budget protects fewer pods.
@@ -131,7 +131,7 @@ def _contains_list(live: list[Any], wanted: list[Any]) -> bool:
 
 
 def quantity(value: Any) -> Decimal | None:
-    """A Kubernetes quantity as a number, `None` if it is none; the API server writes them in a form of its own."""
+    """A Kubernetes quantity as a number, `None` if it is none; the API server rewrites quantities in its own form."""
     text = str(value)
     for length in (2, 1):
         factor = _SUFFIXES.get(text[-length:])

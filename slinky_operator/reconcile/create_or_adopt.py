@@ -1,4 +1,4 @@
-"""Creates an object of a known name; one that is there already will do if it is ours."""
+"""Creates an object of a known name; one that exists is used if it is the operator's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slinky_operator.kube.resources import Resource
 
 
 class NameTaken(Exception):
-    """An object of the name we need is somebody else's; the text names it."""
+    """An object of the needed name belongs to somebody else; the text names it."""
 
 
 class Creator(Protocol):
@@ -27,16 +27,16 @@ class Creator(Protocol):
 
 
 async def create_or_adopt(kube: Creator, resource: Resource, body: Object, is_ours: Callable[[Object], bool]) -> Object:
-    """Create an object, or take the one of its name that is ours.
+    """Create an object, or return the existing one of its name if it is the operator's.
 
-    May be repeated: an earlier pass may have made the object without living to see the answer.
+    Safe to repeat: an earlier pass may have created the object and ended before it saw the answer.
 
     Parameters
     ----------
     body
         The object with its name and namespace.
     is_ours
-        Whether an object of that name, as the API server has it, is the one that was to be created.
+        Whether an object of that name, as the API server has it, is the one to be created.
 
     Returns
     -------
@@ -46,9 +46,9 @@ async def create_or_adopt(kube: Creator, resource: Resource, body: Object, is_ou
     Raises
     ------
     NameTaken
-        The object of that name is somebody else's.
+        The object of that name belongs to somebody else.
     KubeError
-        What the API server could not do.
+        The API server failed or refused.
     """
     name, namespace = body["metadata"]["name"], body["metadata"].get("namespace")
     try:

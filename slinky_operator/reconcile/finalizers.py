@@ -1,4 +1,4 @@
-"""One finalizer of an object, set or taken off; those of others are never lost."""
+"""One finalizer of an object, set or removed; those of others are never lost."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Patcher(Protocol):
 
 
 async def set_finalizer(kube: Patcher, resource: Resource, obj: Object, finalizer: str, *, present: bool) -> Object:
-    """Set a finalizer on an object, or take it off.
+    """Set or remove a finalizer of an object.
 
-    The list of finalizers is replaced whole, so the patch holds for the version of `obj` only: a finalizer that
-    somebody has added since is not lost, and the pass is repeated.
+    The list of finalizers is replaced as a whole, so the patch holds for the version of `obj` only: a finalizer that
+    has been added since is not lost, and the pass is repeated.
 
     Returns
     -------

@@ -25,11 +25,11 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Postponed(Result):
-    """The end of a pass that has tried nothing: earlier failures stay reported."""
+    """The result of a pass that has tried nothing: earlier failures stay reported."""
 
 
 class Reconciler(ABC, Generic[T_co]):
-    """Brings objects of one kind in line with their specs.
+    """Reconciles objects of one kind with their specs.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class Reconciler(ABC, Generic[T_co]):
     objects
         Its cache.
     kube, recorder
-        What a status and Events are written with.
+        Write the status and Events.
     clock, now
-        Seconds that are never set back, and the wall clock.
+        Monotonic seconds, and the wall clock.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Reconciler(ABC, Generic[T_co]):
         self.failures = Failures(resource, kube, recorder, clock=clock, now=now)
 
     async def reconcile(self, key: Key) -> Result:
-        """Bring one object nearer to its spec.
+        """Run one pass over an object.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Reconciler(ABC, Generic[T_co]):
         Raises
         ------
         KubeError
-            What the API server could not do. The pass is repeated, and `tell` reports it on the object.
+            The API server failed or refused. The pass is repeated, and `tell` reports it on the object.
         """
         obj = self.objects.get(*key)
         if obj is None:
@@ -80,13 +80,13 @@ class Reconciler(ABC, Generic[T_co]):
         return result
 
     async def tell(self, key: Key, error: BaseException) -> None:
-        """Report on an object what a pass over it has ended with; called by what runs the passes."""
+        """Report the error of a pass on its object; called by the controller loop."""
         obj = self.objects.get(*key)
         if obj is not None:
             await self.failures.tell(obj, error)
 
     async def parse(self, obj: Object) -> T_co | None:
-        """Read an object; None if it is invalid, which its status says then."""
+        """Parse an object; None if it is invalid, which its status then reports."""
         try:
             return await self.read(obj)
         except InvalidObjectError as error:
@@ -96,22 +96,22 @@ class Reconciler(ABC, Generic[T_co]):
 
     @abstractmethod
     async def run_pass(self, key: Key, obj: Object) -> Result:
-        """One pass over an object that is there."""
+        """Run one pass over an object that exists."""
 
     @abstractmethod
     async def read(self, obj: Object) -> T_co:
-        """Read an object as the API types have it.
+        """Parse an object into its API type.
 
         Raises
         ------
         InvalidObjectError
-            The object is not what it says it is.
+            The object does not match its type.
         """
 
     @abstractmethod
     def invalid(self, obj: Object, error: InvalidObjectError) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The status that an object has, and the one it is to have while it is invalid."""
+        """The current status of an object, and the wanted one while it is invalid."""
 
     async def gone(self, key: Key) -> Result:  # noqa: ARG002 - for those who tidy up
-        """What is done when there is no object of a key any more."""
+        """Clean up after an object that no longer exists."""
         return Result()

@@ -1,7 +1,7 @@
 """Secrets, read by name.
 
 The operator has no right to list or watch Secrets: a cache of them would hold every password of every namespace. It
-reads the few it needs, and reads them again when they have become old or Slurm refuses a token.
+reads the few it needs, and reads them again when they are old or Slurm rejects a token.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OLD: Final = 60.0
 """Seconds after which a Secret is read again."""
 
 OLD_IN_TROUBLE: Final = 3.0
-"""The same while it is missing, or Slurm refuses what was in it."""
+"""The same while it is missing, or Slurm rejects what was in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Source:
 
     exists: bool
     cluster_uid: str = ""
-    """Uid of the Cluster it belongs to by its label; empty for a user's own."""
+    """Uid of the Cluster it belongs to, from its label; empty for a user's Secret."""
 
     cluster_name: str = ""
     """The same for the name."""
@@ -44,12 +44,12 @@ class Source:
     object_uid: str = ""
     immutable: bool = False
     servers: str | None = None
-    """URLs of the servers elsewhere that it is meant for, by its annotation; None without one."""
+    """URLs of external servers that it is meant for, from its annotation; None without one."""
 
     data: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def digest(self, key: str) -> str:
-        """Tells two values of a key apart without giving either away."""
+        """Distinguishes two values of a key without disclosing either."""
         return hashlib.sha256(self.data.get(key, b"")).hexdigest()
 
 
@@ -70,7 +70,7 @@ class SecretReader:
         self._known: dict[tuple[str, str], Source] = {}
 
     async def read(self, namespace: str, names: Iterable[str], *, older_than: float) -> dict[str, Source]:
-        """Give these Secrets, reading again what is unknown or was read more than `older_than` seconds ago."""
+        """Return these Secrets; read those that are unknown or were read more than `older_than` seconds ago."""
         found = {}
         for name in dict.fromkeys(names):
             known = self._known.get((namespace, name))
@@ -81,7 +81,7 @@ class SecretReader:
         return found
 
     def forget(self, namespace: str, name: str) -> None:
-        """Read the Secret again at the next request; call this after writing it."""
+        """Read the Secret at the next request; call this after writing it."""
         self._known.pop((namespace, name), None)
 
     async def _read(self, namespace: str, name: str) -> Source:

@@ -1,4 +1,4 @@
-"""What a controller exports: its name and kind, the caches it reads, and how it is built. `app` lists these."""
+"""What a controller exports: its name and kind, the caches it reads, and how to build it. `app` lists these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slinky_operator.slurm.clients import ClientMap
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the process gives to every controller."""
+    """What the process provides to every controller."""
 
     settings: Settings
     kube: KubeClient
@@ -45,7 +45,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class ControllerSpec:
-    """One controller, as the process sees it."""
+    """One controller, for the process."""
 
     name: str
     """For log lines and metrics."""
@@ -56,7 +56,7 @@ class ControllerSpec:
     build: Callable[[Services], Built]
     """Build it; nothing is started."""
     workers: Callable[[Settings], int]
-    """How many objects it works on at a time."""
+    """How many objects it processes concurrently."""
 
     def describe(self, key: Key) -> tuple[str, str | None, str]:
         """Kind, namespace and name of a key, for log lines."""

@@ -1,4 +1,4 @@
-"""Writes a status: one merge patch, and none where nothing differs."""
+"""Writes a status: one merge patch, and none if nothing differs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Written:
     patch: Mapping[str, Any]
     """What differed."""
     answer: Object
-    """The object as the API server gave it back."""
+    """The object in the API server's answer."""
 
 
 class StatusWriter:
@@ -41,16 +41,16 @@ class StatusWriter:
         self._kube = kube
 
     async def write(self, obj: Object, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Written | None:
-        """Make a status what it is to be.
+        """Write a status if it differs from the wanted one.
 
         Parameters
         ----------
         obj
-            The object; its uid goes with the patch, so that a namesake is left alone.
+            The object; its uid is part of the patch, so that a new object of the same name is not changed.
         stored
             The status that the object has, as far as the operator may change it.
         wanted
-            The status that it is to have.
+            The wanted status.
 
         Returns
         -------
@@ -60,7 +60,7 @@ class StatusWriter:
         Raises
         ------
         KubeError
-            What the API server could not do.
+            The API server failed or refused.
         """
         patch = patch_between(stored, wanted)
         if not patch:
@@ -76,9 +76,9 @@ class StatusWriter:
 
 
 def patch_between(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch that makes `wanted` of `stored`; empty if they are the same.
+    """The merge patch that turns `stored` into `wanted`; empty if they are the same.
 
-    A merge patch leaves alone what it does not name: a field that is to go is named with None.
+    A merge patch does not change what it does not name: a field to be removed is set to None.
     """
     patch: dict[str, Any] = {}
     for key in {*stored, *wanted}:

@@ -1,4 +1,4 @@
-"""How lists, times and long texts are written in conditions, Events and the status text."""
+"""Formats lists, times and long texts for conditions, Events and the status text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def stamp(when: datetime) -> str:
 
 
 def moment(text: object) -> datetime | None:
-    """A time as Kubernetes writes it, read; None if it is none."""
+    """Parse a time as Kubernetes writes it; None if it is none."""
     try:
         return datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
@@ -24,18 +24,18 @@ def moment(text: object) -> datetime | None:
 
 
 def cut(text: str, longest: int) -> str:
-    """A text on one line, and of no more characters than may be shown."""
+    """A text on one line, cut to the given number of characters."""
     text = " ".join(text.split())
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def joined(texts: Sequence[str]) -> str:
-    """The first of some texts, and how many others there are."""
+    """The first of some texts, and the number of the others."""
     shown = "; ".join(texts[:LONGEST_LIST])
     return shown if len(texts) <= LONGEST_LIST else f"{shown}; and {len(texts) - LONGEST_LIST} more"
 
 
 def named(names: Sequence[str], most: int = LONGEST_LIST, separator: str = ", ") -> str:
-    """The first of some names, and how many others there are."""
+    """The first of some names, and the number of the others."""
     shown = separator.join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

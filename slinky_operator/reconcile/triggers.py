@@ -1,7 +1,7 @@
 """Which keys an event puts on a controller's queue: one shape for every controller.
 
-A trigger says which objects an event is about, and gives their keys; it puts nothing on a queue itself. `connect` does
-that, for caches, for the contact with each Cluster's Slurm and for the events of its nodes.
+A trigger returns the keys of the objects that an event is about; it puts nothing on a queue itself. `connect` does
+that, for caches, for the connection to each Cluster's Slurm and for the events of its nodes.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from slinky_operator.slurm.clients import Contact
 from slurm_client.watch import NodeEvent
 
 ObjectTrigger = Callable[[Object | None, Object | None], Iterable[Key]]
-"""Given an object as it was and as it is (None: it was not, or is no more), gives keys."""
+"""Given the old and the new object (None: created or deleted), returns keys."""
 
 Subscribe = Callable[[Callable[[Key], None]], None]
-"""Registers a function that is to be called with each key."""
+"""Registers a function that is called with each key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
-    """All that wakes one controller."""
+    """Everything that triggers one controller."""
 
     objects: Mapping[Resource, ObjectTrigger]
     """By the kind of the cache."""
     contact: Callable[[str], Iterable[Key]]
-    """Given the uid of a Cluster with whose Slurm the state of contact has changed."""
+    """Given the uid of a Cluster whose connection to Slurm has changed."""
     node: Callable[[str, NodeEvent], Iterable[Key]]
-    """Given the uid of a Cluster and what has changed of one of its nodes."""
+    """Given the uid of a Cluster and the change of one of its nodes."""
     node_delay: float = 0.0
-    """Seconds in which events of nodes are gathered before a pass."""
+    """Seconds for which events of nodes are batched before a pass."""
     observers: Mapping[Resource, Handler] = field(default_factory=dict)
-    """Handlers that must see a change before any trigger of any controller: own writes that are waited for."""
+    """Handlers that must see a change before any trigger of any controller: they track own writes."""
     others: Sequence[Subscribe] = ()
-    """What else wakes it."""
+    """Other triggers."""
 
 
 class EventSource(Protocol):
-    """A cache, as far as it is listened to."""
+    """What is used of a cache."""
 
     def add_handler(self, handler: Handler) -> None:
         """Call a handler after each change."""
@@ -52,19 +52,19 @@ class EventSource(Protocol):
 
 
 class SlurmEvents(Protocol):
-    """The client map, as far as it is listened to."""
+    """What is used of the client map."""
 
     def subscribe(self, handler: Callable[[str, NodeEvent], None]) -> object:
         """Call a handler with the uid of the Cluster and each event of its nodes."""
         ...
 
     def subscribe_contact(self, handler: Callable[[str, Contact], None]) -> object:
-        """Call a handler with the uid of the Cluster after each change of contact."""
+        """Call a handler with the uid of the Cluster after each change of the connection."""
         ...
 
 
 def observe(triggers: Triggers, caches: Mapping[Resource, EventSource]) -> None:
-    """Register what must see changes first; for all controllers before `connect` for any."""
+    """Register the handlers that must see changes first; for all controllers before `connect` for any."""
     for resource, handler in triggers.observers.items():
         caches[resource].add_handler(handler)
 
@@ -77,7 +77,7 @@ def connect(
     Parameters
     ----------
     triggers
-        The controller's. A kind that no cache watches (Nodes, where the operator may not) is passed over.
+        The controller's. A kind without a cache (Nodes, if the operator may not watch them) is skipped.
     queue
         The controller's.
     caches

@@ -1,1 +1,1 @@
-"""What makes a node unavailable, and in which order pods go: updates, repairs, evictions, victims."""
+"""What makes a node unavailable, and in which order pods are deleted: updates, repairs, evictions, victims."""

@@ -1,4 +1,4 @@
-"""When a pod counts as ready, come up and available."""
+"""When a pod counts as ready, started and available."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_ready(member: Member) -> bool:
 
 
 def may_serve(member: Member) -> bool:
-    """Whether a pod is Ready, or is as soon as a drain is taken back: ours, or Slurm's for what has been mended."""
+    """Whether a pod is Ready, or will be after an undrain: of the operator's drain, or of Slurm's outlived one."""
     node = member.record
     if node is None or not _answers(member):
         return False
@@ -25,7 +25,7 @@ def may_serve(member: Member) -> bool:
 
 
 def _answers(member: Member) -> bool:
-    """Whether a pod is Ready to Kubernetes, and its slurmd answers Slurm."""
+    """Whether a pod is Ready in Kubernetes, and its slurmd answers Slurm."""
     pod, node = member.pod, member.record
     if pod.deleting or pod.ready_since is None or not pod.registered:
         return False
@@ -35,7 +35,7 @@ def _answers(member: Member) -> bool:
 
 
 def has_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a pod is registered, responding, and Ready for long enough."""
+    """Whether a pod is registered, responding, and has been Ready for long enough."""
     since = member.pod.ready_since
     if since is None or not is_ready(member):
         return False
@@ -43,7 +43,7 @@ def has_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
 
 
 def may_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a pod has not come up, and is not too old to be on its way."""
+    """Whether a pod has not started, and is young enough to be starting."""
     created_at = member.pod.created_at
     if created_at is None or has_come_up(member, snapshot, now):
         return False
@@ -52,6 +52,6 @@ def may_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
 
 
 def serves(member: Member, snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a pod is available: it has come up, and we do not drain it."""
+    """Whether a pod is available: it has started, and the operator does not drain it."""
     node = member.record
     return node is not None and not drains.is_ours(node) and has_come_up(member, snapshot, now)

@@ -1,11 +1,12 @@
-"""Which pods the PodDisruptionBudget is to keep from being evicted: all, unless proven drained.
+"""Which pods the PodDisruptionBudget protects from eviction: all, unless proven drained.
 
-An eviction asks nobody whether a node holds jobs; it only asks the budget. So a pod is labelled from its creation on.
-The label goes when the node is drained for an end that leaves the pod where it is, a cordon, and Slurm has just said
-that it is empty: then `kubectl drain` can go on. A pod that is to go anyway is deleted by us and needs no eviction.
+An eviction does not check whether a node holds jobs; it only checks the budget. So a pod is labelled from its creation.
+The label is removed when the node is drained for a cordon, which leaves the pod in place, and a fresh answer from Slurm
+shows that it is empty: then `kubectl drain` can continue. A pod to be removed is deleted by the operator and needs no
+eviction.
 
-The label is back, and the cache shows it on a living pod, before the node is given back to Slurm: no job can start on
-a node whose pod might be evicted at that moment. Where an administrator undrains a node of ours by hand, the label
+The label is set again, and the cache shows it on a living pod, before the node is undrained: no job can start on a node
+whose pod might be evicted at that moment. If an administrator undrains a node in the operator's drain, the label
 follows within a second or two.
 """
 
@@ -30,9 +31,9 @@ def is_wanted(nodeset: NodeSet, state: pod_state.State, causes: Collection[Cause
     nodeset
         Its NodeSet.
     state
-        Its state. Where Slurm cannot be asked it is `Unknown`, and the pod is protected.
+        Its state. If Slurm cannot be asked it is `Unknown`, and the pod is protected.
     causes
-        What its node is to be drained for.
+        The causes for which its node is to be drained.
     """
     if not nodeset.spec.workload_disruption_protection:
         return False
@@ -40,12 +41,12 @@ def is_wanted(nodeset: NodeSet, state: pod_state.State, causes: Collection[Cause
 
 
 def may_undrain(nodeset: NodeSet, pod: Pod) -> bool:
-    """Whether a node may be given back to Slurm: its pod cannot be evicted, or need not be kept from it."""
+    """Whether a node may be undrained: its pod cannot be evicted, or needs no protection."""
     return pod.protected or not nodeset.spec.workload_disruption_protection
 
 
 def may_be_lifted(member: Member) -> bool:
-    """Whether the protection of a pod may be lifted, by what Slurm has just said of its node."""
+    """Whether the protection of a pod may be removed, given a fresh answer from Slurm about its node."""
     node = member.record
     if node is None or member.ownership is RecordOwnership.FOREIGN:
         return False

@@ -1,15 +1,14 @@
-"""Which pods are made anew because their slurmd runs and never registers.
+"""Which pods are recreated because their slurmd runs and never registers.
 
-Such a slurmd does not help itself: it has begun with a key that has been changed since, or has been refused. A new pod
-begins with what is right by then; and where nothing is, one after the other is tried, no more at a time than an update
-may take, and each has its whole time.
+Such a slurmd does not recover: it started with a key that has been changed since, or was rejected. A new pod starts
+with the current key; if that does not help either, one pod after the other is tried, no more at a time than an update
+may replace, and each has its full time.
 
-A pod may have held a job only if Slurm has known it. So one that has registered is never meant here, even where Slurm
-has forgotten it, and neither is one whose name a job or somebody else's record or drain has. A pod's
-time begins when its slurmd starts, or when Slurm can be asked again, whichever is later. When it ends is written on the
-pod, so that it stays as it was told when the operator is started again, and is taken off when Slurm is away: then no
-slurmd could register. What has been made anew shows by how young it is. A pod that somebody has cordoned is left to be
-looked at.
+A pod may have held a job only if Slurm has known it. So a pod that has registered is never repaired, even if Slurm has
+forgotten it, and neither is one whose name is used by a job or by somebody else's record or drain. A pod's time begins
+when its slurmd starts, or when Slurm can be asked again, whichever is later. The end of that time is written on the
+pod, so that it survives a restart of the operator, and is removed while Slurm is unreachable: then no slurmd could
+register. A recreated pod is recognized by its age. A cordoned pod is left for inspection.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slinky_operator.reconcile.text import named
 
 LIKELY: Final = "it cannot reach slurmctld, has another key, or is refused; its log and that of slurmctld tell"
-"""Why a slurmd that runs does not register, in words for people."""
+"""Why a slurmd that runs does not register, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +41,21 @@ class UnregisteredPod:
 
     pod: Pod
     since: datetime
-    """Since when its slurmd runs."""
+    """When its slurmd started."""
     until: datetime
-    """When it has had its time."""
+    """When its time ends."""
     jobs: tuple[int, ...] = ()
     """Jobs that name its node: while there are any, it stays."""
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it has had its time, and may be made anew."""
+        """Whether its time is over, and it may be recreated."""
         return self.until <= now and not self.jobs
 
 
 def is_repair_candidate(member: Member) -> bool:
-    """Whether a pod runs and has never registered, by its record or by there being none.
+    """Whether a pod runs and has never registered, as its record or the lack of one shows.
 
-    A predecessor's record is none of its own; one that somebody else drains is theirs to give back.
+    A predecessor's record is not the pod's own; a node drained by somebody else is left to them.
     """
     pod, node = member.pod, member.record
     if pod.registered or pod.slurmd is not Slurmd.RUNNING or pod.slurmd_started_at is None:
@@ -65,7 +64,7 @@ def is_repair_candidate(member: Member) -> bool:
 
 
 def waiting(snapshot: Snapshot, live: Iterable[Member], layout: Layout) -> dict[str, UnregisteredPod]:
-    """The pods whose slurmd runs and has not registered, by name; none where none could be made in their place."""
+    """The pods whose slurmd runs and has not registered, by name; none if no pod could be created in their place."""
     conditions = snapshot.nodeset.status.conditions
     reachable = find(conditions, NodeSetCondition.SLURM_REACHABLE)
     if reachable is None or reachable.last_transition_time is None or not creation.is_possible(snapshot):
@@ -88,7 +87,7 @@ def waiting(snapshot: Snapshot, live: Iterable[Member], layout: Layout) -> dict[
 
 
 def _until(pod: Pod, started_at: datetime, latest: datetime, patience: timedelta) -> datetime:
-    """When the time of a pod ends: as was told before, if this slurmd has had its whole time by then."""
+    """When the time of a pod ends: as written before, if that gives this slurmd its full time."""
     if pod.register_by is None or pod.register_by.tzinfo is None:
         return latest
     return min(latest, max(pod.register_by, started_at + patience))
@@ -97,9 +96,9 @@ def _until(pod: Pod, started_at: datetime, latest: datetime, patience: timedelta
 def announcements(
     snapshot: Snapshot, waits: Mapping[str, UnregisteredPod], now: datetime
 ) -> tuple[tuple[Pod, str | None], ...]:
-    """What is to be written on pods of when they are made again: the time, or None where none holds any more.
+    """When pods are recreated, to be written on them: the time, or None to remove an outdated one.
 
-    A slurmd that has just started is on its way as a rule, and nothing is written for it.
+    A slurmd that has just started normally registers soon, and nothing is written for it.
     """
     if not snapshot.slurm.readable:
         away = snapshot.slurm.reason in {Reason.SLURM_UNREACHABLE, Reason.CONTROLLER_DOWN}
@@ -114,12 +113,12 @@ def announcements(
 
 
 def _differ(written: datetime | None, until: datetime) -> bool:
-    """Whether a time is to be written; fractions of a second are not."""
+    """Whether a time has to be written; fractions of a second do not count."""
     return written is None or written.tzinfo is None or int(written.timestamp()) != int(until.timestamp())
 
 
 def needs_jobs(snapshot: Snapshot, waits: Iterable[UnregisteredPod], now: datetime) -> bool:
-    """Whether the jobs must be asked for before anything is chosen."""
+    """Whether jobs must be queried before pods are chosen."""
     return snapshot.slurm.readable and snapshot.slurm.jobs is None and any(one.until <= now for one in waits)
 
 
@@ -132,20 +131,20 @@ def choose(
     desired: int,
     now: datetime,
 ) -> frozenset[str]:
-    """Names of the pods to be made anew now: those begun already, then those that have run longest.
+    """Names of the pods to recreate now: those begun already, then those that have run longest.
 
     Parameters
     ----------
     snapshot
-        Everything known.
+        The snapshot.
     waits
-        The pods that are to stay otherwise.
+        The pods that are not removed for another reason.
     live
-        The pods that are neither ending nor over.
+        The pods that are neither being deleted nor ended.
     awaited
-        How many are missing that will be made.
+        How many pods are missing and will be created.
     desired
-        How many there are to be, for the budget.
+        The desired number of pods, for the budget.
     now
         The time.
     """
@@ -167,26 +166,26 @@ def choose(
 
 
 def terminating_count(snapshot: Snapshot, now: datetime) -> int:
-    """How many pods are on their way out, and not for longer than that may take."""
+    """How many pods are being deleted, and not for longer than that may take."""
     return sum(1 for pod in snapshot.pods if pod.deleting and (pod.gone_by is None or pod.gone_by > now))
 
 
 def _is_young(pod: Pod, snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a pod is on its way up, and not for so long that it may never arrive."""
+    """Whether a pod is starting, and not for so long that it may never register."""
     first_run = pod.slurmd is Slurmd.RUNNING and pod.last_ended_at is None
     begin = pod.slurmd_started_at if first_run else pod.created_at
     return not pod.registered and begin is not None and now - begin < snapshot.patience
 
 
 def still_meant(wanted: Iterable[Member], now: datetime) -> tuple[list[Pod], list[str]]:
-    """Of the pods to be made anew, those that still may be, and why the others may not.
+    """Of the pods to recreate, those that still may be, and why the others may not.
 
     Parameters
     ----------
     wanted
-        The pods, with what Slurm has just said of their nodes.
+        The pods, with a fresh answer from Slurm about their nodes.
     now
-        The time; knows its zone.
+        The time; timezone-aware.
     """
     found, kept = [], []
     for member in wanted:
@@ -202,7 +201,7 @@ def still_meant(wanted: Iterable[Member], now: datetime) -> tuple[list[Pod], lis
 
 
 def told(one: UnregisteredPod, chosen: Collection[str], now: datetime) -> str:
-    """What is to be said of such a pod, in a condition."""
+    """The text about such a pod in a condition."""
     text = f"{one.pod.name} has run since {_stamp(one.since)} and has not registered"
     if one.jobs:
         return f"{text}; it stays, since its node is named by jobs {named([str(job) for job in one.jobs])}"
@@ -214,7 +213,7 @@ def told(one: UnregisteredPod, chosen: Collection[str], now: datetime) -> str:
 
 
 def note(pod: Pod) -> str:
-    """A pod that is made anew, for an Event."""
+    """The text about a recreated pod in an Event."""
     return pod.name if pod.slurmd_started_at is None else f"{pod.name} (runs since {_stamp(pod.slurmd_started_at)})"
 
 

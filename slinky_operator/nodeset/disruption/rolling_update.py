@@ -1,10 +1,11 @@
-"""Which pods are replaced for an update: as many as the budget has left, and no more; and what a new pod is made from.
+"""Which pods are replaced for an update, within the budget; and which revision a new pod is created from.
 
-One budget covers everything that makes a node unavailable: missing, starting, unhealthy, on its way out. A node drained
-by an administrator is healthy; were it counted, one drain of theirs would hold up every update for as long as it lasts.
-A pod that is new and does not start takes its place in the budget until it does: a bad image stops there.
+One budget covers everything that makes a node unavailable: missing, starting, unhealthy, being deleted. A node drained
+by an administrator counts as healthy; otherwise one such drain would block every update for as long as it lasts. A new
+pod that does not start uses its part of the budget until it does: so a bad image stops the update.
 
-Pods that an update is not to reach, those below the partition or all while it is paused, are made anew as they were.
+Pods that an update may not reach, those below the partition or all while it is paused, are recreated from their
+revision.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ def budget(nodeset: NodeSet, desired: int) -> int:
 
 
 def outdated(members: Iterable[Member], nodeset: NodeSet, revision: Revision, known: Collection[str]) -> list[Member]:
-    """The pods an update is to replace, now or later.
+    """The pods an update replaces, now or later.
 
     Parameters
     ----------
     members
         Those to choose from.
     nodeset, revision
-        What is wanted, and what was before.
+        The wanted spec, and its revisions.
     known
-        Names of pods that have not registered by what is written on them, and that Slurm knows.
+        Names of pods that Slurm knows although their registration is not recorded on them.
     """
     strategy = nodeset.spec.update_strategy
     if strategy.type == "OnDelete" or strategy.rolling_update.paused:
@@ -50,16 +51,16 @@ def outdated(members: Iterable[Member], nodeset: NodeSet, revision: Revision, kn
         else:
             place = pod.ordinal
         wanted = revision_records.target(place, nodeset, revision)
-        # Below the partition a pod keeps what it has, unless that has never run.
+        # Below the partition a pod keeps its revision, unless its slurmd has never run.
         if pod.revision != wanted and (wanted == revision.hash or has_never_run(pod, known)):
             found.append(member)
     return found
 
 
 def has_never_run(pod: Pod, known: Collection[str]) -> bool:
-    """Whether no slurmd of the pod has ever come up: one stuck on a bad revision has not.
+    """Whether no slurmd of the pod has ever started, as with a pod stuck on a bad revision.
 
-    Slurm may know of one before its kubelet has said that it runs.
+    Slurm may know of one before its kubelet reports that it runs.
     """
     return not pod.registered and pod.slurmd is Slurmd.NEVER and pod.name not in known
 
@@ -75,41 +76,41 @@ def choose(
     healthy: Callable[[Member], bool],
     rank: Callable[[Member], Rank],
 ) -> frozenset[str]:
-    """Names of the pods to be replaced now.
+    """Names of the pods to replace now.
 
     Parameters
     ----------
     outdated
-        The pods that are to be replaced at all.
+        The pods to replace now or later.
     allowed
         The budget.
     unavailable
-        How many nodes are missing now, those in `begun` included.
+        How many nodes are missing now, including those in `begun`.
     under_way
-        How many pods are going, or are to come up in place of others, `outdated` left out.
+        How many pods are being deleted, or are starting in place of others, without those in `outdated`.
     begun
         Names of the pods that are drained for an update already: they stay chosen.
     known
-        Names of pods that have not registered by what is written on them, and that Slurm knows.
+        Names of pods that Slurm knows although their registration is not recorded on them.
     healthy
-        Whether a pod serves Slurm, or would if we did not drain its node.
+        Whether a pod serves Slurm, or would if the operator did not drain its node.
     rank
-        What goes first, among equals.
+        Order of deletion among equals, lowest first.
     """
     chosen: set[str] = set()
     waiting: list[Member] = []
     for member in outdated:
         if has_never_run(member.pod, known):
-            # One that never ran is missing already: replacing it takes nothing from the budget.
+            # One that never ran is missing already: replacing it uses nothing of the budget.
             chosen.add(member.name)
         else:
             waiting.append(member)
-    # A budget that has become smaller gives back what was begun beyond it.
+    # If the budget has become smaller, what was begun beyond it is undone.
     going_on = sorted((one for one in waiting if one.name in begun), key=rank)[:allowed]
     chosen.update(one.name for one in going_on)
-    # Those that run and do not serve are missing already. But they may come back, all at once if it was slurmctld that
-    # was away; those that never ran do not, and neither does what is under way. All together are not to be more than
-    # the budget.
+    # Those that run and do not serve are missing already. But they may return, all at once if slurmctld was
+    # unreachable; those that never ran do not, and neither do those being replaced. The sum of all must not exceed the
+    # budget.
     within = max(0, allowed - len(chosen) - under_way)
     waiting = [one for one in waiting if one.name not in begun]
     room = max(0, allowed - unavailable)

@@ -1,10 +1,10 @@
-"""Which pods go first when there are too many: those that cost least.
+"""Which surplus pods are deleted first: those that cost least.
 
-Not running first, then idle, then by what would be lost. A node that we drain already keeps its place among the busy
-ones, so that a choice once made is not turned over with every job that starts; an idle node is preferred to it, since
-it can go at once.
+Pods that do not run first, then idle ones, then by what would be lost. A node that the operator drains already keeps
+its place among the busy ones, so that a choice is not changed by every job that starts; an idle node is preferred to
+it, since it can be deleted at once.
 
-Scale-ins and updates (`rolling_update`) go by `rank`; a scale-in while Slurm does not answer by `choose_without_slurm`.
+Scale-ins and updates (`rolling_update`) use `rank`; a scale-in while Slurm does not answer uses `choose_without_slurm`.
 Repairs take the pods that have waited longest for their registration (`repairs.choose`).
 """
 
@@ -22,16 +22,16 @@ Rank = tuple[int, int, float, int, int]
 
 
 def seconds_lost(jobs: Iterable[Job], now: datetime) -> float:
-    """Seconds that jobs have run on a node and would run again, or not at all."""
+    """Seconds that jobs have run on a node and that would be lost or run again."""
     return sum(max(0.0, (now - job.start_time).total_seconds()) for job in jobs if job.start_time is not None)
 
 
 def rank(member: Member, now: datetime) -> Rank:
-    """The pod with the lowest rank goes first."""
+    """The pod with the lowest rank is deleted first."""
     pod, node, jobs = member.pod, member.record, member.jobs
     ordinal = _ordinal(member)
     if node is None:
-        # A pod that Slurm does not know gives nothing; but one that runs may come up any moment.
+        # A pod that Slurm does not know loses no work; but one that runs may register at any moment.
         step = 0 if pod.slurmd is Slurmd.NEVER else 1
         return step, 0, 0.0, pod.deletion_cost, -ordinal
     if not jobs and not drains.is_busy(node):
@@ -43,14 +43,14 @@ def rank(member: Member, now: datetime) -> Rank:
 
 
 def choose(members: Sequence[Member], count: int, now: datetime) -> tuple[Member, ...]:
-    """The `count` pods that go first, in order."""
+    """The `count` pods that are deleted first, in order."""
     if count <= 0:
         return ()
     return tuple(sorted(members, key=lambda member: rank(member, now))[:count])
 
 
 def choose_without_slurm(members: Sequence[Member], count: int) -> tuple[Member, ...]:
-    """The same while Slurm does not answer: of pods that hold no job for certain, those with the highest ordinals."""
+    """The same while Slurm does not answer: of pods that certainly hold no job, those with the highest ordinals."""
     return tuple(sorted(members, key=lambda member: -_ordinal(member))[:count])
 
 

@@ -1,13 +1,13 @@
-"""When a drain has taken longer than it may, and what is then done about the jobs that hold it up.
+"""When a drain has exceeded its timeout, and what is then done about the jobs that delay it.
 
-The clock is Slurm's: a drain of ours begins when its reason is written, and Slurm keeps that time over restarts of the
-operator and its own. By our own clock we only tell that it may be time to look; before anything is done Slurm is asked
-for its time, too, since two machines' clocks may differ by more than the jobs were promised.
+The clock is Slurm's: a drain of the operator begins when its reason is written, and Slurm keeps that time over restarts
+of the operator and its own. The operator's clock only decides when to check; before anything is done Slurm is asked for
+its time, too, since two machines' clocks may differ by more than the jobs were promised.
 
-A drain for a cordon or a repair alone has no deadline; when the pod is to go all the same, the drain's reason is
-written anew (`drains.to_drain`), and its time begins then. Drains of others have no deadline of ours.
+A drain for a cordon or a repair alone has no deadline; if the pod is later removed, the drain's reason is written again
+(`drains.to_drain`), and its time begins then. Drains by others have no deadline.
 
-Jobs that are ending already are left to end, except by `Force`.
+Jobs that are ending already are left to end, except with `Force`.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slurm_client.models import Job, Node
 
 _ENDING: Final = frozenset({"COMPLETING", "STAGE_OUT"})
-"""Flags of a job to which nothing more can be done than to wait."""
+"""Flags of a job that can only be waited for."""
 
 
 SLACK: Final = timedelta(seconds=1)
-"""Slurm tells times in whole seconds: a drain may have begun up to a second later than its record says."""
+"""Slurm's times are in whole seconds: a drain may have begun up to a second later than its record shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """A node whose drain has taken too long, and what is to be done there."""
+    """A node whose drain has exceeded its timeout, and what to do there."""
 
     pod: Pod
     since: datetime
     """When the drain began."""
     ends: tuple[Job, ...] = ()
-    """Jobs to be cancelled, or to be requeued."""
+    """Jobs to cancel or to requeue."""
     stuck: tuple[Job, ...] = ()
     """Jobs that Slurm cannot requeue: interactive ones, and those submitted with `--no-requeue`."""
     ending: bool = False
     """Whether other jobs are ending there."""
     force: bool = False
-    """Whether the pod is to go with its jobs."""
+    """Whether the pod is deleted with its jobs."""
 
     @property
     def acts(self) -> bool:
@@ -56,18 +56,18 @@ class Overdue:
 
 
 def left(node: Node, causes: Collection[Cause], spec: Drain, now: datetime) -> float | None:
-    """Seconds until the deadline, negative after it; None where there is none.
+    """Seconds until the deadline, negative after it; None if there is none.
 
     Parameters
     ----------
     node
         The record.
     causes
-        What we want it drained for.
+        The causes for which it is to be drained.
     spec
         `spec.drain` of the NodeSet.
     now
-        The time, Slurm's where something is done about it; knows its zone.
+        The time, Slurm's if an action depends on it; timezone-aware.
     """
     if spec.timeout is None or drains.TIMED.isdisjoint(causes) or drains.TIMED.isdisjoint(drains.causes_in(node)):
         return None
@@ -82,12 +82,12 @@ def overdue(wanted: Iterable[tuple[Member, frozenset[Cause]]], spec: Drain, now:
     Parameters
     ----------
     wanted
-        Pods with their nodes, and what these are to be drained for. Before something is done, Slurm must have been
-        asked for them just now.
+        Pods with their nodes, and the causes of their drains. Before an action, the nodes must come from a fresh answer
+        of Slurm.
     spec
         `spec.drain` of the NodeSet.
     now
-        The time, as with `left`.
+        The time, as in `left`.
     """
     found = []
     for member, causes in wanted:
@@ -118,14 +118,14 @@ def _what(pod: Pod, since: datetime, held: Iterable[Job], on_timeout: OnTimeout)
 
 
 def is_ending(job: Job) -> bool:
-    """Whether a job that still holds its nodes is on its way out already."""
+    """Whether a job that still holds its nodes is ending already."""
     return job.state.base in drains.JOB_OVER or not _ENDING.isdisjoint(job.state.flags)
 
 
 def may_be_downed(found: Overdue) -> bool:
-    """Whether marking the node DOWN puts every job on it back into the queue, and does nothing else.
+    """Whether marking the node DOWN requeues every job on it, and does nothing else.
 
-    That is the way where Slurm's REST has no requeue (before v0.0.45). A job that is ending would lose what it still
-    has to do.
+    This is used if Slurm's REST API has no requeue (before v0.0.45). A job that is ending would lose what it still has
+    to do.
     """
     return bool(found.ends) and not found.stuck and not found.ending

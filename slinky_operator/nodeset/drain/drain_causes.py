@@ -1,7 +1,7 @@
-"""Why the node of each pod is to be drained: a scale-in, a cordon, an update and so on.
+"""Why the node of each pod is drained: a scale-in, a cordon, an update and so on.
 
-The list of causes is `slurm_nodes.drains.Cause`. One that somebody takes back, so that the pod stays, is found by
-`cordons`; the others are assigned in `assign_causes`.
+The list of causes is `slurm_nodes.drains.Cause`. Those that an administrator reverts, so that the pod stays, are found
+by `cordons`; the others are assigned in `assign_causes`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
 def scale_in_victims(snapshot: Snapshot, layout: Layout, now: datetime) -> tuple[Member, ...]:
-    """The pods that are too many, in order."""
+    """The surplus pods, in order."""
     if snapshot.slurm.readable:
         return victims.choose(layout.staying, layout.excess, now)
-    # With Slurm out of sight only those can be chosen that need no asking.
+    # Without Slurm only pods can be chosen that may be deleted without asking it.
     free = [member for member in layout.staying if pod_state.may_delete_without_slurm(member.pod)]
     return victims.choose_without_slurm(free, layout.excess)
 
@@ -39,18 +39,18 @@ def assign_causes(
     awaited: int,
     now: datetime,
 ) -> dict[str, frozenset[Cause]]:
-    """What the node of each pod is to be drained for.
+    """The causes for which the node of each pod is to be drained.
 
     Parameters
     ----------
     snapshot, live, layout
-        Everything known, the pods that are neither ending nor over, and where pods stand.
+        The snapshot, the pods that are neither being deleted nor ended, and the slots of pods.
     chosen
-        Those that are too many.
+        The surplus pods.
     waits
-        Those that run and have not registered, by name.
+        Pods that run and have not registered, by name.
     awaited
-        How many are missing that will be made.
+        How many pods are missing and will be created.
     now
         The time.
     """
@@ -68,7 +68,7 @@ def assign_causes(
     for member in live:
         causes[member.name] |= cordons(snapshot, member.pod)
     staying = [member for member in live if not causes[member.name]]
-    # They keep their places, and are missing until they have come up, as others are.
+    # They keep their slots, and are missing until they are available, as others are.
     cordoned = [one for one in live if causes[one.name] and drains.CORDONS.issuperset(causes[one.name])]
     if layout.desired and not snapshot.revision.problems:
         late = [waits[member.name] for member in staying if member.name in waits]
@@ -96,7 +96,7 @@ def _updates(
     outdated = [
         member
         for member in rolling_update.outdated(staying, snapshot.nodeset, snapshot.revision, known)
-        # Its record would go with it, and with that somebody else's drain, of which it says nothing any more.
+        # Its record would be deleted, and with it somebody else's drain, which the record no longer shows.
         if not pod_condition.words_before(member)
     ]
     if not outdated:
@@ -113,7 +113,8 @@ def _updates(
         under_way=going + others + coming,
         begun=begun,
         known=known,
-        # Not `serves`: what only a drain keeps from it that we take back comes back with an undrain, and is not broken.
+        # Not `serves`: a node that only a drain of the operator makes unavailable returns with an undrain, and is not
+        # broken.
         healthy=may_serve,
         rank=lambda member: victims.rank(member, now),
     )

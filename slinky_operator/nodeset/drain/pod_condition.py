@@ -1,8 +1,8 @@
-"""What a pod's object shows of its node: a condition with Slurm's words, and when the last of its jobs must have ended.
+"""What a pod's object shows of its node: a condition with Slurm's reason, and when its last job must have ended.
 
-It is written where somebody may wonder why a pod stays: while its node is drained. A pod whose node takes jobs and that
-never showed anything else has no such condition. Texts carry times, not ages, so that they change only when
-something has happened.
+It is written while the node is drained, to explain why the pod stays. A pod whose node accepts jobs and that never had
+another state has no such condition. Texts contain times, not ages, so that they change only when something has
+happened.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOREIGN_DRAIN: Final = "ForeignDrain"
 """Reason of the condition on a pod whose node somebody else has drained."""
 
 WORDS: Final = "with the reason: "
-"""What stands before Slurm's words there."""
+"""Text before Slurm's reason there."""
 
 LONGEST_LIST: Final = 10
 """Jobs named in a condition."""
@@ -39,14 +39,14 @@ class _Reason(StrEnum):
 
 
 def change(member: Member, state: pod_state.State) -> PodStatusPatch | None:
-    """What is to be written on a pod, or None if it shows what it should.
+    """What to write on a pod, or None if it is up to date.
 
     Parameters
     ----------
     member
         The pod with its node.
     state
-        Its state. In states that say nothing about a drain everything stays as it is.
+        Its state. In states without information about a drain everything stays as it is.
     """
     pod = member.pod
     told = _told(member, state)
@@ -71,7 +71,7 @@ def _told(member: Member, state: pod_state.State) -> DrainCondition | None:  # n
             )
         case pod_state.Misregistered():
             text = f"node {node.name} is {node.state}; {_drain(node)}"
-            # Nothing but what stands there tells of a drain that slurmctld has written over.
+            # Only this condition still shows a drain whose reason slurmctld has overwritten.
             is_lost = words_before(member)
             return pod.told if is_lost else DrainCondition("False", _Reason.INVALID_REGISTRATION.value, text)
         case pod_state.Ready() if state.foreign:
@@ -97,7 +97,7 @@ def _jobs(jobs: Iterable[Job]) -> str:
 
 
 def _deadline(state: pod_state.State) -> str | None:
-    """When the last job ends by its limit; empty where there is none, None where nothing can be said."""
+    """When the last job ends by its limit; empty if there is none, None if it is not known."""
     match state:
         case pod_state.Draining() if state.jobs:
             ends = [None if isinstance(job.time_limit, Infinite) else job.end_time for job in state.jobs]
@@ -114,7 +114,7 @@ def _stamp(when: datetime) -> str:
 
 
 def words_before(member: Member) -> str:
-    """The words of somebody else's drain that slurmctld has written over; empty if there were none."""
+    """The reason of somebody else's drain that slurmctld has overwritten; empty if there was none."""
     told, node = member.pod.told, member.record
     if told is None or node is None or told.reason != FOREIGN_DRAIN or not registration.is_slurms_drain(node):
         return ""

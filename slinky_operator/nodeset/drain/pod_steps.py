@@ -1,4 +1,4 @@
-"""What a plan does to pods without asking Slurm, and to what outlives them: revisions and claims."""
+"""The steps for pods that need no answer from Slurm, and for what outlives pods: revisions and claims."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
 def delete_all(snapshot: Snapshot) -> list[Action]:
-    """Every pod at once, whatever holds its node."""
+    """Delete every pod at once, whatever holds its node."""
     going = tuple(pod for pod in snapshot.pods if not pod.deleting)
     blind = "" if snapshot.slurm.readable else snapshot.slurm.why
     return [DeletePods(going, forced=True, blind=blind)] if going else []
@@ -45,14 +45,14 @@ def delete_all(snapshot: Snapshot) -> list[Action]:
 def deletions_without_slurm(
     snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]]
 ) -> list[Action]:
-    """Pods that have ended, and those to be removed in which no slurmd has run."""
+    """Delete pods that have ended, and those to be removed in which no slurmd has run."""
     ended = tuple(pod for pod in snapshot.pods if pod.slurmd is Slurmd.ENDED and not pod.deleting)
     never = tuple(
         pod
         for pod in (member.pod for member in live)
         if causes.get(pod.name, frozenset()) & drains.REMOVAL
         and pod_state.may_delete_without_slurm(pod)
-        # Where a kubelet has the pod and Slurm can be asked, it is.
+        # If the pod is bound and Slurm can be asked, Slurm is asked.
         and not (snapshot.slurm.readable and pod.bound)
     )
     return [DeleteIdlePods((*ended, *never))] if ended or never else []
@@ -61,7 +61,7 @@ def deletions_without_slurm(
 def protections(
     snapshot: Snapshot, live: Sequence[Member], states: Mapping[str, State], causes: Mapping[str, frozenset[Cause]]
 ) -> list[Action]:
-    """Pods that are to come into the PodDisruptionBudget, and those that may leave it."""
+    """Pods to add to the PodDisruptionBudget, and pods that may be removed from it."""
     pods = [member.pod for member in live]
     wanted = {
         pod.name: eviction.is_wanted(snapshot.nodeset, states[pod.name], causes.get(pod.name, frozenset()))
@@ -73,9 +73,9 @@ def protections(
 
 
 def adoptions(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
-    """Pods without the labels of the Cluster there is: it was created again under its name, or they are older.
+    """Pods without the labels of the existing Cluster: it was recreated under its name, or they are older.
 
-    The Cluster's budget has them already, by its name; so nothing waits for this.
+    The Cluster's PodDisruptionBudget selects them already, by its name; so nothing waits for this.
     """
     cluster, name = snapshot.cluster, snapshot.nodeset.spec.cluster_name
     if not cluster.exists:
@@ -87,7 +87,7 @@ def adoptions(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
 def showings(
     snapshot: Snapshot, live: Sequence[Member], states: Mapping[str, State], actions: Sequence[Action]
 ) -> list[Action]:
-    """What pods are to show of their nodes; those that go now need not."""
+    """What to show on pods of their nodes; not needed for pods deleted now."""
     if not snapshot.slurm.readable:
         return []
     going = {pod.name for action in actions if isinstance(action, DeletePods | Repair) for pod in action.pods}
@@ -97,13 +97,13 @@ def showings(
 
 
 def announcements(snapshot: Snapshot, waits: Mapping[str, UnregisteredPod], now: datetime) -> list[Action]:
-    """What is told on pods of when they are made again."""
+    """When pods are recreated, to be written on them."""
     found = repairs.announcements(snapshot, waits, now)
     return [Announce(found)] if found else []
 
 
 def revision_changes(snapshot: Snapshot) -> RevisionChanges:
-    """What is to be recorded of revisions, and forgotten; nothing while no pod can be created."""
+    """Which revisions to record and to drop; none while no pod can be created."""
     nodeset, revision = snapshot.nodeset, snapshot.revision
     if nodeset.deleting or revision.problems:
         return RevisionChanges()
@@ -117,7 +117,7 @@ def revision_changes(snapshot: Snapshot) -> RevisionChanges:
 
 
 def record_revisions(changes: RevisionChanges) -> list[Action]:
-    """What is to be recorded of revisions before pods are created."""
+    """Revisions to record before pods are created."""
     record: list[Action] = [RecordRevision(changes.record)] if changes.record is not None else []
     if changes.renumber is not None:
         record.append(RenumberRevision(*changes.renumber))
@@ -125,15 +125,15 @@ def record_revisions(changes: RevisionChanges) -> list[Action]:
 
 
 def drop_revisions(changes: RevisionChanges) -> list[Action]:
-    """Which revisions are forgotten."""
+    """Revisions to drop."""
     return [DropRevisions(changes.drop)] if changes.drop else []
 
 
 def mark_claims(claims: Keeping) -> list[Action]:
-    """What is to be written on claims."""
+    """What to write on claims."""
     return [MarkClaims(claims.marks)] if claims.marks else []
 
 
 def delete_claims(claims: Keeping) -> list[Action]:
-    """Which claims go."""
+    """Claims to delete."""
     return [DeleteClaims(claims.delete)] if claims.delete else []

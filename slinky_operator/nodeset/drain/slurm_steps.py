@@ -1,4 +1,4 @@
-"""What a plan asks of Slurm for pods that are there, and what it does by Slurm's word."""
+"""The steps for existing pods that depend on Slurm's answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from slurm_client.models import Node
 def registrations_and_drains(  # noqa: C901 - one line for each kind
     snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
 ) -> list[Action]:
-    """What needs Slurm's word: registrations, undrains, drains, and deletes of pods that may have held jobs."""
+    """What depends on Slurm's answer: registrations, undrains, drains, and deletes of pods that may have held jobs."""
     registered: list[Pod] = []
     unmarked: list[Pod] = []
     undrain: list[str] = []
@@ -49,7 +49,7 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
             unmarked.append(pod)
         if member.ownership is RecordOwnership.FOREIGN:
             continue
-        # What slurmctld has written its words over may be somebody else's drain.
+        # A drain whose reason slurmctld has overwritten may be somebody else's.
         is_open = node is not None and not pod_condition.words_before(member)
         if node is not None and is_open and not why and _may_undrain(snapshot, pod, node):
             undrain.append(pod.node_name)
@@ -85,7 +85,7 @@ def _may_undrain(snapshot: Snapshot, pod: Pod, node: Node) -> bool:
 
 
 def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
-    """What their Kubernetes Nodes give to the Slurm nodes of our pods."""
+    """Set the features and the topology of the NodeSet's nodes from their Kubernetes Nodes."""
     found: dict[str, KubernetesNode] = {}
     for member in live:
         node, host = member.record, snapshot.host_of(member.pod)
@@ -99,19 +99,19 @@ def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
 def overdue(
     snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
 ) -> list[deadline.Overdue]:
-    """Nodes on which the jobs have had their time, by what the picture shows."""
+    """Nodes whose drain has exceeded its timeout, according to the cached records."""
     wanted = [(member, causes[member.name]) for member in live if member.pod.bound and causes.get(member.name)]
     return deadline.overdue(wanted, snapshot.nodeset.spec.drain, now)
 
 
 def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cause]]) -> list[Action]:
-    """What is done to nodes on which the jobs have had their time."""
+    """What is done to nodes whose drain has exceeded its timeout."""
     acting = tuple((one.pod, causes[one.pod.name]) for one in late if one.acts)
     return [EndDrains(acting)] if acting else []
 
 
 def _note(member: Member, now: datetime) -> str:
-    """A node with what it holds, for an Event."""
+    """A node with the jobs on it, for an Event."""
     name, held = member.pod.node_name, member.jobs
     if not held:
         return name

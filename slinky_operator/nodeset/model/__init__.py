@@ -1,1 +1,1 @@
-"""What a pass decides upon and asks for: facts read from objects once and frozen, and the actions of a plan."""
+"""The data of a pass: facts read from objects once and frozen, and the actions of a plan."""

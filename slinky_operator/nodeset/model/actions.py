@@ -1,4 +1,4 @@
-"""What a plan may ask for. `executor` carries these out in the order in which they stand and decides nothing."""
+"""The actions of a plan. `executor` carries them out in order and decides nothing."""
 
 from __future__ import annotations
 
@@ -15,64 +15,64 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 @dataclass(frozen=True, slots=True)
 class PodStatusPatch:
-    """What is to be written on one pod."""
+    """What to write on one pod."""
 
     pod: Pod
     told: DrainCondition | None = None
-    """The condition; None if it is as it should be."""
+    """The condition; None if it is up to date."""
     deadline: str | None = None
-    """The annotation, empty if it is to go; None if it is as it should be."""
+    """The annotation, empty to remove it; None if it is up to date."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddFinalizer:
-    """Persist our finalizer; nothing else is done in the same pass."""
+    """Persist the operator's finalizer; nothing else is done in the same pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """Make the pods ours that another operator made for the NodeSet; nothing that stands behind it is done without."""
+    """Take over the pods that another operator created for the NodeSet; if this fails, no later action is executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkRecords:
-    """Write our mark on the records of pods that were taken over."""
+    """Write the operator's mark on the records of pods that were taken over."""
 
     pods: tuple[Pod, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EnsureGuard:
-    """Create the second owner of the pods, if it is not there."""
+    """Create the second owner of the pods if it is missing."""
 
     pods: tuple[Pod, ...] = ()
-    """Pods that have lost it and are to have it again."""
+    """Pods that have lost it and get it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkRegistered:
-    """Write down that Slurm knows the nodes of these pods."""
+    """Record on these pods that Slurm knows their nodes."""
 
     pods: tuple[Pod, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Protect:
-    """Put these pods into the PodDisruptionBudget."""
+    """Add these pods to the PodDisruptionBudget."""
 
     pods: tuple[Pod, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """Give these pods to the Cluster there is: the one they were made for is gone."""
+    """Move these pods to the existing Cluster: the one they were created for is gone."""
 
     pods: tuple[Pod, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unprotect:
-    """Let these pods be evicted, unless the spec asks for protection and Slurm, asked once more, sees work on them."""
+    """Allow eviction of these pods, unless the spec asks for protection and a new query of Slurm shows work on them."""
 
     pods: tuple[Pod, ...]
 
@@ -86,66 +86,66 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Write on pods when they are made again unless their slurmds register; None takes the time off."""
+    """Write on pods when they are recreated unless their slurmds register; None removes the time."""
 
     times: tuple[tuple[Pod, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Undrain:
-    """Give these nodes back, those still in our drain."""
+    """Undrain these nodes, if they are still in the operator's drain."""
 
     nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Drain these nodes, in one call, those that nobody drains yet."""
+    """Drain these nodes in one call, except those that are drained already."""
 
     nodes: tuple[str, ...]
     reason: str
     causes: frozenset[Cause] = frozenset()
-    """What the reason says."""
+    """The causes that the reason names."""
     notes: tuple[str, ...] = ()
-    """What each node costs, for the Event: its name, and the jobs on it."""
+    """The cost of each node, for the Event: its name, and the jobs on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetTraits:
-    """Give these nodes the features and the topology of their Kubernetes Nodes."""
+    """Set the features and the topology of these nodes from their Kubernetes Nodes."""
 
     hosts: Mapping[str, KubernetesNode]
 
 
 @dataclass(frozen=True, slots=True)
 class MarkDown:
-    """Tell Slurm that nothing runs on these nodes any more: their pods have ended for certain."""
+    """Set these nodes DOWN: their pods have ended for certain, so nothing runs on them."""
 
     nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EndDrains:
-    """Do what `spec.drain.onTimeout` says about nodes whose drain has taken too long, after asking Slurm once more."""
+    """Apply `spec.drain.onTimeout` to nodes whose drain has taken too long, after querying Slurm again."""
 
     pods: tuple[tuple[Pod, frozenset[Cause]], ...]
-    """The pods, with what their nodes are drained for."""
+    """The pods, with the causes of their nodes' drains."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePods:
-    """Delete pods, after asking Slurm once more."""
+    """Delete pods, after querying Slurm again."""
 
     pods: tuple[Pod, ...]
     forced: bool = False
-    """The user has said that their jobs may die: Slurm is asked only which jobs these are."""
+    """The user has given up their jobs: Slurm is only asked which jobs these are."""
     blind: str = ""
     """Why Slurm cannot be asked even that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Delete pods whose slurmds never registered, after asking Slurm once more; others are made in their place."""
+    """Delete pods whose slurmds never registered, after querying Slurm again; they are recreated."""
 
     pods: tuple[Pod, ...]
 
@@ -166,7 +166,7 @@ class DeleteRecords:
 
 @dataclass(frozen=True, slots=True)
 class RecordRevision:
-    """Record the revision of the spec; nothing that stands behind it is done without."""
+    """Record the revision of the spec; if this fails, no later action is executed."""
 
     number: int
 
@@ -188,33 +188,33 @@ class DropRevisions:
 
 @dataclass(frozen=True, slots=True)
 class CreatePods:
-    """Create pods in these places."""
+    """Create pods in these slots."""
 
     places: tuple[PodSlot, ...]
     revision: str
-    """Hash of the revision they are made from: that of the spec, or a recorded one."""
+    """Hash of the revision they are created from: that of the spec, or a recorded one."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkClaims:
-    """Write on claims what becomes of them; None takes what is written off."""
+    """Write the retention on claims; None removes it."""
 
     marks: tuple[tuple[Claim, Retention | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteClaims:
-    """Delete the claims of pods that are gone, those that are still marked for it."""
+    """Delete the claims of removed pods, those that are still marked for deletion."""
 
     claims: tuple[Claim, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
-    """Delete the guard and take the finalizer off, unless the API server still has a pod; the NodeSet's last action."""
+    """Delete the guard and remove the finalizer, unless the API server still has a pod; the NodeSet's last action."""
 
     anyway: bool = False
-    """The user has given up the jobs: that Slurm does not answer, or refuses, holds up nothing."""
+    """The user has given up the jobs: an unreachable or refusing Slurm does not delay this."""
 
 
 Action = (

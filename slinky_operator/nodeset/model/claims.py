@@ -1,9 +1,9 @@
-"""Claims made from `volumeClaimTemplates`: one of each for every pod, named `<claim>-<pod>`, as StatefulSets name them.
+"""Claims created from `volumeClaimTemplates`: one of each for every pod, named `<claim>-<pod>`, as StatefulSets do.
 
-A claim outlives its pod and serves the next one of that name. It has no owner: whether it goes is up to
-`persistentVolumeClaimRetentionPolicy` and to what was written on it, see `claim_retention`. A claim belongs to
-a NodeSet by a label with the NodeSet's name, which a NodeSet that is created anew under that name finds again; any
-other claim in its place is somebody else's and is never used, changed or deleted.
+A claim outlives its pod and serves the next one of that name. It has no owner reference: whether it is deleted depends
+on `persistentVolumeClaimRetentionPolicy` and on its annotation, see `claim_retention`. A claim belongs to a NodeSet by
+a label with the NodeSet's name, so a NodeSet that is recreated under that name finds it again; any other claim of such
+a name belongs to somebody else and is never used, changed or deleted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class Retention(StrEnum):
-    """What becomes of a claim whose pod went with a scale-in, the strictest last."""
+    """What happens to a claim whose pod was removed by a scale-in, the strictest last."""
 
     DELETE = "Delete"
     WITH_NODESET = "DeleteWithNodeSet"
@@ -34,7 +34,7 @@ _STRICTNESS: Final = tuple(Retention)
 
 
 def stricter(one: Retention, other: Retention) -> Retention:
-    """Of two the one that keeps a claim longer."""
+    """The one of two that keeps a claim longer."""
     return max(one, other, key=_STRICTNESS.index)
 
 
@@ -45,14 +45,14 @@ class Claim:
     name: str
     uid: str
     pod: str
-    """Name of the pod it is for."""
+    """Name of the pod that uses it."""
     deleting: bool = False
     retention: Retention | None = None
-    """What is written on it; None while its pod is to stay or to come back."""
+    """Its annotation; None while its pod exists or is to be recreated."""
 
 
 def read(obj: Mapping[str, Any]) -> Claim:
-    """Read a claim of ours."""
+    """Read a claim of the NodeSet."""
     metadata = obj["metadata"]
     pod = (metadata.get("labels") or {}).get(labels.LABEL_POD_NAME) or ""
     return Claim(metadata["name"], metadata["uid"], pod, "deletionTimestamp" in metadata, _retention(metadata))
@@ -66,7 +66,7 @@ def _retention(metadata: Mapping[str, Any]) -> Retention | None:
 
 
 def is_ours(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
-    """Whether a claim is this NodeSet's, or was that of an earlier one of its name."""
+    """Whether a claim belongs to this NodeSet, or belonged to an earlier one of its name."""
     own = obj["metadata"].get("labels") or {}
     return bool(own.get(labels.LABEL_NODESET_NAME) == nodeset.name)
 
@@ -77,7 +77,7 @@ def template_name(template: Mapping[str, Any]) -> str:
 
 
 def name(template: str, pod: str) -> str:
-    """Name of the claim that a pod has from a template."""
+    """Name of the claim of a pod from a template."""
     return f"{template}-{pod}"
 
 
@@ -87,7 +87,7 @@ def names(nodeset: NodeSet, pod: str) -> list[str]:
 
 
 def build(nodeset: NodeSet, pod: str) -> Iterator[dict[str, Any]]:
-    """Make the claims of a pod."""
+    """Build the claims of a pod."""
     selector = nodeset.spec.selector
     for template in nodeset.spec.volume_claim_templates:
         metadata = template.get("metadata") or {}
@@ -114,7 +114,7 @@ def build(nodeset: NodeSet, pod: str) -> Iterator[dict[str, Any]]:
 
 
 def own_labels(nodeset: NodeSet, pod: str) -> dict[str, str]:
-    """Labels by which a claim is found again."""
+    """Labels that identify a claim."""
     return {
         labels.LABEL_NODESET_NAME: nodeset.name,
         labels.LABEL_POD_NAME: pod,
@@ -122,13 +122,13 @@ def own_labels(nodeset: NodeSet, pod: str) -> dict[str, str]:
 
 
 def volumes(nodeset: NodeSet, pod: str) -> list[dict[str, Any]]:
-    """Volumes of a pod, named like the templates; they stand in for any others of these names."""
+    """Volumes of a pod, named like the templates; they replace any others of these names."""
     found = [template_name(template) for template in nodeset.spec.volume_claim_templates]
     return [{"name": one, "persistentVolumeClaim": {"claimName": name(one, pod)}} for one in found]
 
 
 def check(nodeset: NodeSet, reserved: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What keeps claims from being made: fields, with reasons. `reserved_names` are volumes that are the operator's."""
+    """Why claims cannot be created: fields, with reasons. `reserved_names` are the operator's volumes."""
     seen: set[str] = set()
     for place, template in enumerate(nodeset.spec.volume_claim_templates):
         field = f"spec.volumeClaimTemplates[{place}].metadata.name"
@@ -145,9 +145,9 @@ def check(nodeset: NodeSet, reserved: Collection[str]) -> Iterator[tuple[str, st
 
 
 def next_ordinals(nodeset: NodeSet, claims: Iterable[Claim], held: Collection[int], count: int) -> list[int]:
-    """The ordinals of the next pods: first those whose claims wait for one, then the lowest free.
+    """The ordinals of the next pods: first those with a claim waiting, then the lowest free ones.
 
-    A pod that was lost or updated comes back to its claim before one that went with a scale-in does.
+    A pod that was lost or updated returns to its claim before one that was removed by a scale-in.
     """
     if count <= 0:
         return []
@@ -161,6 +161,6 @@ def next_ordinals(nodeset: NodeSet, claims: Iterable[Claim], held: Collection[in
 
 
 def why_blocked(claims: Sequence[Claim], pod: str) -> str | None:
-    """Why a pod cannot be created for its claims' sake, or None if it can."""
+    """Why a pod cannot be created because of its claims, or None if it can."""
     going = [one.name for one in claims if one.pod == pod and one.deleting]
     return f"claim {going[0]} of an earlier pod is still being deleted" if going else None

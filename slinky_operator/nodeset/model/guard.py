@@ -1,8 +1,8 @@
 """The second owner of all pods, which keeps the garbage collector away from them.
 
-`kubectl delete --cascade=foreground` makes the collector delete dependents at once, whatever finalizers their owner
-has. A dependent with another owner that exists only loses the reference (measured). So each pod also belongs to
-a ConfigMap that belongs to nobody and is deleted last. The pods are then found by their uid label.
+`kubectl delete --cascade=foreground` makes the garbage collector delete dependents at once, whatever finalizers their
+owner has. A dependent with another existing owner only loses the reference (measured). So each pod is also owned by a
+ConfigMap that has no owner and is deleted last. The pods are then found by their uid label.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _NAME_LENGTH = 40
 
 
 def name(nodeset: NodeSet) -> str:
-    """Name of the guard: with a part of the uid, so that a NodeSet created anew never meets its predecessor's."""
+    """Name of the guard; it contains a part of the uid, so that a recreated NodeSet never meets its predecessor's."""
     return f"nodeset-{nodeset.name[:_NAME_LENGTH]}-{nodeset.uid[:8]}"
 
 
 def build(nodeset: NodeSet) -> dict[str, Any]:
-    """The guard. It has no owner on purpose."""
+    """Build the guard. It has no owner on purpose."""
     return {
         "apiVersion": CONFIGMAPS.api_version,
         "kind": CONFIGMAPS.kind,
@@ -59,7 +59,7 @@ def owners(nodeset: NodeSet, guard_uid: str) -> list[dict[str, Any]]:
 
 
 def reference(nodeset: NodeSet, guard_uid: str) -> dict[str, Any]:
-    """How a pod names the guard as an owner."""
+    """The guard as an owner reference of a pod."""
     return {
         "apiVersion": CONFIGMAPS.api_version,
         "kind": CONFIGMAPS.kind,
@@ -75,7 +75,7 @@ def is_ours(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
 
 
 def is_owned_by(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
-    """Whether a pod would be deleted with the NodeSet and its guard: by its owners, whatever labels it still has."""
+    """Whether a pod would be deleted with the NodeSet and its guard: by its owner references, whatever its labels."""
     owners_ = obj["metadata"].get("ownerReferences") or ()
     return any(
         one.get("uid") == nodeset.uid or (one.get("kind"), one.get("name")) == (CONFIGMAPS.kind, name(nodeset))
@@ -84,9 +84,9 @@ def is_owned_by(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
 
 
 def held_by(metadata: Mapping[str, Any]) -> frozenset[str]:
-    """Uids of the guards that a pod's metadata names.
+    """Uids of the guards in a pod's metadata.
 
-    One that is no more may be among them until the garbage collector has come to it.
+    A deleted one may be among them until the garbage collector has removed it.
     """
     owners_ = metadata.get("ownerReferences") or ()
     return frozenset(str(one["uid"]) for one in owners_ if one.get("kind") == CONFIGMAPS.kind)

@@ -1,10 +1,10 @@
-"""Why a pod does not run: what the scheduler and the kubelet say of it, in words that do not change with the clock.
+"""Why a pod does not run: the messages of the scheduler and the kubelet, in a form that does not change with the clock.
 
-The kubelet shows an image that it cannot pull as ErrImagePull and as ImagePullBackOff in turn, with the same cause
-behind two texts; here both are one. A container that ends again and again is shown as waiting, running and terminated
-in turn; it is one hindrance all the while, until a run has lasted longer than the kubelet's back-off. How often it has
-crashed is left out for the same reason. Whether a slurmd may have run in the pod is read by `pod_facts`, and what is
-done about the pod is up to the rules.
+The kubelet shows an image that it cannot pull alternately as ErrImagePull and as ImagePullBackOff, with the same cause
+behind two texts; here both are one. A container that ends repeatedly is shown as waiting, running and terminated in
+turn; here it is one hindrance until a run has lasted longer than the kubelet's back-off. The number of crashes is left
+out for the same reason. Whether a slurmd may have run in the pod is read by `pod_facts`, and what is done about the pod
+is decided by the rules.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ GRACE: Final = timedelta(seconds=20)
 """How long a pod may be without a Node before it is reported: a claim is bound within seconds."""
 
 BACK_OFF: Final = timedelta(minutes=10)
-"""How long a container must run until the kubelet starts it at once again when it ends."""
+"""How long a container must run until the kubelet restarts it without back-off."""
 
 LONGEST: Final = 300
-"""Characters shown of what the scheduler or the kubelet says."""
+"""Characters shown of a message of the scheduler or the kubelet."""
 
 _IMAGE: Final = frozenset(
     {
@@ -61,46 +61,46 @@ class Hindrance:
 
     reason: Reason
     text: str
-    """For people, to follow the names of pods."""
+    """For people; it follows the names of pods."""
     since: datetime | None = None
-    """Since when, where Kubernetes says so."""
+    """Since when, if Kubernetes shows it."""
     brief: str = field(default="", compare=False)
-    """The same in few words, to follow a number of pods; the text where empty."""
+    """A short form that follows a number of pods; if empty, the text is used."""
     until: datetime | None = None
-    """When it is over unless the container has ended again; None where only another word of Kubernetes' ends it."""
+    """When it is over unless the container has ended again; None if only a change in the status ends it."""
 
     def is_over(self, now: datetime) -> bool:
-        """Whether the container has run for long enough since it crashed."""
+        """Whether the container has run long enough since it crashed."""
         return self.until is not None and now >= self.until
 
     def is_told(self, now: datetime) -> bool:
-        """Whether it has lasted long enough to be reported, and has not passed."""
+        """Whether it has lasted long enough to be reported, and is not over."""
         if self.is_over(now):
             return False
         return self.reason is not Reason.UNSCHEDULABLE or self.since is None or now - self.since >= GRACE
 
     def left(self, now: datetime) -> float | None:
-        """Seconds until it is reported, or is not any more; None if time changes nothing."""
+        """Seconds until it is reported, or is no longer; None if time changes nothing."""
         if self.until is not None:
             return None if self.is_over(now) else (self.until - now).total_seconds()
         return None if self.since is None or self.is_told(now) else (self.since + GRACE - now).total_seconds()
 
 
 def read(obj: Mapping[str, Any], time: datetime | None) -> Hindrance | None:
-    """Read from a pod why it does not run; None if it runs, or is on its way.
+    """Read from a pod why it does not run; None if it runs or is starting.
 
     Parameters
     ----------
     obj
-        The pod as the API server gives it.
+        The pod as the API server returns it.
     time
-        When its condition PodScheduled became what it is.
+        When its condition PodScheduled last changed.
     """
     status: Mapping[str, Any] = obj.get("status") or {}
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
             words = cut(str(one.get("message") or "the scheduler does not say why"), LONGEST)
-            # What comes after the first sentence is about preemption.
+            # What follows the first sentence is about preemption.
             few = words.partition(". ")[0].removesuffix(".")
             return Hindrance(Reason.UNSCHEDULABLE, f"not scheduled: {words}", time, f"not scheduled: {few}")
     images = dict(_images(obj.get("spec") or {}))
@@ -140,7 +140,7 @@ def _of_container(shown: Mapping[str, Any], images: Mapping[str, str]) -> Hindra
 
 
 def _between_crashes(obj: Mapping[str, Any], shown: Mapping[str, Any], images: Mapping[str, str]) -> Hindrance | None:
-    """The same as of a container that waits to be started again, while it runs between two crashes or has just ended.
+    """The hindrance of a crash-looping container while it runs between two crashes or has just ended.
 
     A container that is started for the second time has not waited before.
     """
@@ -154,7 +154,7 @@ def _between_crashes(obj: Mapping[str, Any], shown: Mapping[str, Any], images: M
             return None
         until = started + BACK_OFF
     elif "terminated" not in state or shown.get("ready"):
-        # An init container that has done its work is called ready.
+        # An init container that has finished is reported as ready.
         return None
     name = str(shown.get("name") or "")
     image = images.get(name) or str(shown.get("image") or "")
@@ -163,9 +163,9 @@ def _between_crashes(obj: Mapping[str, Any], shown: Mapping[str, Any], images: M
 
 
 def _is_well(obj: Mapping[str, Any], shown: Mapping[str, Any], started: datetime) -> bool:
-    """Whether a container that runs again has shown that it works: by its own probe, or slurmd by registering.
+    """Whether a restarted container has shown that it works: by its own probe, or slurmd by registering.
 
-    Without a probe a container is called ready as soon as it runs.
+    Without a probe a container is reported as ready as soon as it runs.
     """
     name, spec = shown.get("name"), obj.get("spec") or {}
     if any(one.get("name") == name and one.get("readinessProbe") for one in _containers(spec)):
@@ -180,13 +180,13 @@ def _is_well(obj: Mapping[str, Any], shown: Mapping[str, Any], started: datetime
 
 
 def _last_end(shown: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How a container ended last; empty if it never did."""
+    """How a container last ended; empty if it never did."""
     found: Mapping[str, Any] = (shown.get("state") or {}).get("terminated") or {}
     return found or (shown.get("lastState") or {}).get("terminated") or {}
 
 
 def _was_short(ended: Mapping[str, Any]) -> bool:
-    """Whether a container ended before it had run for as long as the back-off; one that never began did."""
+    """Whether a container ended before it had run for as long as the back-off; one that never started did."""
     begin, end = moment(ended.get("startedAt")), moment(ended.get("finishedAt"))
     if begin is None or end is None or begin.timestamp() <= 0:
         return bool(ended)

@@ -1,9 +1,9 @@
-"""What a Kubernetes Node tells that matters to slurmd pods, read once and frozen.
+"""The facts about a Kubernetes Node that matter to slurmd pods, read once and frozen.
 
 A fact that rules need is a field of `KubernetesNode`, filled by `read`, from what `prune` leaves of a Node.
 
 In this code a *node* is Slurm's and a *host* is a Kubernetes Node. Two hosts that compare equal mean the same to every
-NodeSet: a heartbeat makes no difference, and wakes nobody.
+NodeSet: a heartbeat makes no difference, and triggers no pass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from slinky_api import labels
 from slinky_operator.kube.objects import Object
 
 LONGEST_REASON: Final = 256
-"""Characters of a Node's own words in the reason of a Slurm node."""
+"""Characters of a Node's own reason in the reason of a Slurm node."""
 
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 
@@ -42,16 +42,16 @@ class KubernetesNode:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     node_name: str = ""
-    """What a Slurm node there is called where the Node gives it its name."""
+    """Name of a Slurm node there, if the Node sets it."""
     weight: int = 0
-    """Nodes with a lower one are taken first."""
+    """Nodes with a lower weight are used first."""
     features: tuple[str, ...] = ()
     """Features of the Slurm nodes there, without their prefix."""
     topology: str = ""
-    """Their place in Slurm's topology; empty if the Node names none."""
+    """Their place in Slurm's topology; empty if the Node sets none."""
     cordoned: bool = False
     why_cordoned: str = ""
-    """Its reason annotation, else the conditions that are bad; empty if it is not cordoned or nothing says why."""
+    """Its reason annotation, else the bad conditions; empty if it is not cordoned or nothing says why."""
 
 
 class Hosts:
@@ -60,10 +60,10 @@ class Hosts:
     def __init__(self) -> None:
         self._all: dict[str, KubernetesNode] = {}
         self._given = False
-        """Whether somebody holds the picture as it is."""
+        """Whether a caller holds the current mapping."""
 
     def observe(self, old: Object | None, new: Object | None) -> KubernetesNode | None:
-        """Take a change in; gives the Node as it was or is if the change means anything to a NodeSet."""
+        """Apply a change; returns the old or new Node if the change matters to a NodeSet."""
         obj = new if new is not None else old
         if obj is None:
             return None
@@ -80,13 +80,13 @@ class Hosts:
         return after if after is not None else before
 
     def picture(self) -> Mapping[str, KubernetesNode]:
-        """The Nodes as they are now, by name; what is given does not change."""
+        """The current Nodes by name; the returned mapping does not change."""
         self._given = True
         return self._all
 
 
 def read(obj: Mapping[str, Any]) -> KubernetesNode:
-    """Read a Node, whole or pruned."""
+    """Read a Node, complete or pruned."""
     metadata = obj["metadata"]
     spec: Mapping[str, Any] = obj.get("spec") or {}
     cordoned = bool(spec.get("unschedulable"))
@@ -108,7 +108,7 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
 
 
 def prune(obj: Object) -> None:
-    """Leave of a Node, in place, what `read` reads: the rest, its images above all, is most of its size."""
+    """Reduce a Node, in place, to what `read` reads: the rest, above all its images, is most of its size."""
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     obj["metadata"] = {
         key: metadata[key] for key in ("name", "uid", "resourceVersion", "labels", "annotations") if key in metadata
@@ -122,14 +122,14 @@ def prune(obj: Object) -> None:
 
 
 def _node_name(metadata: Mapping[str, Any]) -> str:
-    """The override, an annotation or a label, else the host name, without its domain."""
+    """The override from an annotation or a label, else the host name without its domain."""
     annotations, own = metadata.get("annotations") or {}, metadata.get("labels") or {}
     override = labels.read(annotations, labels.NODE_HOSTNAME_OVERRIDE) or own.get(labels.NODE_HOSTNAME_OVERRIDE)
     return str(override or (own.get(HOSTNAME_LABEL) or metadata["name"]).partition(".")[0])
 
 
 def _features(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """The words of the annotation, sorted; what Slurm would not take for one word is left out."""
+    """The words of the annotation, sorted; what Slurm would not accept as one word is left out."""
     words = str(annotations.get(labels.ANNOTATION_FEATURES_SPEC) or "").split(",")
     return tuple(sorted({word for one in words if _FEATURE.fullmatch(word := one.strip())}))
 
@@ -147,7 +147,7 @@ def _why_cordoned(obj: Mapping[str, Any]) -> str:
 
 
 def _bad_conditions(status: Mapping[str, Any]) -> list[str]:
-    """Conditions that are True, and Ready where it is not; the words of whoever set them."""
+    """Conditions that are True, and Ready if it is not; with the messages of the component that set them."""
     found = []
     for one in status.get("conditions") or ():
         kind, holds = str(one.get("type") or ""), one.get("status") == "True"
@@ -161,6 +161,6 @@ def _bad_conditions(status: Mapping[str, Any]) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    """A text that Slurm shows on one line: printable, single spaces, not too long."""
+    """A text that Slurm can show on one line: printable, single spaces, not too long."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return _SPACE.sub(" ", printable).strip()[:LONGEST_REASON]

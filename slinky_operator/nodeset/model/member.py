@@ -1,7 +1,7 @@
-"""A pod of a NodeSet with what Slurm shows of its node: joined once, so that no rule has to look it up again.
+"""A pod of a NodeSet joined with its node in Slurm: joined once, so that no rule has to look it up again.
 
-The same join serves the snapshot, whose records may be seconds old, and an answer that has just come from Slurm, which
-is what a delete is decided by.
+The same join serves the snapshot, whose records may be seconds old, and a fresh answer from Slurm, on which a delete is
+decided.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Member:
 
     pod: Pod
     record: Node | None = None
-    """The record of its node; None where Slurm shows none, or shows nothing at all."""
+    """The record of its node; None if Slurm shows none, or cannot be read."""
     ownership: RecordOwnership | None = None
-    """Whose that record is; None without one."""
+    """Who owns that record; None without one."""
     jobs: tuple[Job, ...] = ()
-    """Jobs that hold its node; none as well where they were not asked for."""
+    """Jobs that hold its node; empty also if jobs were not queried."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class Member:
 
     @property
     def drained_for(self) -> frozenset[Cause]:
-        """The causes named by a drain of ours on its node; none where we do not drain it."""
+        """The causes of the operator's drain of its node; none if the operator does not drain it."""
         return drains.causes_in(self.record) if self.record is not None else frozenset()
 
 
@@ -47,7 +47,7 @@ def join(pod: Pod, nodes: Mapping[str, Node | None], jobs: Mapping[str, tuple[Jo
     pod
         The pod.
     nodes, jobs
-        Records, and the jobs that hold nodes, by name of the node.
+        Records, and the jobs that hold nodes, by node name.
     owner
         Tag of the NodeSet.
     """

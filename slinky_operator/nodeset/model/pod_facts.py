@@ -1,6 +1,6 @@
-"""What a pod's object tells about it, read once and frozen.
+"""The facts in a pod's object, read once and frozen.
 
-What Slurm knows is not here, and neither is what is to be done: see `pod_state`.
+What Slurm knows is not here, and neither are decisions: see `pod_state`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slinky_operator.reconcile.text import moment
 from slinky_operator.slurm import naming
 
 SLURMD: Final = "slurmd"
-"""Name of the container that matters; what runs beside it is the user's."""
+"""Name of the container that matters; other containers are the user's."""
 
 _OVER: Final = frozenset({"Failed", "Succeeded"})
 
@@ -36,28 +36,28 @@ _STUCK: Final = frozenset(
         "RunContainerError",
     }
 )
-"""What a kubelet says of a container that it has tried to start, in vain."""
+"""Waiting reasons of a container that the kubelet has tried to start and could not."""
 
 
 class Slurmd(StrEnum):
-    """How far the slurmd container has come, by the kubelet's word."""
+    """How far the slurmd container has come, as the kubelet reports it."""
 
     NEVER = "never started"
     RUNNING = "running"
     BETWEEN = "between two starts"
     ENDED = "ended"
-    """For good: the pod is over, or it is being deleted and every container has ended."""
+    """For good: the pod has ended, or it is being deleted and every container has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrainCondition:
-    """What we have written on a pod about the drain of its node."""
+    """The condition on a pod about the drain of its node."""
 
     status: str
     reason: str
     message: str
     since: str = field(default="", compare=False)
-    """Since when the status is what it is, as written."""
+    """Last transition time of the status, as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,50 +73,50 @@ class Pod:
     revision: str = ""
     deleting: bool = False
     gone_by: datetime | None = None
-    """When it is to be gone, if it is being deleted: that is what its deletionTimestamp says."""
+    """When it must be gone, if it is being deleted: the meaning of its deletionTimestamp."""
     host: str = ""
-    """Kubernetes Node it is bound to; empty before."""
+    """Kubernetes Node it is bound to; empty if unbound."""
     on_node: bool = False
-    """Whether it was made as the one pod of a Kubernetes Node, not as an ordinal."""
+    """Whether it was created as the one pod of a Kubernetes Node, not as an ordinal."""
     guards: frozenset[str] = frozenset()
-    """Uids of second owners: one as a rule, none if it was taken away, two until a former one is cleared away."""
+    """Uids of second owners: normally one, none if it was removed, two until a former one is cleaned up."""
     pinned_to: str = ""
-    """Kubernetes Node it can only be bound to; empty if any will do."""
+    """Kubernetes Node that it is pinned to; empty if it may run on any."""
     phase: str = "Pending"
     slurmd: Slurmd = Slurmd.NEVER
     slurmd_started_at: datetime | None = None
-    """When the container started last; None unless it runs."""
+    """When the container last started; None unless it runs."""
     last_ended_at: datetime | None = None
-    """When the container ended last, in a pod that goes on; None if it never did."""
+    """When the container last ended, in a pod that has not ended; None if it never did."""
     stuck: str = ""
-    """Why the kubelet cannot start the container, in its word; empty if it did or may."""
+    """Why the kubelet cannot start the container, as its waiting reason; empty if it did or may."""
     hindrance: Hindrance | None = None
-    """Why it does not run, whichever of its containers is at fault; None if it does, or is on its way."""
+    """Why it does not run, whichever container is the cause; None if it runs or is starting."""
     registered: bool = False
-    """Whether we have written that Slurm knows its node."""
+    """Whether it is recorded on the pod that Slurm knows its node."""
     ready_since: datetime | None = None
-    """Since when Kubernetes calls it Ready; None if it does not."""
+    """Since when the pod is Ready; None if it is not."""
     cordoned: bool = False
     cluster_labels: tuple[str, str] = ("", "")
-    """The labels by which its Cluster knows it: the Cluster's uid, and that it is a slurmd pod of that name at all."""
+    """The labels that link it to its Cluster: the Cluster's uid, and the Cluster's name as that of a slurmd pod."""
     deletion_cost: int = 0
     created_at: datetime | None = None
     protected: bool = False
     """Whether it is in the PodDisruptionBudget."""
     told: DrainCondition | None = None
     deadline: str = ""
-    """When the last of its jobs ends, as written on it."""
+    """When the last of its jobs ends, as annotated on it."""
     register_by: datetime | None = None
-    """When it is made again unless its slurmd has registered, as written on it."""
+    """When it is recreated unless its slurmd has registered, as annotated on it."""
 
     @property
     def stands_on(self) -> str:
-        """The Kubernetes Node it belongs to, whether it has come there or not; empty if that is open."""
+        """The Kubernetes Node it belongs to, whether it is bound or only pinned to it; empty if neither."""
         return self.host or self.pinned_to
 
     @property
     def bound(self) -> bool:
-        """Whether a kubelet may be working on it."""
+        """Whether a kubelet may have started it."""
         return bool(self.host)
 
 
@@ -126,7 +126,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
     Parameters
     ----------
     obj
-        The pod as the API server gives it.
+        The pod as the API server returns it.
     nodeset
         Name of its NodeSet, for the ordinal.
     """
@@ -174,14 +174,14 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
 
 
 def node_name(obj: Mapping[str, Any]) -> str:
-    """Name of a pod's node in Slurm: its host name, which is the pod's own name unless the spec says otherwise."""
+    """Name of a pod's node in Slurm: its host name, which is the pod's own name unless the spec sets another."""
     return str((obj.get("spec") or {}).get("hostname") or obj["metadata"]["name"])
 
 
 def has_ended(status: Mapping[str, Any], *, deleting: bool) -> bool:
-    """Whether the kubelet has said that nothing of the pod runs any more, and will not again.
+    """Whether the kubelet has reported that nothing in the pod runs any more, and will not again.
 
-    A pod whose Node is gone is called Failed by others than its kubelet: its containers are then still shown as
+    A pod whose Node is gone is set Failed by a component other than its kubelet: its containers are then still shown as
     running, and may be.
     """
     states = [item.get("state") or {} for item in _containers(status)]
@@ -193,7 +193,7 @@ def has_ended(status: Mapping[str, Any], *, deleting: bool) -> bool:
 
 
 def _slurmd_of(own: Mapping[str, str]) -> str:
-    """Name of the Cluster whose Service has the pod; empty if none has."""
+    """Name of the Cluster whose Service selects the pod; empty if none does."""
     name = own.get(labels.LABEL_CLUSTER_NAME) or ""
     return name if name and naming.slurmd_labels(name).items() <= own.items() else ""
 
@@ -215,7 +215,7 @@ def _slurmd(status: Mapping[str, Any], *, deleting: bool) -> tuple[Slurmd, datet
 
 
 def _last_end(status: Mapping[str, Any]) -> datetime | None:
-    """When slurmd's container ended last, whether it has been started since or not."""
+    """When slurmd's container last ended, whether it has been restarted since or not."""
     containers: Iterable[Mapping[str, Any]] = status.get("containerStatuses") or ()
     shown = next((item for item in containers if item.get("name") == SLURMD), {})
     for state in (shown.get("state") or {}, shown.get("lastState") or {}):
@@ -247,16 +247,16 @@ def _integer(text: str | None) -> int:
 
 
 def unguarded(pods: Iterable[Pod], guard_uid: str) -> tuple[Pod, ...]:
-    """The pods that are not held by the guard.
+    """The pods that are not owned by the guard.
 
-    Somebody may have deleted it. The garbage collector then takes it from the owners of each pod, and that is how we
-    hear of it: nobody watches ConfigMaps for this.
+    Somebody may have deleted it. The garbage collector then removes it from the owners of each pod, which is how the
+    operator notices: it does not watch ConfigMaps for this.
 
     Parameters
     ----------
     pods
         Pods of the NodeSet.
     guard_uid
-        Uid of the guard; empty if it is not known, and then any will do.
+        Uid of the guard; if it is empty (not known), any guard counts.
     """
     return tuple(pod for pod in pods if not pod.deleting and not (guard_uid in pod.guards if guard_uid else pod.guards))

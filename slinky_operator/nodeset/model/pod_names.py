@@ -1,7 +1,7 @@
-"""Where the pods of a NodeSet may stand, and what they are called there: in Kubernetes, and in Slurm.
+"""The slots of a NodeSet's pods, and the names of the pods in Kubernetes and of their nodes in Slurm.
 
-Pod and Slurm node have names of their own. With ordinals both are `<nodeset>-<n>`; with one pod on each matching Node
-the pod is `<nodeset>-<node>`, since several NodeSets may stand on one Node.
+A pod and its Slurm node may have different names. With ordinals both are `<nodeset>-<n>`; with one pod per matching
+Node the pod is `<nodeset>-<node>`, since several NodeSets may have a pod on one Node.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 
 LONGEST_NAME: Final = 63
-"""A pod's name is the value of a label too."""
+"""The limit of a label's value, as which a pod's name is used too."""
 
 _HASH_LENGTH: Final = 8
 _NODE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -23,7 +23,7 @@ _NODE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class PodSlot:
-    """Room for one pod."""
+    """A slot for one pod."""
 
     pod: str
     """Name of the pod."""
@@ -31,22 +31,22 @@ class PodSlot:
     """Name of its Slurm node, which is the pod's host name too."""
     ordinal: int | None = None
     host: str = ""
-    """The Kubernetes Node it belongs to; empty if any will do."""
+    """The Kubernetes Node it belongs to; empty if it may be any."""
 
 
 def of_ordinal(nodeset: NodeSet, ordinal: int, host: str = "") -> PodSlot:
-    """The place of an ordinal; `host` is the Kubernetes Node it is pinned to, if it is."""
+    """The slot of an ordinal; `host` is the Kubernetes Node it is pinned to, if any."""
     name = numbered(nodeset.name, ordinal, nodeset.spec.ordinal_padding)
     return PodSlot(name, name, ordinal, host)
 
 
 def is_node_name(text: str) -> bool:
-    """Whether a node can be called so: it is the host name of a pod, and must not mean something else to Slurm."""
+    """Whether a node can have this name: it is a pod's host name, and must have no other meaning to Slurm."""
     return _NODE_NAME.fullmatch(text) is not None and text not in {"all", "default", "localhost"}
 
 
 def pod_name(nodeset: NodeSet, node: str) -> str:
-    """Name of the pod that this NodeSet makes for a Slurm node."""
+    """Name of this NodeSet's pod for a Slurm node."""
     if nodeset.mode is ScalingMode.STATEFUL_SET:
         return node
     whole = f"{nodeset.name}-{node}"
@@ -62,7 +62,7 @@ def numbered(nodeset: str, ordinal: int, padding: int = 0) -> str:
 
 
 def ordinal(nodeset: str, pod: str) -> int | None:
-    """The ordinal in a name, or None if the name is not made that way."""
+    """The ordinal in a name, or None if the name has none."""
     head, dash, digits = pod.rpartition("-")
     if not dash or head != nodeset or not digits.isascii() or not digits.isdigit():
         return None
@@ -70,7 +70,7 @@ def ordinal(nodeset: str, pod: str) -> int | None:
 
 
 def lowest_free(taken: Collection[int], count: int) -> list[int]:
-    """The lowest ordinals that are not taken, in order."""
+    """The lowest free ordinals, in order."""
     held = frozenset(taken)
     found: list[int] = []
     candidate = 0

@@ -1,7 +1,7 @@
-"""The one state each pod is in, computed afresh from the pod, its Slurm node and what we want of it.
+"""The one state of each pod, computed in each pass from the pod, its Slurm node and the wanted drain.
 
 The only thing remembered is the pod condition `Registered`, written before a pod counts as Ready: from then on its node
-may hold jobs, and a node that Slurm does not know any more is a reason to keep the pod, not to delete it.
+may hold jobs, and a node that Slurm no longer knows is a reason to keep the pod, not to delete it.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from slinky_operator.reconcile.text import named
 from slurm_client.models import Job, Node
 
 REGISTRATION_GRACE: Final = timedelta(seconds=30)
-"""How long a slurmd that Slurm does not know may still be on its way, once it runs, or once its pod is there; they need
-a second or two."""
+"""How long a slurmd that Slurm does not know may still be registering, once it runs, or once its pod exists; it takes a
+second or two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """On its way: Slurm does not know its slurmd, or that it does is not written on the pod yet.
+    """Starting: Slurm does not know its slurmd, or its registration is not recorded on the pod yet.
 
-    Where Slurm cannot be asked, only a pod whose slurmd never started is known to be here.
+    If Slurm cannot be asked, only a pod whose slurmd never started is known to be in this state.
     """
 
     why: str = ""
-    """What keeps it, where that is known."""
+    """What delays it, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Registered, and not drained by us; `foreign` is the reason of somebody else's drain."""
+    """Registered, and not drained by the operator; `foreign` is the reason of somebody else's drain."""
 
     foreign: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Misregistered:
-    """Known to Slurm, which does not take what its slurmd registered with; it gets no job. Jobs on it go on."""
+    """Known to Slurm, which rejects the values of its slurmd's registration; it gets no jobs. Jobs on it continue."""
 
     why: str
-    """Slurm's words."""
+    """The reason that Slurm shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """Drained on our behalf, or about to be, and not proven empty."""
+    """Drained by the operator, or about to be, and not proven empty."""
 
     causes: frozenset[Cause]
     since: datetime | None
@@ -70,12 +70,12 @@ class Drained:
 
 @dataclass(frozen=True, slots=True)
 class Deleting:
-    """On its way out of Kubernetes."""
+    """Being deleted from Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """All its containers have ended for good, by its kubelet's word: nothing in it can be hurt."""
+    """All its containers have ended for good, as reported by its kubelet: no job can run in it."""
 
 
 class Doubt(StrEnum):
@@ -84,14 +84,14 @@ class Doubt(StrEnum):
     NO_ANSWER = "no answer"
     """Slurm cannot be asked."""
     FORGOTTEN = "forgotten"
-    """Its node had registered and Slurm has lost it: jobs may run there of which nobody tells."""
+    """Its node had registered and Slurm has lost it: jobs that Slurm does not show may run there."""
     FOREIGN_RECORD = "foreign record"
-    """The record of its node's name is not this NodeSet's."""
+    """The record of its node's name does not belong to this NodeSet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Slurm cannot tell, or tells something that does not fit. Nothing is deleted."""
+    """Slurm cannot answer, or the answer does not fit. Nothing is deleted."""
 
     why: str
     """For people."""
@@ -102,7 +102,7 @@ State = Starting | Ready | Misregistered | Draining | Drained | Deleting | Ended
 
 
 def is_known(member: Member, owner: str) -> bool:
-    """Whether the record is the pod's, as far as that can be told before its kubelet has said that it runs."""
+    """Whether the record is the pod's, as far as can be known before its kubelet reports that it runs."""
     pod, record = member.pod, member.record
     if record is None or pod.slurmd_started_at is not None:
         return member.ownership is RecordOwnership.OURS
@@ -110,21 +110,21 @@ def is_known(member: Member, owner: str) -> bool:
 
 
 def known(members: Iterable[Member], owner: str) -> frozenset[str]:
-    """Names of the pods that Slurm knows although that is not written on them yet."""
+    """Names of the pods that Slurm knows although it is not recorded on them yet."""
     return frozenset(one.name for one in members if not one.pod.registered and is_known(one, owner))
 
 
 def classify(member: Member, slurm: SlurmFacts, causes: Collection[Cause]) -> State:  # noqa: PLR0911 - one for each
-    """Tell the state of a pod.
+    """Return the state of a pod.
 
     Parameters
     ----------
     member
         The pod with its node.
     slurm
-        Whether Slurm can be asked, and whether jobs were asked for: where they were not, nothing counts as drained.
+        Whether Slurm can be asked, and whether jobs were queried: if they were not, nothing counts as drained.
     causes
-        What we want its node drained for.
+        The causes for which its node is to be drained.
     """
     pod, node = member.pod, member.record
     if pod.slurmd is Slurmd.ENDED:
@@ -151,10 +151,10 @@ def classify(member: Member, slurm: SlurmFacts, causes: Collection[Cause]) -> St
 def _registered(member: Member, node: Node, causes: frozenset[Cause], *, jobs_known: bool) -> State:
     wanted, causes = causes, causes | drains.causes_in(node)
     if not member.pod.registered:
-        # It counts from the pass after the one that writes it down.
+        # It counts from the pass after the one that records it.
         return Starting("registered just now")
     if not wanted and registration.is_rejected(node) and not drains.is_foreign(node):
-        # What we had drained before cannot be given back either.
+        # A node that the operator had drained before cannot be undrained either.
         return Misregistered(node.reason)
     if not causes and not drains.is_ours(node):
         return Ready(node.reason if drains.is_foreign(node) else "")
@@ -165,10 +165,10 @@ def _registered(member: Member, node: Node, causes: frozenset[Cause], *, jobs_kn
 
 
 def may_delete_without_slurm(pod: Pod) -> bool:
-    """Whether a pod cannot hold a job, whatever Slurm would say: no slurmd of it has ever run.
+    """Whether a pod cannot hold a job, whatever Slurm would answer: no slurmd of it has ever run.
 
-    Where a kubelet has the pod, silence is not enough: its word about a start may still be on the way. It must have
-    said that it cannot start the container.
+    For a bound pod, a missing report is not enough: the kubelet's report of a start may still be on the way. The
+    kubelet must have reported that it cannot start the container.
     """
     if pod.slurmd is Slurmd.ENDED:
         return True
@@ -180,8 +180,8 @@ def may_delete_without_slurm(pod: Pod) -> bool:
 def _why_awaited(pod: Pod, now: datetime) -> str | None:
     """Why a pod that Slurm has never known may not be deleted yet, or None if it may.
 
-    A kubelet tells of a start when it is over. A slurmd that starts while its pod is being deleted registers all the
-    same, and Slurm gives jobs to its node, which ends a moment later: it must come up first, and be drained.
+    A kubelet reports a start after the fact. A slurmd that starts while its pod is being deleted still registers, and
+    Slurm gives jobs to its node, which ends a moment later: so it must register first, and be drained.
     """
     if pod.slurmd is Slurmd.RUNNING:
         if pod.slurmd_started_at is None or now - pod.slurmd_started_at < REGISTRATION_GRACE:
@@ -194,15 +194,15 @@ def _why_awaited(pod: Pod, now: datetime) -> str | None:
 def why_kept(member: Member, now: datetime) -> str | None:  # noqa: PLR0911 - one for each
     """Why a pod may not be deleted now, or None if it may.
 
-    This is the last word before a delete.
+    This is the last check before a delete.
 
     Parameters
     ----------
     member
-        The pod as the cache shows it, with what Slurm has just said of its node. The delete carries its uid, and its
-        version where that is part of the proof.
+        The pod from the cache, with a fresh answer from Slurm about its node. The delete carries its uid, and its
+        version if that is part of the proof.
     now
-        The time, for slurmds that may still register; knows its zone.
+        The time, for slurmds that may still register; timezone-aware.
     """
     pod, node, jobs = member.pod, member.record, member.jobs
     if pod.slurmd is Slurmd.ENDED:

@@ -1,10 +1,10 @@
-"""The hash that tells whether a pod is what its NodeSet's spec describes, and the part of the spec it is about.
+"""The hash that shows whether a pod matches its NodeSet's spec, and the part of the spec that it covers.
 
 Which revision is wanted and which was before, `Revision`, is in `revision_records`.
 
 It covers what the user wrote and a generator version that is raised on purpose. The operator's own defaults are not in
-it: a new release, or another default image, replaces no pod. Fields that were left out leave no trace, so that a field
-which a later release learns changes no hash either.
+it: a new release, or another default image, replaces no pod. Fields that are not set do not change it, so a field added
+by a later release changes no hash either.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model import claims
 
 GENERATOR: Final = 1
-"""Raised when pods made by older releases must be replaced; every NodeSet then rolls."""
+"""Raised when pods created by older releases must be replaced; every NodeSet is then updated."""
 
 _LENGTH: Final = 10
 
 Content = Mapping[str, Any]
-"""The part of a spec that a pod is made from, under the API's names; what was left out is absent."""
+"""The part of a spec that a pod is created from, with the API's field names; fields that are not set are absent."""
 
 
 def content(nodeset: NodeSet) -> Content:
-    """Everything in the spec that a pod is made from."""
+    """Everything in the spec that a pod is created from."""
     spec = nodeset.spec
     resources = spec.resources
     given = {
@@ -39,20 +39,20 @@ def content(nodeset: NodeSet) -> Content:
         "gres": spec.gres,
         "weight": spec.weight,
         "extraConf": spec.extra_conf,
-        # Their names only: a claim that exists does not change with its template.
+        # Their names only: an existing claim does not change with its template.
         "claims": sorted(claims.template_name(template) for template in spec.volume_claim_templates),
     }
     return {key: value for key, value in given.items() if value is not None and value not in ("", [], {})}
 
 
 def of(nodeset: NodeSet) -> str:
-    """Hash of everything in the spec that a pod is made from."""
+    """Hash of everything in the spec that a pod is created from."""
     text = json.dumps({"generator": GENERATOR, **content(nodeset)}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
 def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
-    """The NodeSet with that part of its spec as it was once recorded; all else is as it is now."""
+    """The NodeSet with that part of its spec as recorded; everything else is current."""
     resources = recorded.get("resources")
     templates = {claims.template_name(template): template for template in nodeset.spec.volume_claim_templates}
     spec = nodeset.spec.model_copy(

@@ -1,8 +1,8 @@
-"""Revisions as ControllerRevisions: recorded before a pod is made from one, kept as long as a pod carries it.
+"""Revisions as ControllerRevisions: recorded before a pod is created from one, kept as long as a pod carries it.
 
-Each holds the part of the spec that pods are made from, so that a pod which an update is not to reach yet can be made
-anew as it was. An older spec that is applied again finds its revision by its hash, which then becomes the newest. The
-objects belong to the NodeSet and go with it.
+Each holds the part of the spec that pods are created from, so that a pod that an update may not reach yet can be
+recreated from its revision. An older spec that is applied again finds its revision by its hash; it then becomes the
+newest. The objects are owned by the NodeSet and deleted with it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class RevisionChanges:
-    """What is to be done about the revisions of a NodeSet."""
+    """The writes needed for the revisions of a NodeSet."""
 
     record: int | None = None
-    """Number under which the revision of the spec is to be recorded; None if it is."""
+    """Number under which to record the revision of the spec; None if it is recorded."""
     renumber: tuple[Recorded, int] | None = None
-    """A revision that is the newest again, and its new number."""
+    """A revision that becomes the newest again, and its new number."""
     drop: tuple[Recorded, ...] = ()
-    """Those beyond the limit, the oldest first."""
+    """Those beyond the limit, oldest first."""
 
 
 def name(nodeset: NodeSet, revision: str) -> str:
@@ -47,7 +47,7 @@ def name(nodeset: NodeSet, revision: str) -> str:
 
 
 def read(obj: Mapping[str, Any]) -> Recorded:
-    """Read a ControllerRevision of ours."""
+    """Read a ControllerRevision of the NodeSet."""
     metadata = obj["metadata"]
     data = obj.get("data")
     recorded = data.get("spec") if isinstance(data, dict) else None
@@ -61,7 +61,7 @@ def read(obj: Mapping[str, Any]) -> Recorded:
 
 
 def build(nodeset: NodeSet, revision: str, content: Content, number: int) -> dict[str, Any]:
-    """Make the object that records a revision."""
+    """Build the object that records a revision."""
     return {
         "apiVersion": CONTROLLERREVISIONS.api_version,
         "kind": CONTROLLERREVISIONS.kind,
@@ -91,9 +91,9 @@ def build(nodeset: NodeSet, revision: str, content: Content, number: int) -> dic
 
 
 def current(nodeset: NodeSet, revision: str, recorded: Iterable[Recorded]) -> str:
-    """Hash of the revision that pods have which an update is not to reach: the last one that all of them had.
+    """Hash of the revision of pods that an update may not reach: the last one that all pods had.
 
-    It is the spec's own where there was none before, or where it can no longer be told what that one was.
+    It is that of the spec if there was none before, or if the earlier one is no longer known.
     """
     stored = nodeset.status.node_set_hash
     return stored if stored and any(one.hash == stored for one in recorded) else revision
@@ -102,7 +102,7 @@ def current(nodeset: NodeSet, revision: str, recorded: Iterable[Recorded]) -> st
 def upkeep(
     revision: str, recorded: Sequence[Recorded], *, current: str, carried: Collection[str], limit: int
 ) -> RevisionChanges:
-    """Tell what is to be done about the revisions.
+    """Return the writes needed for the revisions.
 
     Parameters
     ----------
@@ -111,11 +111,11 @@ def upkeep(
     recorded
         What is recorded.
     current
-        Hash of the revision for pods that an update is not to reach.
+        Hash of the revision for pods that an update may not reach.
     carried
-        Hashes that pods carry, those of pods on their way out too.
+        Hashes that pods carry, including pods that are being deleted.
     limit
-        How many others are kept.
+        How many other revisions are kept.
     """
     highest = max((one.number for one in recorded), default=0)
     own = next((one for one in recorded if one.hash == revision), None)
@@ -130,29 +130,29 @@ def upkeep(
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What the pods are to be."""
+    """The wanted revision of pods."""
 
     hash: str
     """Of the spec."""
     problems: tuple[str, ...] = ()
-    """Why no pod can be made from the spec: fields, with reasons."""
+    """Why no pod can be created from the spec: fields, with reasons."""
     content: Content = field(default_factory=dict)
-    """What the hash is about."""
+    """The content that the hash covers."""
     current: str = ""
-    """Hash of the revision for pods that an update is not to reach; that of the spec where there is no other."""
+    """Hash of the revision for pods that an update may not reach; that of the spec if there is no other."""
     recorded: tuple[Recorded, ...] = ()
     """The revisions the API server has."""
 
 
 def target(place: int, nodeset: NodeSet, revision: Revision) -> str:
-    """Hash of the revision that a pod is made from now.
+    """Hash of the revision that a pod is now created from.
 
     Parameters
     ----------
     place
         Its ordinal; without ordinals, its place in the order of names.
     nodeset, revision
-        What is wanted, and what was before.
+        The wanted spec, and its revisions.
     """
     strategy = nodeset.spec.update_strategy
     if strategy.type == "OnDelete":

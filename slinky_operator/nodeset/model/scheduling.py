@@ -1,7 +1,7 @@
-"""Which Kubernetes Nodes a pod may stand on: node selector, required node affinity, taints and tolerations.
+"""On which Kubernetes Nodes a pod may run: node selector, required node affinity, taints and tolerations.
 
 The rules are those of the scheduler, and the tolerations added are those that DaemonSets get. They are evaluated here,
-since with one pod on each matching Node it must be known beforehand which these are.
+since with one pod per matching Node these Nodes must be known beforehand.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ OUT_OF_REACH: Final[Sequence[Mapping[str, str]]] = (
     {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
     {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},
 )
-"""What every slurmd pod tolerates: on a Node out of reach it may still hold jobs, and is not evicted for that."""
+"""Tolerated by every slurmd pod: on an unreachable Node it may still hold jobs, and is not evicted for that."""
 
 ANY_EVICTION: Final[Mapping[str, str]] = {"operator": "Exists", "effect": "NoExecute"}
-"""What a pod that belongs to one Node carries so that Kubernetes leaves it there: it would end it at once, with its
-jobs, when its Node gets such a taint. That is left to us, who drain first; so `fit` does not count it."""
+"""Tolerated by a pod that belongs to one Node, since Kubernetes would end the pod and its jobs at once when its Node
+gets such a taint. The operator drains it first and deletes it then; so `fit` does not count this toleration."""
 
 TOLERATIONS: Final[Sequence[Mapping[str, str]]] = (
     *OUT_OF_REACH,
@@ -34,7 +34,7 @@ TOLERATIONS: Final[Sequence[Mapping[str, str]]] = (
     # Follows a cordon sooner or later; the cordon itself is what counts.
     {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"},
 )
-"""What every pod that belongs to one Node tolerates."""
+"""Tolerated by every pod that belongs to one Node."""
 
 _KEEPS_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 
@@ -42,7 +42,7 @@ _NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {"Gt": operator.gt, 
 
 
 class Fit(Enum):
-    """Whether a pod may be on a Node."""
+    """Whether a pod may run on a Node."""
 
     RUN = "a new one may be put there"
     STAY = "one that is there may stay, but none is put there"
@@ -50,12 +50,12 @@ class Fit(Enum):
 
 
 def fit(pod_spec: Mapping[str, Any], host: KubernetesNode) -> Fit:
-    """Tell whether a pod may be on a Node.
+    """Return whether a pod may run on a Node.
 
     Parameters
     ----------
     pod_spec
-        What the user's template says; `TOLERATIONS` come on top.
+        The spec in the user's template; `TOLERATIONS` are added.
     host
         The Node.
     """
@@ -75,7 +75,7 @@ def affinity_to(host: str) -> dict[str, Any]:
 
 
 def pinned_to(pod_spec: Mapping[str, Any]) -> str:
-    """The Node that a pod's affinity names, as that of a pod for one Node does; empty if it names none."""
+    """The Node in a pod's affinity, if it has the form that the operator writes; empty otherwise."""
     terms = required_terms(pod_spec) or ()
     names = {
         value
@@ -96,7 +96,7 @@ def _is_selected(pod_spec: Mapping[str, Any], host: KubernetesNode) -> bool:
 
 
 def required_terms(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
-    """Terms of which one must match; None where there is no such affinity."""
+    """Terms of which one must match; None without such an affinity."""
     affinity = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return None if required is None else required.get("nodeSelectorTerms") or ()
@@ -133,7 +133,7 @@ def _compare(word: str, value: str, wanted: str) -> bool:
     try:
         return _NUMBERS[word](int(value), int(wanted))
     except ValueError:
-        # A label that is no number is neither greater nor less, to the scheduler as well.
+        # A label that is not a number is neither greater nor less; the scheduler does the same.
         return False
 
 
@@ -148,5 +148,5 @@ def _tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
         return False
     if toleration.get("operator") == "Exists":
         return True
-    # Without a key only Exists says anything.
+    # Without a key only the operator Exists is valid.
     return bool(toleration.get("key")) and (toleration.get("value") or "") == taint.value

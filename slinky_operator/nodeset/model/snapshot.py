@@ -1,4 +1,4 @@
-"""Everything one pass decides upon, frozen: what Kubernetes shows, what Slurm shows, what we remember."""
+"""The frozen input of one pass: what Kubernetes shows, what Slurm shows, what is remembered."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from slurm_client.models import Job, Node
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What matters of the Cluster a NodeSet names."""
+    """The facts about the Cluster that a NodeSet names."""
 
     uid: str = ""
-    """Empty if there is no such Cluster."""
+    """Empty if the Cluster does not exist."""
     gone: bool = False
-    """Whether the API server itself, not a cache, has said that there is none."""
+    """Whether the API server itself, not a cache, has answered that it does not exist."""
     deleting: bool = False
     external: bool = False
     node_sets: frozenset[str] = frozenset()
-    """Names of the NodeSets that its running configuration knows: no node can be called so."""
+    """Names of the NodeSets in its running configuration: no node can have such a name."""
     listed: bool = False
-    """Whether the running configuration knows the NodeSet."""
+    """Whether the running configuration contains the NodeSet."""
     refused: str = ""
-    """Why the configuration leaves the NodeSet's part out, or as it was; empty if it does not."""
+    """Why the configuration leaves the NodeSet out, or keeps its earlier part; empty if it does neither."""
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a Cluster."""
+        """Whether the Cluster exists."""
         return bool(self.uid)
 
 
@@ -46,52 +46,52 @@ class SlurmFacts:
     """What Slurm shows, or why it shows nothing."""
 
     readable: bool
-    """Whether Slurm answers and a picture of its nodes is there."""
+    """Whether Slurm answers and its nodes are cached."""
     reason: Reason = Reason.AS_EXPECTED
     """Why not."""
     why: str = ""
-    """Why not, in the words that came back."""
+    """Why not, as quoted from the answer."""
     nodes: Mapping[str, Node] = field(default_factory=dict)
     """Records by name: those named like a pod here or like one that could be created, and those tagged with this
-    NodeSet. They may be seconds old: enough to begin something, not to delete anything."""
+    NodeSet. They may be seconds old: enough to start something, not to delete anything."""
     jobs: Mapping[str, tuple[Job, ...]] | None = None
-    """Jobs that hold nodes, by node; None if they were not asked for."""
+    """Jobs that hold nodes, by node; None if they were not queried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One NodeSet and all that concerns it."""
+    """One NodeSet and everything about it."""
 
     nodeset: NodeSet
     cluster: ClusterFacts
     slurm: SlurmFacts
     revision: Revision
     pods: tuple[Pod, ...] = ()
-    """Pods with our uid label."""
+    """Pods with the NodeSet's uid label."""
     claims: tuple[Claim, ...] = ()
     """Claims of the NodeSet, or of an earlier one of its name."""
     hosts: Mapping[str, KubernetesNode] | None = None
-    """Kubernetes Nodes by name; None if nobody watches them."""
+    """Kubernetes Nodes by name; None if they are not watched."""
     foreign_pods: frozenset[str] = frozenset()
-    """Names of pods that are not ours and stand where ours could."""
+    """Names of pods that belong to others and have a name that a pod of the NodeSet could have."""
     stripped: Mapping[str, str] = field(default_factory=dict)
-    """Nodes whose pods have lost our labels, and what to do about it."""
+    """Nodes whose pods have lost the operator's labels, and what to do about it."""
     names_of_other_nodesets: Mapping[str, str] = field(default_factory=dict)
-    """Nodes that ours could be called like, and that are those of another NodeSet's pods, with its name."""
+    """Node names that this NodeSet could use and that pods of another NodeSet have, with that NodeSet's name."""
     mode_is_fixed: bool = True
-    """Whether the mode has been written down; it is not before the first pass."""
+    """Whether the mode is recorded; it is not before the first pass."""
     ended: frozenset[str] = frozenset()
-    """Nodes whose pods are gone, and of which a kubelet had said that all had ended."""
+    """Nodes whose pods are gone, after a kubelet had reported that all their containers had ended."""
     guard: str = ""
     """Uid of the guard; empty if it is not known to exist."""
     max_startup: int = 1
-    """How many pods may be starting at a time, where the spec does not say."""
+    """How many pods may be starting at a time, if the spec does not set it."""
     patience: timedelta = timedelta(minutes=5)
     """How long a slurmd may run before it registers."""
     owner: str = field(init=False)
     """The tag of this NodeSet's records."""
     members: tuple[Member, ...] = field(init=False)
-    """The pods, in the same order, each with what Slurm shows of its node; they follow `pods` and `slurm`."""
+    """The pods, in the same order, each joined with its node in Slurm; derived from `pods` and `slurm`."""
 
     def __post_init__(self) -> None:
         owner = identity.tag(self.nodeset.namespace, self.nodeset.name)
@@ -100,5 +100,5 @@ class Snapshot:
         object.__setattr__(self, "members", tuple(member.join(pod, nodes, jobs, owner) for pod in self.pods))
 
     def host_of(self, pod: Pod) -> KubernetesNode | None:
-        """The Kubernetes Node a pod is bound to; None before, and where it is not known."""
+        """The Kubernetes Node a pod is bound to; None if it is unbound, or its Node is not known."""
         return self.hosts.get(pod.host) if self.hosts is not None else None

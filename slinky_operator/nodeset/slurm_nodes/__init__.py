@@ -1,1 +1,1 @@
-"""Rules about a Slurm node's record: whose it is, whose its drain is, what may be done with it."""
+"""Rules about a Slurm node's record: its owner, the owner of its drain, what may be done with it."""

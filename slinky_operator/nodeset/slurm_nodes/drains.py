@@ -1,9 +1,9 @@
-"""The rules of draining: whose a drain is, and when a node holds nothing any more.
+"""The rules of draining: who owns a drain, and when a node is empty.
 
-The words are Slurm's. A drain is ours if its reason begins with `slurm-operator: `; any other drain is somebody else's,
-is never changed and never undone, unless slurmctld itself set it for a bad registration (`registration`). The reason
-names what we drain for, the NodeSet, and what a cordoned Node says of itself, so that one call serves all nodes that
-are drained for the same causes in the same words.
+The terms are Slurm's. A drain is the operator's if its reason begins with `slurm-operator: `; any other drain is
+somebody else's and is never changed or undone, unless slurmctld itself set it for a bad registration (`registration`).
+The reason names the causes, the NodeSet, and the reason of a cordoned Node, so that one call serves all nodes that are
+drained with the same reason.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PREFIX: Final = drain_reasons.PREFIX
 PARTING: Final = drain_reasons.PARTING
 
 NODE_BUSY: frozenset[str] = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
-"""Words in a node's state that mean work. A job that ignores TERM shows IDLE, DRAIN and COMPLETING for half a minute,
-its processes still running."""
+"""Flags in a node's state that mean work. A job that ignores SIGTERM shows IDLE, DRAIN and COMPLETING for half a
+minute, with its processes still running."""
 
 JOB_OVER: frozenset[str] = frozenset(
     {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
@@ -33,17 +33,17 @@ JOB_IDLE: frozenset[str] = frozenset({"PENDING"})
 """Base states in which a job holds no node."""
 
 JOB_HOLDING: frozenset[str] = frozenset({"COMPLETING", "CONFIGURING", "STAGE_OUT", "STOPPED", "SIGNALING"})
-"""Flags by which a job holds its nodes whatever its base state. RUNNING and SUSPENDED do by not being over; so does
-every word we do not know."""
+"""Flags with which a job holds its nodes whatever its base state. RUNNING and SUSPENDED hold nodes because they are not
+over; so does every unknown state."""
 
 _REASON: Final = re.compile(re.escape(PREFIX) + r"(?P<causes>[^(]*) \([^)]*\)(?:: .*)?", re.DOTALL)
 
 
 class Cause(StrEnum):
-    """What a node is drained for, in the words of the reason that Slurm shows.
+    """Why a node is drained, as the reason in Slurm shows it.
 
-    A cause is in `TIMED`, `CORDONS` or neither; deadlines, deletions and eviction go by these and by `REMOVAL`.
-    `drain.drain_causes` decides when a cause applies, `placement.claim_retention` after which of them claims go.
+    A cause is in `TIMED`, `CORDONS` or neither; deadlines, deletions and eviction depend on these and on `REMOVAL`.
+    `drain.drain_causes` decides when a cause applies, `placement.claim_retention` which of them delete claims.
     """
 
     SCALE_IN = "scale-in"
@@ -53,25 +53,25 @@ class Cause(StrEnum):
     NODE_CORDON = "node-cordon"
     """Of the Kubernetes Node it runs on."""
     NODE_MISMATCH = "node-mismatch"
-    """The Kubernetes Node is none any more that the NodeSet asks for."""
+    """The NodeSet no longer matches the Kubernetes Node."""
     REPAIR = "repair"
-    """Its slurmd runs and never registers; the node that Slurm shows is its predecessor's."""
+    """Its slurmd runs and never registers; the record that Slurm shows is its predecessor's."""
     DELETION = "deletion"
     CLUSTER_DELETION = "cluster deletion"
 
 
 TIMED: Final = frozenset({Cause.SCALE_IN, Cause.UPDATE, Cause.NODE_MISMATCH, Cause.DELETION, Cause.CLUSTER_DELETION})
-"""Causes for which the pod goes whatever runs on its node, in the time that the spec gives it."""
+"""Causes for which the pod is removed whatever runs on its node, within the time that the spec gives."""
 
 REMOVAL: Final = TIMED | {Cause.REPAIR}
 """Causes for which the pod is deleted once its node is drained; after a cordon it stays."""
 
 CORDONS: Final = frozenset({Cause.CORDON, Cause.NODE_CORDON})
-"""Causes that somebody takes back when they are done; the pod stays."""
+"""Causes that an administrator reverts; the pod stays."""
 
 
 def reason(causes: Iterable[Cause], owner: str, words: str = "") -> str:
-    """The text of our drain.
+    """The reason of the operator's drain.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ def reason(causes: Iterable[Cause], owner: str, words: str = "") -> str:
     owner
         `<namespace>/<nodeset>`.
     words
-        What else is to be told, on one line.
+        What else to add, on one line.
     """
     told = f"{PREFIX}{', '.join(sorted(causes))} ({owner})"
     return f"{told}: {words}" if words else told
 
 
 def causes_in(node: Node) -> frozenset[Cause]:
-    """The causes named by a drain of ours; none for any other node. Words of a newer version are left out."""
+    """The causes named by a drain of the operator; none for any other node. Causes of a newer version are left out."""
     if not is_ours(node):
         return frozenset()
     match = _REASON.fullmatch(node.reason)
@@ -97,21 +97,21 @@ def causes_in(node: Node) -> frozenset[Cause]:
 
 
 def is_ours(node: Node) -> bool:
-    """Whether the node is in a drain that we began, and that nobody has taken over since."""
+    """Whether the node is in a drain that the operator began, and that nobody has taken over since."""
     return node.is_drain and node.reason.startswith(PREFIX)
 
 
 def is_foreign(node: Node) -> bool:
-    """Whether somebody else keeps the node drained; what slurmctld did for a bad registration is nobody's drain."""
+    """Whether somebody else keeps the node drained; slurmctld's drain for a bad registration has no owner."""
     if not node.is_drain or is_ours(node) or node.reason == PARTING:
         return False
     return not registration.is_slurms_drain(node)
 
 
 def may_be_given_back(node: Node) -> bool:
-    """Whether a node may be undrained: the drain is ours, or slurmctld's own for a registration that has been mended.
+    """Whether a node may be undrained: the drain is the operator's, or slurmctld's for a registration now valid.
 
-    While its registration is invalid, Slurm refuses that.
+    While the registration is invalid, Slurm rejects an undrain.
     """
     if registration.is_invalid(node):
         return False
@@ -124,14 +124,14 @@ def is_busy(node: Node) -> bool:
 
 
 def holds_nodes(job: Job) -> bool:
-    """Whether the nodes named by a job are still in its hands."""
+    """Whether a job still holds the nodes that it names."""
     if not JOB_HOLDING.isdisjoint(job.state.flags):
         return True
     return job.state.base not in JOB_OVER and job.state.base not in JOB_IDLE
 
 
 def jobs_by_node(jobs: Iterable[Job]) -> dict[str, tuple[Job, ...]]:
-    """The jobs that hold nodes, by node; a job over several nodes stands under each."""
+    """The jobs that hold nodes, by node; a job on several nodes is listed under each."""
     found: dict[str, list[Job]] = {}
     for job in jobs:
         if holds_nodes(job):
@@ -141,26 +141,27 @@ def jobs_by_node(jobs: Iterable[Job]) -> dict[str, tuple[Job, ...]]:
 
 
 def is_drained(node: Node, jobs: Iterable[Job]) -> bool:
-    """Whether the node takes no new job and holds none: only then may its slurmd go.
+    """Whether the node accepts no new job and holds none: only then may its slurmd be deleted.
 
     Parameters
     ----------
     node
-        The record as Slurm gave it just now.
+        The record from a fresh answer of Slurm.
     jobs
-        The jobs that hold it, asked for after the record. A suspended job leaves its node IDLE: the state alone does
-        not tell.
+        The jobs that hold it, queried after the record. A suspended job leaves its node IDLE: the state alone is not
+        enough.
     """
     return node.is_drain and not is_busy(node) and not tuple(jobs)
 
 
 def needs_write(node: Node, causes: Collection[Cause]) -> bool:
-    """Whether a node that is to be drained for these causes needs a write: nobody drains it, or we do for other ends.
+    """Whether a node to be drained for these causes needs a write: it is not drained, or by us for other causes.
 
-    What slurmctld drained for a registration that has been mended since, nobody drains.
+    A node that slurmctld drained for a registration that is valid again counts as not drained.
 
-    Slurm notes when a reason was written. A node that was cordoned for a week and is now to go is drained anew, so that
-    its jobs have the time that the spec gives them; so is one that was to go and is only cordoned now.
+    Slurm records when a reason was written. A node that was cordoned for a week and is now to be removed is drained
+    again, so that its jobs have the time that the spec gives them; so is one that was to be removed and is now only
+    cordoned.
     """
     if not node.is_drain or registration.is_outlived(node):
         return True
@@ -170,10 +171,10 @@ def needs_write(node: Node, causes: Collection[Cause]) -> bool:
 def to_drain(
     wanted: Iterable[str], fresh: Mapping[str, Node | None], owner: str, causes: Collection[Cause]
 ) -> list[str]:
-    """Of the nodes we want drained for these causes, those that need a write now.
+    """Of the nodes to be drained for these causes, those that need a write now.
 
-    Unknown ones are left out, since a bulk update stops at the first of them; drained ones too, whoever did it, since a
-    second drain would replace the reason of the first; and so are records that are none of ours.
+    Unknown ones are left out, since a bulk update stops at the first of them; nodes drained by others too, since a
+    second drain would replace the reason of the first; and so are records of other owners.
     """
     found = []
     for name in wanted:
@@ -184,7 +185,7 @@ def to_drain(
 
 
 def to_undrain(wanted: Iterable[str], fresh: Mapping[str, Node | None], owner: str) -> list[str]:
-    """Of the nodes we want back, those that still may be given back."""
+    """Of the nodes to be undrained, those that may still be undrained."""
     found = []
     for name in wanted:
         node = fresh.get(name)

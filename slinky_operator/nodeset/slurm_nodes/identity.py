@@ -1,10 +1,10 @@
-"""Whose a Slurm node is: told from its record, never from its name.
+"""Who owns a Slurm node: decided by its record, never by its name.
 
-A slurmd of ours registers with the uid of its pod (`--instance-id`) and with `<namespace>/<nodeset>` (`--extra`). Slurm
-24.11 takes both anew with every registration; 26.05 keeps those of the first one as long as the record exists
-(measured). So a record that outlives its pod, as one with somebody else's drain does, goes on under the uid of the
-first pod. Then the time at which its slurmd started tells: nothing of an earlier pod can have started after the
-container of this one, and both times come from the same machine's clock.
+A slurmd of the operator registers with the uid of its pod (`--instance-id`) and with `<namespace>/<nodeset>`
+(`--extra`). Slurm 24.11 updates both with every registration; 26.05 keeps those of the first one as long as the record
+exists (measured). So a record that outlives its pod, such as one with somebody else's drain, keeps the uid of the first
+pod. Then the start time of its slurmd decides: no slurmd of an earlier pod can have started after the container of this
+one, and both times come from the same machine's clock.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ CLOCK_GRAIN: Final = timedelta(seconds=1)
 
 
 class RecordOwnership(StrEnum):
-    """How a record and a pod of the same name belong together."""
+    """How a record is related to the pod of the same name."""
 
     OURS = "ours"
-    """Made by this pod's slurmd, or taken over by it."""
+    """Created by this pod's slurmd, or taken over by it."""
 
     PREDECESSOR = "predecessor"
-    """Made by an earlier pod of the same NodeSet; this pod's slurmd has not registered."""
+    """Created by an earlier pod of the same NodeSet; this pod's slurmd has not registered."""
 
     FOREIGN = "foreign"
-    """Somebody else's: a static node, another NodeSet's, another namespace's."""
+    """Owned by somebody else: a static node, another NodeSet's, another namespace's."""
 
 
 def tag(namespace: str, nodeset: str) -> str:
-    """What the slurmds of a NodeSet write into the `extra` of their records."""
+    """The value of `extra` in the records of a NodeSet."""
     return f"{namespace}/{nodeset}"
 
 
 def is_tagged(node: Node, owner: str) -> bool:
-    """Whether the record is dynamic and was made by a pod of the NodeSet with that tag."""
+    """Whether the record is dynamic and was created by a pod of the NodeSet with that tag."""
     return node.is_dynamic and node.extra == owner
 
 
 def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | None) -> RecordOwnership:
-    """Tell whether a record is a pod's.
+    """Return whether a record belongs to a pod.
 
     Parameters
     ----------
     node
-        The record of the pod's name.
+        The record of the pod's node name.
     owner
         Tag of the pod's NodeSet.
     pod_uid
@@ -71,7 +71,7 @@ def bond(node: Node, *, owner: str, pod_uid: str, slurmd_started_at: datetime | 
 
 
 def is_named_in(node: Node, namespace: str, pod: str) -> bool:
-    """Whether a record without any mark is that of a pod, by the comment that their operator wrote."""
+    """Whether a record without any mark belongs to a pod, by the comment that Slinky's operator wrote."""
     if not node.is_dynamic or node.extra or not node.comment:
         return False
     try:

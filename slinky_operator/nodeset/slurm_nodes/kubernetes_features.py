@@ -1,9 +1,9 @@
-"""What a Kubernetes Node gives to the Slurm nodes on it: features and a place in the topology.
+"""What Slurm nodes get from their Kubernetes Node: features and a place in the topology.
 
-Both come from annotations of the Node and are written by REST once the node has registered, since with ordinals nobody
-knows the Node before the pod is scheduled, and since they may change while a slurmd runs. Features of a Node have
-a prefix of their own, and only features with that prefix are ever added or taken away; those that slurmd registered
-with, and those that others set, stay. A topology is written where the Node names one, and is never cleared.
+Both come from annotations of the Node and are written by REST once the node has registered, since with ordinals the
+Node is not known before the pod is scheduled, and since they may change while a slurmd runs. Features of a Node have a
+prefix of their own, and only features with that prefix are ever added or removed; those that slurmd registered with,
+and those that others set, stay. A topology is written if the Node sets one, and is never cleared.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from slinky_operator.nodeset.slurm_nodes import identity
 from slurm_client.models import Node
 
 PREFIX: Final = "k8s/"
-"""How the features begin that are ours to set, as in Slinky."""
+"""Prefix of the operator's features, the same as Slinky's."""
 
 
 class Traits(Protocol):
-    """What a Kubernetes Node says of the Slurm nodes on it."""
+    """What a Kubernetes Node sets on its Slurm nodes."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -29,22 +29,22 @@ class Traits(Protocol):
 
     @property
     def topology(self) -> str:
-        """Place in Slurm's topology; empty if the Node names none."""
+        """Place in Slurm's topology; empty if the Node sets none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to be written to a node; None leaves a value alone."""
+    """What to write to a node; None leaves a value unchanged."""
 
     features: tuple[str, ...] | None = None
     active: tuple[str, ...] | None = None
-    """Features that hold now; with the others, Slurm takes both or neither."""
+    """Active features; Slurm accepts either both lists or none."""
     topology: str | None = None
 
 
 def missing(node: Node, host: Traits) -> Change | None:
-    """What a node has not yet of what its Node gives; None if it has all."""
+    """What a node lacks of its Node's features and topology; None if it lacks nothing."""
     given = tuple(f"{PREFIX}{word}" for word in host.features)
     topology = host.topology if host.topology and host.topology != node.topology else None
     if _ours(node.features) == _ours(node.active_features) == set(given):
@@ -57,16 +57,16 @@ def missing(node: Node, host: Traits) -> Change | None:
 
 
 def to_write(hosts: Mapping[str, Traits], fresh: Mapping[str, Node | None], owner: str) -> dict[Change, list[str]]:
-    """What is to be written now, and to which nodes.
+    """What to write now, and to which nodes.
 
     Parameters
     ----------
     hosts
         The Node of each Slurm node.
     fresh
-        The records as Slurm gave them just now.
+        The records from a fresh answer of Slurm.
     owner
-        Tag of the NodeSet: nothing else is written to.
+        Tag of the NodeSet: no other records are written to.
     """
     found: dict[Change, list[str]] = {}
     for name, host in hosts.items():

@@ -1,8 +1,8 @@
-"""What becomes of a node's record when its pod is gone, and when the name may be used again.
+"""What happens to a node's record when its pod is gone, and when the name may be used again.
 
-A record is deleted once nothing is on it: a new slurmd would otherwise keep its old values, and Slurm would show a dead
-node for minutes. The record of a node that somebody else drained is never deleted, so that the same name comes back
-drained, with that reason.
+A record is deleted once nothing runs on it: a new slurmd would otherwise keep its old values, and Slurm would show a
+dead node for minutes. The record of a node that somebody else drained is never deleted, so that a node recreated under
+that name is drained, with that reason.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from slurm_client.models import Job, Node
 
 @dataclass(frozen=True, slots=True)
 class RecordCleanup:
-    """What is to be done about the records of pods that are gone."""
+    """The writes needed for the records of pods that are gone."""
 
     delete: tuple[str, ...] = ()
     down: tuple[str, ...] = ()
-    """Nodes on which Slurm still sees jobs although all has ended: it must be told."""
+    """Nodes on which Slurm still sees jobs although everything has ended: they are set DOWN."""
     busy: tuple[str, ...] = ()
-    """Nodes on which jobs may still run, the machine being out of reach: Slurm's own timeout decides."""
+    """Nodes on which jobs may still run, since the machine is unreachable: Slurm's own timeout decides."""
 
 
 def settle(
     orphans: Iterable[Node], jobs: Mapping[str, tuple[Job, ...]] | None, ended: Collection[str]
 ) -> RecordCleanup:
-    """Tell what to do about records without a pod.
+    """Return what to do about records without a pod.
 
     Parameters
     ----------
     orphans
         Records tagged with the NodeSet.
     jobs
-        Jobs by node; None if not asked for, which leaves nothing to be deleted.
+        Jobs by node; None if not queried, and then nothing is deleted.
     ended
         Names of nodes whose pod had ended for certain.
     """
@@ -59,18 +59,18 @@ def to_delete(
     standing: Collection[str],
     owner: str,
 ) -> list[str]:
-    """Of the records to be deleted, those that still may be.
+    """Of the records to be deleted, those that may still be deleted.
 
     Parameters
     ----------
     wanted
         Names of the records.
     fresh
-        The records as Slurm gave them just now.
+        The records from a fresh answer of Slurm.
     jobs
-        Jobs by node, asked for just now.
+        Jobs by node, queried just now.
     standing
-        Names under which the API server has a pod, just now: deleting a living slurmd's record makes its node vanish.
+        Names for which the API server has a pod now: deleting a living slurmd's record makes its node vanish.
     owner
         Tag of the NodeSet.
     """
@@ -87,10 +87,10 @@ def to_delete(
 def to_down(
     wanted: Iterable[str], fresh: Mapping[str, Node | None], standing: Collection[str], owner: str
 ) -> tuple[list[str], list[str]]:
-    """Of the nodes to be marked down, those that still are to: without and with somebody else's drain.
+    """Of the nodes to be set DOWN, those that may still be: without and with somebody else's drain.
 
-    The latter must be written without a reason, which leaves theirs in place (measured). `standing` are the names under
-    which the API server has a living pod, just now.
+    The latter must be written without a reason, which keeps the existing one (measured). `standing` are the names for
+    which the API server has a living pod now.
     """
     plain: list[str] = []
     foreign: list[str] = []

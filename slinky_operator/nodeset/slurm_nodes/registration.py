@@ -1,14 +1,14 @@
 """Nodes that Slurm has drained because their slurmd registered with less than their record says.
 
 slurmctld compares what a slurmd finds on its machine with the record, which a dynamic node has from the `--conf` of its
-first registration. Where memory, CPUs or GRES fall short it drains the node, sets INVALID_REG and writes its own words
-as the reason, over any other, at each such registration. Such a drain is nobody's: neither ours nor an administrator's.
-Until the slurmd registers well nothing gives the node back (UNDRAIN and RESUME are refused), and the record keeps its
-values as long as it exists. After that Slurm takes back INVALID_REG and leaves the drain standing. Jobs on the node go
-on all the while. Measured with 24.11 and 26.05.
+first registration. If memory, CPUs or GRES fall short, it drains the node, sets INVALID_REG and writes its own text as
+the reason, over any other, at each such registration. Such a drain has no owner: neither the operator nor an
+administrator. Until the slurmd registers with sufficient values, the node cannot be undrained (UNDRAIN and RESUME are
+rejected), and the record keeps its values as long as it exists. After that Slurm clears INVALID_REG and leaves the
+drain. Jobs on the node continue throughout. Measured with 24.11 and 26.05.
 
-An administrator who drains such a node writes other words: then it is their drain. One that was there before has its
-words written over by slurmctld; what the pod shows of it (`pod_condition`) tells of it still, and it stays theirs.
+An administrator who drains such a node writes another reason: then the drain is theirs. If the node was drained before,
+slurmctld overwrites that reason; the pod condition (`pod_condition`) still shows it, and the drain stays theirs.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _SHORTFALL: Final = re.compile(
     r"|Low RealMemory \(reported:[0-9]+ < [0-9.]+% of configured:[0-9]+\)"
     r"|[^ ,]+ count (?:reported lower than configured|too low) \([0-9]+ < [0-9]+\)"
 )
-"""What slurmctld says of one value that falls short, in both versions."""
+"""slurmctld's text about one value that falls short, in both versions."""
 
 
 def is_invalid(node: Node) -> bool:
-    """Whether slurmctld does not take the node's last registration, whoever drains it: it gets no job."""
+    """Whether slurmctld rejects the node's last registration, whoever drains it: it gets no jobs."""
     return INVALID in node.state.flags
 
 
 def has_slurms_words(reason: str) -> bool:
-    """Whether a reason is what slurmctld itself writes about a registration."""
+    """Whether a reason is slurmctld's own text about a registration."""
     return all(_SHORTFALL.fullmatch(part) for part in reason.split(", "))
 
 
@@ -47,10 +47,10 @@ def is_slurms_drain(node: Node) -> bool:
 
 
 def is_rejected(node: Node) -> bool:
-    """Whether a node is out of use for its registration, or still is although it has been mended."""
+    """Whether a node is out of use for its registration, or still is although the registration is valid again."""
     return is_invalid(node) or is_slurms_drain(node)
 
 
 def is_outlived(node: Node) -> bool:
-    """Whether such a drain stands although the slurmd has registered well since: the node may be given back."""
+    """Whether such a drain remains although the slurmd has registered well since: the node may be undrained."""
     return is_slurms_drain(node) and not is_invalid(node)

@@ -1,8 +1,8 @@
-"""One pass over a NodeSet: strings observe, plan, execute and report together.
+"""One pass over a NodeSet: calls observe, plan, execute and report in turn.
 
-What it keeps between passes is kept by uid of the NodeSet, and dispensable: writes that the caches have yet to show,
-guards known to exist, and the names of nodes whose pods a kubelet has declared ended. After a restart the caches start
-from a fresh list, guards are looked up, and for the ended pods Slurm's own timeout takes over.
+What it keeps between passes is kept by uid of the NodeSet, and may be lost: writes that the caches do not show yet,
+guards known to exist, and the names of nodes whose pods a kubelet has reported as ended. After a restart the caches
+start from a fresh list, guards are looked up, and for the ended pods Slurm's own timeout applies.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 REQUEUE_AFTER_WRITE_S: Final = 0.05
-"""Seconds until the pass after one that wrote to Slurm: what it wrote is in the cache by then."""
+"""Seconds until the pass after one that wrote to Slurm: the cache shows the write by then."""
 
 GATHERING: Final = 0.0004
-"""Seconds for each of its pods in which changes are gathered for one pass over a NodeSet: some ten times what it takes.
+"""Seconds per pod for which changes are batched into one pass over a NodeSet: some ten times what a pass takes.
 
-Pods that come or go by the hundred would otherwise have a pass for each, all over all of them."""
+Otherwise pods created or deleted by the hundred would each trigger a pass over all of them."""
 
 THREAD_THRESHOLD_PODS: Final = 200
-"""Pods, there or wanted, from which on rules are left to a thread."""
+"""Number of pods, existing or desired, from which on rules run in a thread."""
 
 RETRY_SLURM_S: Final = 5.0
-"""Seconds until the next try after Slurm has failed to answer a question or a write."""
+"""Seconds until the next try after Slurm has failed to answer a query or a write."""
 
 STARTUP: Final = 1000
-"""Pods of one NodeSet that may be starting at a time, where its spec does not say."""
+"""Pods of one NodeSet that may be starting at a time, if its spec does not set it."""
 
 PATIENCE: Final = timedelta(minutes=5)
 """How long a slurmd may run before it registers."""
@@ -76,21 +76,21 @@ class NodeSetReconciler(Reconciler[NodeSet]):
     kube
         The API server.
     nodesets, clusters, pods, revisions, claims
-        Caches, with `INDEXES_OF_NODESETS`, `INDEXES_OF_PODS` and so on where there are such.
+        Caches, with `INDEXES_OF_NODESETS`, `INDEXES_OF_PODS` and so on where they exist.
     watch_hosts
-        Whether `triggers.host` will be told of the Kubernetes Nodes. Without them cordons are not noticed.
+        Whether `triggers.host` is called with the Kubernetes Nodes. Without them cordons are not noticed.
     slurm
         The Slurm of each Cluster.
     recorder
-        Takes Events.
+        Emits Events.
     defaults
         The operator's settings for new pods.
     now, clock
-        The wall clock, and seconds that are never set back.
+        The wall clock, and monotonic seconds.
     max_startup
-        How many pods of a NodeSet may be starting, where its spec does not say.
+        How many pods of a NodeSet may be starting, if its spec does not set it.
     patience
-        How long a slurmd may run before it registers; then its pod is made anew.
+        How long a slurmd may run before it registers; then its pod is recreated.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         self._reserved = ReservedNames(clock)
         self._memory: dict[str, Memory] = {}
         self.triggers = NodeSetTriggers(nodesets, clusters, pods, hosts, self._memory, self._forget)
-        """What wakes it: each handler gives the keys to reconcile."""
+        """What triggers it: each handler returns the keys to reconcile."""
 
     @override
     async def read(self, obj: Object) -> NodeSet:
@@ -172,7 +172,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         failed = ExceptionGroup(f"NodeSet {key[0]}/{key[1]}", outcome.errors) if outcome.errors else None
         failure = None if failed is None else self.failures.note(obj, failed, told)
         if failed is None and (unsettled := memory.settles_in(snapshot, self._clock)) is not None:
-            # Whether Slurm answers is known in a moment: until then what was told before the start stands.
+            # Whether Slurm answers is known in a moment: until then the status from before the start is kept.
             return Result(min(unsettled, SOON))
         if not _lets_go(planned, outcome):
             wanted = await self._pure(snapshot, status.report, snapshot, planned.assessment, self._now(), told, failure)
@@ -182,7 +182,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         return Result(_next(planned, outcome), rest=GATHERING * len(snapshot.pods))
 
     async def _plan(self, snapshot: Snapshot, slurm: Slurm | None, memory: Memory) -> tuple[Snapshot, Plan]:
-        """Plan, with the jobs asked for if the plan needs them."""
+        """Plan; query the jobs first if the plan needs them."""
         made = await self._pure(snapshot, plan, snapshot, self._now())
         if made.replan_with_jobs and slurm is not None:
             try:
@@ -194,7 +194,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         return snapshot, made
 
     async def _pure(self, snapshot: Snapshot, rules: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What rules make of a snapshot: all they read is frozen, so that a long one need not keep the loop."""
+        """Run rules on a snapshot: all they read is frozen, so that long ones can run in a thread."""
         if max(len(snapshot.pods), snapshot.nodeset.spec.replicas or 0) < THREAD_THRESHOLD_PODS:
             return rules(*args, **kwargs)
         return await decide(rules, *args, **kwargs)
@@ -221,7 +221,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         )
 
     async def _is_gone(self, nodeset: NodeSet) -> bool:
-        """Whether the API server itself says that there is no such Cluster."""
+        """Whether the API server itself answers that the Cluster does not exist."""
         try:
             await self._kube.get(CLUSTERS, nodeset.spec.cluster_name, nodeset.namespace)
         except kube_errors.NotFound:
@@ -229,7 +229,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         return False
 
     async def _report(self, obj: Object, nodeset: NodeSet, wanted: status.Report, memory: Memory) -> None:
-        """Write the status, then tell in Events what has begun."""
+        """Write the status, then emit Events about new troubles."""
         _ = await self.status.write(obj, nodeset.status.to_dict(), wanted.status.to_dict())
         for trouble in trouble_events.due(memory, nodeset.status, wanted.troubles):
             self._recorder.warning(obj, str(trouble.reason), trouble.text)
@@ -244,14 +244,14 @@ class NodeSetReconciler(Reconciler[NodeSet]):
 
 
 def _next(planned: Plan, outcome: Outcome) -> float | None:
-    """When to come again."""
+    """Seconds until the next pass."""
     times = [planned.wake_up] if planned.wake_up is not None else []
     if outcome.slurm_error is not None:
         times.append(RETRY_SLURM_S)
     elif outcome.acted:
         times.append(REQUEUE_AFTER_WRITE_S)
     if outcome.refusals:
-        # The same would be refused again; a change of what is in the way mostly wakes us. A deadline is not put off.
+        # The same would be refused again; removing the cause usually triggers a pass. A deadline is not delayed.
         times = [LATER, *([max(planned.wake_up, SOON)] if planned.wake_up is not None else [])]
     elif outcome.kept:
         times = [max(one, 1.0) for one in times] or [LATER]
@@ -259,6 +259,6 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
 
 
 def _lets_go(planned: Plan, outcome: Outcome) -> bool:
-    """Whether the NodeSet has been released: it may be gone, and there is nothing to tell."""
+    """Whether the NodeSet has been released: it may be gone, and there is nothing to report."""
     asked_for = any(isinstance(action, RemoveFinalizer) for action in planned.actions)
     return asked_for and not outcome.errors and not outcome.kept and outcome.slurm_error is None

@@ -1,7 +1,7 @@
-"""What a plan decides before it comes to actions: who is too many, what each node is drained for, what is created.
+"""The decisions of a plan before its actions: surplus pods, the causes of drains, the pods to create.
 
-`survey` tells what is there, and whether that is enough to decide; `decide` calls the rules of the rooms, each once,
-in the order in which one builds on the other. Which actions follow, and in which order, is up to `plan`.
+`survey` returns what exists, and whether that is enough to decide; `decide` calls the rules of the rooms, each once, in
+the order of their dependencies. Which actions follow, and in which order, is decided by `plan`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from slurm_client.models import Node
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is there, before anything is decided."""
+    """What exists, before anything is decided."""
 
     snapshot: Snapshot
     now: datetime
     live: tuple[Member, ...]
-    """The pods that are neither ending nor over."""
+    """The pods that are neither being deleted nor ended."""
     layout: Layout
     orphans: tuple[Node, ...]
-    """Records of this NodeSet under whose names no pod is alive, those that are settled in this pass."""
+    """Records of this NodeSet without a living pod of that name, those that are cleaned up in this pass."""
     unregistered: Mapping[str, UnregisteredPod]
     """Pods whose slurmd runs and has not registered, by name."""
 
@@ -54,7 +54,7 @@ class Situation:
 
     @property
     def needs_jobs(self) -> bool:
-        """Whether the jobs must be asked for before anything is decided."""
+        """Whether the jobs must be queried before anything is decided."""
         if not self.snapshot.slurm.readable or self.snapshot.slurm.jobs is not None:
             return False
         return _needs_jobs(self) or repairs.needs_jobs(self.snapshot, self.unregistered.values(), self.now)
@@ -62,14 +62,14 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What was decided."""
+    """The decisions."""
 
     seen: Situation
     victims: tuple[Member, ...]
-    """Pods that are too many, in the order in which they go."""
+    """Surplus pods, in the order of deletion."""
     creation: Creation
     causes: Mapping[str, frozenset[Cause]]
-    """What the node of each pod is to be drained for, by name of the pod."""
+    """The causes for which the node of each pod is drained, by name of the pod."""
     states: Mapping[str, State]
     """State of each pod, by name."""
     overdue: tuple[Overdue, ...]
@@ -81,7 +81,7 @@ class Decisions:
     """Whether the user has given up the jobs of a NodeSet that is being deleted."""
 
     def assess(self) -> Assessment:
-        """What status, Events and the time of the next pass need to know."""
+        """The input of status, Events and the time of the next pass."""
         seen, causes = self.seen, self.causes
         unregistered = seen.unregistered.items()
         return Assessment(
@@ -102,26 +102,26 @@ class Decisions:
 
 
 def survey(snapshot: Snapshot, now: datetime) -> Situation:
-    """Tell what is there.
+    """Return what exists.
 
     Parameters
     ----------
     snapshot
-        Everything known.
+        The snapshot.
     now
-        The time; knows its zone.
+        The time; timezone-aware.
     """
     live = tuple(one for one in snapshot.members if not one.pod.deleting and one.pod.slurmd is not Slurmd.ENDED)
     layout = lay_out(snapshot, live)
     orphans = _orphans(snapshot)
     if not layout.missing and requeue.more_to_come(snapshot.pods, now) is not None:
-        # The others will follow within seconds, and are settled with them in the same few calls.
+        # The others will follow within seconds, and are cleaned up with them in the same few calls.
         orphans = [node for node in orphans if drains.is_busy(node)]
     return Situation(snapshot, now, live, layout, tuple(orphans), repairs.waiting(snapshot, live, layout))
 
 
 def decide(seen: Situation) -> Decisions:
-    """Call the rules, one after the other."""
+    """Call the rules in order."""
     snapshot, live, layout, now = seen.snapshot, seen.live, seen.layout, seen.now
     readable, deleting = snapshot.slurm.readable, snapshot.nodeset.deleting
     skip_drain = deleting and labels.is_true(snapshot.nodeset.metadata.annotations, labels.ANNOTATION_SKIP_DRAIN)
@@ -139,7 +139,7 @@ def decide(seen: Situation) -> Decisions:
             for member in snapshot.members
         },
         overdue=tuple(slurm_steps.overdue(snapshot, live, causes, now)) if readable and not skip_drain else (),
-        # Of a NodeSet whose jobs are given up too: Slurm would show them RUNNING for minutes.
+        # Also for a NodeSet whose jobs are given up: Slurm would show them RUNNING for minutes.
         cleanup=records.settle(seen.orphans, snapshot.slurm.jobs, _ended(snapshot)) if readable else RecordCleanup(),
         claims=claim_retention.settle(snapshot, layout, {member.name for member in live}, causes),
         revisions=pod_steps.revision_changes(snapshot),
@@ -154,7 +154,7 @@ def _orphans(snapshot: Snapshot) -> list[Node]:
         for node in snapshot.slurm.nodes.values()
         if node.name not in standing
         and node.name not in snapshot.stripped
-        # A NodeSet that was deleted by force and created again has the tag of the former one, whose pods may still run.
+        # A NodeSet that was force-deleted and recreated has the tag of the former one, whose pods may still run.
         and node.name not in snapshot.names_of_other_nodesets
         and pod_names.pod_name(snapshot.nodeset, node.name) not in snapshot.foreign_pods
         and identity.is_tagged(node, snapshot.owner)

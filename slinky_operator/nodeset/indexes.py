@@ -1,4 +1,4 @@
-"""By what the caches are looked up, and how their objects are told from others."""
+"""Indexes and label selectors of the NodeSet controller's caches."""
 
 from __future__ import annotations
 
@@ -59,4 +59,4 @@ INDEXES_OF_CLAIMS: Final[Mapping[str, Indexer]] = {
 """Indexes the claim cache must have."""
 
 SELECTOR: Final = labels.LABEL_NODESET_NAME
-"""Label selector of what belongs to any NodeSet."""
+"""Label selector of the objects of any NodeSet."""

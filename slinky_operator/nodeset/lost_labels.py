@@ -1,8 +1,8 @@
 """Pods of a NodeSet that have lost the labels by which the operator finds them.
 
-To the caches such a pod is gone, while its slurmd runs and its node takes jobs. It is told from a pod that is gone by
-its owners, which nobody takes off by accident. Until it has its labels back, its node's record is left alone and no pod
-is made in its place.
+The caches do not show such a pod, while its slurmd runs and its node accepts jobs. Its owner references, which nobody
+removes by accident, distinguish it from a deleted pod. Until it has its labels again, its node's record is not changed
+and its pod is not recreated.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MOST: Final = 8
 
 
 def words(nodeset: NodeSet, obj: Mapping[str, Any], revision: str) -> str | None:
-    """What a pod has lost and how to give it back; None if it is not one of the NodeSet's, or has all it needs.
+    """What a pod has lost and how to restore it; None if it is not one of the NodeSet's, or has all it needs.
 
     Parameters
     ----------
     obj
-        The pod as the API server gives it.
+        The pod as the API server returns it.
     revision
-        The revision it is given where it has lost that, too.
+        The revision to restore if it has lost that, too.
     """
     metadata = obj["metadata"]
     if "deletionTimestamp" in metadata or not guard.is_owned_by(nodeset, obj):
@@ -67,7 +67,7 @@ def words(nodeset: NodeSet, obj: Mapping[str, Any], revision: str) -> str | None
 
 
 def suspects(snapshot: Snapshot) -> list[str]:
-    """Nodes that answer Slurm, are ours, and have no pod that the caches show; the first of them."""
+    """Nodes that answer Slurm, belong to the NodeSet, and have no pod in the caches; the first of them."""
     standing = {pod.node_name for pod in snapshot.pods}
     found = [
         node.name
@@ -84,9 +84,9 @@ def suspects(snapshot: Snapshot) -> list[str]:
 
 
 async def look_up(kube: Kube, snapshot: Snapshot) -> Snapshot:
-    """The snapshot with what the API server itself has of the pods of nodes that seem to have none.
+    """The snapshot, with the API server's answer about the pods of nodes that seem to have none.
 
-    What cannot be looked up is left to those that ask again before anything is deleted.
+    Whatever cannot be looked up is checked again before anything is deleted.
     """
     nodeset = snapshot.nodeset
     of = {name: pod_names.pod_name(nodeset, name) for name in suspects(snapshot)}

@@ -1,4 +1,4 @@
-"""What is remembered of a NodeSet between passes; all of it can be lost."""
+"""What is remembered of a NodeSet between passes; all of it may be lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.slurm.clients import ContactState
 
 SETTLING: Final = 30.0
-"""Seconds for which a first answer of Slurm's is waited for before a NodeSet is told that there is none."""
+"""Seconds to wait for Slurm's first answer before a NodeSet reports that there is none."""
 
 _UNSETTLED: Final = frozenset({Reason.CONNECTING, Reason.CLUSTER_NOT_READY})
 
@@ -27,29 +27,29 @@ class Memory:
     told_slurm_at: float | None = None
     """Clock of the last write to Slurm that its cache may not show; until it does, nothing is counted."""
     hurried_for: float | None = None
-    """The write for which a picture was asked for already: asking again would only make it asked for twice."""
+    """The write for which a refresh was requested already: another request would only cause a second refresh."""
 
     announced: dict[str, frozenset[str]] | None = None
-    """Troubles that an Event has told of, by reason, with the pods and nodes they are about; None after a start."""
+    """Troubles reported in an Event, by reason, with their pods and nodes; None after a start."""
     blind_since: float | None = None
-    """Clock of the first pass in a row that has found Slurm without an answer yet."""
+    """Clock of the first pass in a row in which Slurm had not answered yet."""
 
     orphans: dict[str, float] = field(default_factory=dict)
-    """Nodes without a pod whose names may be used again, and since when that is known, by the clock never set back."""
+    """Nodes without a pod whose names may be used again, and since when that is known, in monotonic seconds."""
 
     def orphaned_since(self, names: Collection[str], now: float) -> float:
-        """Since when all of these nodes have been known to have no pod; the beginning of time where there are none.
+        """Since when all of these nodes are known to have no pod; minus infinity if there are none.
 
-        No job begins on a node without a slurmd: what Slurm has said of jobs since then holds.
+        No job starts on a node without a slurmd: Slurm's answers about jobs since then hold.
         """
         self.orphans = {name: self.orphans.get(name, now) for name in names}
         return max(self.orphans.values(), default=-math.inf)
 
     def settles_in(self, snapshot: Snapshot, clock: Callable[[], float]) -> float | None:
-        """Seconds for which the stored status stands although Slurm has not answered yet; None if it does not.
+        """Seconds for which the stored status is kept although Slurm has not answered yet; None if it is not kept.
 
-        After a start of the operator each Slurm is asked for the first time. A NodeSet whose status says that Slurm can
-        be asked would otherwise be told unreachable, and reachable again, with new times for its conditions.
+        After a start of the operator each Slurm is queried for the first time. A NodeSet whose status shows Slurm as
+        reachable would otherwise become unreachable, and reachable again, with new times for its conditions.
         """
         if snapshot.slurm.readable or snapshot.slurm.reason not in _UNSETTLED:
             self.blind_since = None
@@ -62,7 +62,7 @@ class Memory:
         return left if left > 0 else None
 
     def follow_write(self, slurm: Slurm | None) -> float | None:
-        """Look whether the picture of the nodes shows the last write, and ask for another picture once if it does not.
+        """Check whether the cached nodes show the last write; request a refresh, once, if they do not.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Memory:
         Returns
         -------
         float | None
-            Clock of the write that a Slurm which can be asked does not show yet; None if there is none.
+            Clock of the write that a reachable Slurm's cache does not show yet; None if there is none.
         """
         if self.told_slurm_at is None or slurm is None or slurm.contact.state is not ContactState.READY:
             return None
@@ -85,12 +85,12 @@ class Memory:
 
     @staticmethod
     def is_awaited(write: float | None, now: float) -> bool:
-        """Whether no pass is made before a write shows: a count made too early would drain one node more than wanted.
+        """Whether no pass runs before a write shows: a count made too early would drain one node more than wanted.
 
         Parameters
         ----------
         write
-            What `follow_write` gave.
+            The result of `follow_write`.
         now
             The same clock.
         """

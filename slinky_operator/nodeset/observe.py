@@ -1,7 +1,7 @@
-"""From caches to a snapshot: nothing is asked of anybody here.
+"""From caches to a snapshot: no request is sent here.
 
-What is settled here is only what rules take for granted: whether the picture of Slurm's nodes is young enough, in which
-mode pods were created where the status is lost, which revision is the current one, and whether pods can be created.
+Only what rules take for granted is decided here: whether the cache of Slurm's nodes is recent enough, in which mode
+pods were created if the status is lost, which revision is the current one, and whether pods can be created.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from slinky_operator.slurm.clients import ContactState, Trouble
 from slurm_client.models import Job, Node
 
 OLDEST_PICTURE: Final = 120.0
-"""Seconds after which a picture of the nodes is no longer one, whatever the state of contact says."""
+"""Seconds after which cached nodes are not used any more, whatever the state of the connection."""
 
 _REASONS: Final[Mapping[Trouble, Reason]] = {
     Trouble.UNAUTHORIZED: Reason.UNAUTHORIZED,
@@ -42,20 +42,20 @@ _REASONS: Final[Mapping[Trouble, Reason]] = {
 
 
 class Observer:
-    """Makes snapshots.
+    """Builds snapshots.
 
     Parameters
     ----------
     clusters, pods, revisions, claims
         Caches; the last three with the indexes `POD_INDEX` and `NODE_INDEX`, `REVISION_INDEX`, and `CLAIM_INDEX`.
     hosts
-        The Kubernetes Nodes; None if nobody watches them.
+        The Kubernetes Nodes; None if they are not watched.
     slurm
         The Slurm of each Cluster.
     clock
-        Seconds, never set back; the clock of `nodes_at`.
+        Monotonic seconds; the clock of `nodes_at`.
     max_startup
-        How many pods may be starting at a time, where the spec does not say.
+        How many pods may be starting at a time, if the spec does not set it.
     patience
         How long a slurmd may run before it registers.
     """
@@ -84,16 +84,16 @@ class Observer:
         self._patience = patience
         self.readings = NodeSetParseCache()
         self._read: dict[str, dict[str, pod_facts.Pod]] = {}
-        """Pods as they were read last, by uids of NodeSet and pod: few of them change between two passes."""
+        """Pods as last parsed, by uids of NodeSet and pod: few of them change between two passes."""
 
     async def prepare(self, obj: Object) -> None:
-        """Read a NodeSet and its Cluster in a thread, where they are big."""
+        """Parse a NodeSet and its Cluster in a thread if they are large."""
         name = (obj.get("spec") or {}).get("clusterName")
         cluster = self._clusters.get(obj["metadata"].get("namespace", ""), name) if isinstance(name, str) else None
         await self.readings.prepare(obj, cluster)
 
     def cluster(self, nodeset: NodeSet) -> Cluster | None:
-        """The Cluster a NodeSet names, or None if there is none that can be read."""
+        """The Cluster a NodeSet names; None if it does not exist or cannot be parsed."""
         key = nodeset.namespace, nodeset.spec.cluster_name
         return self.readings.cluster(key, self._clusters.get(*key))
 
@@ -116,11 +116,11 @@ class Observer:
         nodeset
             The NodeSet, as cached.
         cluster_gone
-            Whether the API server has said that there is no such Cluster.
+            Whether the API server has answered that the Cluster does not exist.
         ended
-            Names whose last pod had ended for certain when it went.
+            Names whose last pod had ended for certain when it was deleted.
         guard
-            Uid of the guard, as far as known.
+            Uid of the guard, if known.
         """
         cluster = self.cluster(nodeset)
         wanted = self.readings.wanted(nodeset, cluster)
@@ -157,7 +157,7 @@ class Observer:
         )
 
     def forget(self, uid: str) -> None:
-        """Drop what is kept of a NodeSet that is gone."""
+        """Drop the cached data of a deleted NodeSet."""
         self._read.pop(uid, None)
         self.readings.forget(uid)
 
@@ -201,7 +201,7 @@ class Observer:
         return SlurmFacts(readable=True, nodes=nodes)
 
     def _namer(self, nodeset: NodeSet) -> Callable[[str], bool]:
-        """Tells of the name of a node whether one of ours could be called so."""
+        """Return a function that says whether a node of this NodeSet could have a name."""
         if nodeset.mode is ScalingMode.STATEFUL_SET or self._hosts is None:
             return lambda name: pod_names.ordinal(nodeset.name, name) is not None
         names = {host.node_name for host in self._hosts.picture().values()}
@@ -210,7 +210,7 @@ class Observer:
     def _others(
         self, nodeset: NodeSet, cluster: Cluster | None, own: tuple[pod_facts.Pod, ...], slurm: SlurmFacts
     ) -> tuple[frozenset[str], dict[str, str]]:
-        """Pods that stand where ours could, and nodes of other NodeSets that are called as ours could be."""
+        """Pods with names that a pod of this NodeSet could have, and other NodeSets' nodes with such names."""
         possible = set(slurm.nodes)
         if nodeset.mode is ScalingMode.STATEFUL_SET:
             padding, numbers = nodeset.spec.ordinal_padding, range((nodeset.spec.replicas or 0) + len(own))
@@ -234,7 +234,7 @@ class Observer:
         return foreign_pods, names_of_other_nodesets
 
     def _stripped(self, nodeset: NodeSet, foreign_pods: frozenset[str], revision: str) -> dict[str, str]:
-        """Of pods that stand where ours could, those that are ours and have lost a label."""
+        """Of pods with names that a pod of this NodeSet could have, those that are its own and have lost a label."""
         found = {}
         for name in foreign_pods:
             obj = self._pods.get(nodeset.namespace, name)
@@ -245,13 +245,13 @@ class Observer:
 
 
 def problems_of(name: str, wanted: Wanted, cluster: ClusterFacts) -> tuple[str, ...]:
-    """Why no pod can be made from a spec. What a feature means in the slurm.conf of others is theirs to know."""
+    """Why no pod can be created from a spec. A feature that others use in slurm.conf is theirs to check."""
     clashes = [] if cluster.external else node_features.clash(name, wanted.features, cluster.node_sets)
     return (*wanted.problems, *clashes)
 
 
 def _with_mode(nodeset: NodeSet, own: tuple[pod_facts.Pod, ...]) -> NodeSet:
-    """The NodeSet with the mode that its pods were made in, where its status has been lost."""
+    """The NodeSet with the mode in which its pods were created, if its status has been lost."""
     if nodeset.status.scaling_mode is not None or not own:
         return nodeset
     mode = ScalingMode.DAEMON_SET if any(item.on_node for item in own) else ScalingMode.STATEFUL_SET
@@ -259,12 +259,12 @@ def _with_mode(nodeset: NodeSet, own: tuple[pod_facts.Pod, ...]) -> NodeSet:
 
 
 def with_jobs(snapshot: Snapshot, jobs: Mapping[str, tuple[Job, ...]]) -> Snapshot:
-    """The same snapshot with the jobs that were asked for."""
+    """The same snapshot with the jobs that were queried."""
     return dataclasses.replace(snapshot, slurm=dataclasses.replace(snapshot.slurm, jobs=jobs))
 
 
 def blinded(snapshot: Snapshot, reason: Reason, why: str) -> Snapshot:
-    """The same snapshot after Slurm has failed to answer: what the cache shows is no longer used."""
+    """The same snapshot after Slurm has failed to answer: cached nodes are no longer used."""
     return dataclasses.replace(snapshot, slurm=_blind(reason, why))
 
 

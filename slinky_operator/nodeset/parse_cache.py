@@ -1,6 +1,6 @@
-"""What is read from objects once, and used until they change: reading them takes longer than a whole plan.
+"""Parsed objects, kept until they change: parsing them takes longer than a whole plan.
 
-A cache gives the very same object until a new one has come, so that its identity tells. What follows from a NodeSet's
+A cache returns the same object until a new one has come, so its identity is enough. What is derived from a NodeSet's
 spec is kept as long as the spec is equal: its status changes with most passes, the spec seldom.
 """
 
@@ -23,14 +23,14 @@ from slinky_operator.slurm.node_features import Feature
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a spec says of the pods to be made from it."""
+    """What a spec says about the pods to be created from it."""
 
     hash: str
     content: Content
     problems: tuple[str, ...]
-    """Why none can be: fields, with reasons."""
+    """Why none can be created: fields, with reasons."""
     features: tuple[Feature, ...] = ()
-    """What their nodes register with beside the name of the NodeSet."""
+    """Features with which their nodes register, beside the name of the NodeSet."""
 
 
 @dataclass(slots=True)
@@ -41,32 +41,32 @@ class _Followed:
 
 
 class NodeSetParseCache:
-    """NodeSets and Clusters as they were read last."""
+    """NodeSets and Clusters as last parsed."""
 
     def __init__(self) -> None:
         self._nodesets = ParseCache(NodeSet)
         self._clusters = ParseCache(Cluster)
         self._uids: dict[Key, str] = {}
-        """Of the Clusters that were read."""
+        """Of the Clusters that were parsed."""
         self._followed: dict[str, _Followed] = {}
 
     async def prepare(self, obj: Object, cluster: Object | None) -> None:
-        """Read big ones in a thread."""
+        """Parse large objects in a thread."""
         await self._nodesets.prepare(obj)
         await self._clusters.prepare(cluster)
 
     def nodeset(self, obj: Object) -> NodeSet:
-        """Read a NodeSet.
+        """Parse a NodeSet.
 
         Raises
         ------
         InvalidObjectError
-            It is none that can be read.
+            It cannot be parsed.
         """
         return self._nodesets.read(obj)
 
     def cluster(self, key: Key, obj: Object | None) -> Cluster | None:
-        """Read a Cluster; None if there is none, or none that can be read."""
+        """Parse a Cluster; None if it does not exist or cannot be parsed."""
         uid = "" if obj is None else obj["metadata"].get("uid", "")
         before = self._uids.pop(key, uid)
         if before != uid:
@@ -80,14 +80,14 @@ class NodeSetParseCache:
             return None
 
     def wanted(self, nodeset: NodeSet, cluster: Cluster | None) -> Wanted:
-        """Tell what the spec of a NodeSet says of its pods."""
+        """Return what the spec of a NodeSet says about its pods."""
         known = self._followed.get(nodeset.uid)
         if known is None or known.cluster is not cluster or known.spec != nodeset.spec:
             known = self._followed[nodeset.uid] = _Followed(nodeset.spec, cluster, _wanted(nodeset, cluster))
         return known.wanted
 
     def forget(self, uid: str) -> None:
-        """Drop what is kept of a NodeSet that is gone."""
+        """Drop the cached data of a deleted NodeSet."""
         self._nodesets.forget(uid)
         self._followed.pop(uid, None)
 

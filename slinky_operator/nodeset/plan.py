@@ -1,11 +1,11 @@
-"""From what is to what is to be done: pure, and the only place where the order of actions stands.
+"""From the snapshot to the actions: pure, and the only place that defines the order of actions.
 
-A plan is made from a frozen snapshot and the time, and says what to do, what to tell, and when to look again. Nothing
-in it is remembered: what was begun is read back from Slurm's reasons and the pods' conditions.
+A plan is built from a frozen snapshot and the time, and contains the actions, the findings to report, and the time of
+the next pass. Nothing in it is remembered: what was begun is read back from Slurm's reasons and the pods' conditions.
 
-What of the snapshot is old can at worst make a plan begin something that `executor` then finds done or no longer
-wanted. For what cannot be undone, deletes above all, `executor` asks again and puts the answer to `pod_state.why_kept`
-and `records.to_delete`.
+Outdated parts of the snapshot can at worst make a plan begin something that `executor` then finds done or no longer
+wanted. For what cannot be undone, deletes above all, `executor` queries again and passes the answer to
+`pod_state.why_kept` and `records.to_delete`.
 """
 
 from __future__ import annotations
@@ -35,41 +35,41 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done."""
+    """The actions of a pass, and what follows it."""
 
     assessment: Assessment
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None
     """Seconds until the next pass even if nothing changes."""
     replan_with_jobs: bool = False
-    """Whether nothing is decided yet: the jobs must be asked for, and the plan made again with them."""
+    """Whether nothing is decided yet: the jobs must be queried, and the plan built again with them."""
     orphans: frozenset[str] = frozenset()
-    """Nodes without a pod whose names may be used again: the jobs must have been asked for since they had none, for a
+    """Nodes without a pod whose names may be used again: the jobs must have been queried since they had none, for a
     suspended job does not show on its node."""
 
 
 def plan(snapshot: Snapshot, now: datetime) -> Plan:
-    """Make the plan.
+    """Build the plan.
 
     Parameters
     ----------
     snapshot
-        Everything known.
+        The snapshot.
     now
-        The time; knows its zone.
+        The time; timezone-aware.
 
     Returns
     -------
     Plan
-        The whole plan; or one without actions that asks for the jobs (`replan_with_jobs`), where they decide anything
-        and the snapshot does not have them.
+        The complete plan; or one without actions that asks for the jobs (`replan_with_jobs`), if they decide anything
+        and the snapshot does not contain them.
     """
     seen = survey(snapshot, now)
     undecided = Assessment(desired=seen.layout.desired)
     if not snapshot.nodeset.deleting and labels.FINALIZER_NODESET_DRAIN not in snapshot.nodeset.metadata.finalizers:
         return Plan(undecided, (TakeOver(), AddFinalizer()))
     if not snapshot.nodeset.deleting and not snapshot.mode_is_fixed:
-        # The status of this pass fixes it: before that, no pod is created that another mode would not know.
+        # The status of this pass fixes it: before that, no pod is created that another mode would not recognize.
         return Plan(undecided)
     if seen.needs_jobs:
         return Plan(undecided, replan_with_jobs=True, orphans=seen.reusable_names)
@@ -82,21 +82,21 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:
 
 
 Step = Callable[[Decisions, Sequence[Action]], Sequence[Action]]
-"""Gives actions; knows what was decided, and the actions that come before its own."""
+"""Returns actions; gets the decisions, and the actions that come before its own."""
 
 
 def _mark_claims(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """What becomes of a claim is written down before its pod goes."""
+    """The retention of a claim is written before its pod is deleted."""
     return pod_steps.mark_claims(decided.claims)
 
 
 def _give_up_jobs(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """All pods at once, where the user has given up their jobs; no other step about living pods is taken then."""
+    """Delete all pods at once, if the user has given up their jobs; then no other step about living pods is taken."""
     return pod_steps.delete_all(decided.seen.snapshot) if decided.skip_drain else ()
 
 
 def _protect_and_adopt(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """Pods come into the PodDisruptionBudget before anything is done about their nodes."""
+    """Add pods to the PodDisruptionBudget before anything is done about their nodes."""
     seen = decided.seen
     if decided.skip_drain:
         return ()
@@ -107,7 +107,7 @@ def _protect_and_adopt(decided: Decisions, _before: Sequence[Action]) -> Sequenc
 
 
 def _drain_and_delete(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """Registrations, drains, and the deletion of pods that hold nothing by Slurm's word; then drains that are late."""
+    """Registrations, drains, and deletion of pods that Slurm shows as empty; then drains that exceed their timeout."""
     seen = decided.seen
     if decided.skip_drain or not seen.snapshot.slurm.readable:
         return ()
@@ -118,13 +118,13 @@ def _drain_and_delete(decided: Decisions, _before: Sequence[Action]) -> Sequence
 
 
 def _delete_without_slurm(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """Pods that cannot hold a job go whether Slurm answers or not."""
+    """Delete pods that cannot hold a job, whether Slurm answers or not."""
     seen = decided.seen
     return () if decided.skip_drain else pod_steps.deletions_without_slurm(seen.snapshot, seen.live, decided.causes)
 
 
 def _give_traits(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """Features and topology of Kubernetes Nodes."""
+    """Features and topology from Kubernetes Nodes."""
     seen = decided.seen
     if decided.skip_drain or not seen.snapshot.slurm.readable:
         return ()
@@ -132,7 +132,7 @@ def _give_traits(decided: Decisions, _before: Sequence[Action]) -> Sequence[Acti
 
 
 def _show_on_pods(decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
-    """What pods show, those left out that an action before this one deletes."""
+    """What pods show, except those that an earlier action deletes."""
     seen = decided.seen
     if decided.skip_drain:
         return ()
@@ -149,18 +149,18 @@ def _clean_up_records(decided: Decisions, _before: Sequence[Action]) -> Sequence
 
 
 def _record_revisions(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """A revision is recorded before the first pod of it is created."""
+    """Record a revision before the first pod of it is created."""
     return pod_steps.record_revisions(decided.revisions)
 
 
 def _restore_guard(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """Behind all that concerns jobs: a refusal here must not hold that up."""
+    """After everything that concerns jobs: a refusal here must not delay that."""
     unguarded = pod_facts.unguarded(decided.seen.snapshot.pods, decided.seen.snapshot.guard)
     return [EnsureGuard(unguarded)] if unguarded and not decided.skip_drain else ()
 
 
 def _create(decided: Decisions, before: Sequence[Action]) -> Sequence[Action]:
-    """New pods, which have the guard from the beginning."""
+    """Create pods, which have the guard from the beginning."""
     pods = decided.creation.pods
     has_guard = decided.seen.snapshot.guard or any(isinstance(action, EnsureGuard) for action in before)
     return [*([] if has_guard or not pods else [EnsureGuard()]), *pods]
@@ -175,7 +175,7 @@ def _delete_claims(decided: Decisions, _before: Sequence[Action]) -> Sequence[Ac
 
 
 def _release(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """The finalizer goes last, once no pod is left; others may hold the NodeSet for hours after that."""
+    """Remove the finalizer last, once no pod is left; other finalizers may keep the NodeSet for hours after that."""
     snapshot, skip_drain = decided.seen.snapshot, decided.skip_drain
     is_held = labels.FINALIZER_NODESET_DRAIN in snapshot.nodeset.metadata.finalizers or bool(snapshot.guard)
     if not snapshot.nodeset.deleting or not is_held or snapshot.pods:

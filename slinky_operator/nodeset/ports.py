@@ -1,4 +1,4 @@
-"""What this controller uses of the Kubernetes facade and of a Cluster's Slurm, and no more than that."""
+"""The parts of the Kubernetes facade and of a Cluster's Slurm that this controller uses."""
 
 # ruff: noqa: D102 - each is documented where it is implemented
 
@@ -14,7 +14,7 @@ from slurm_client.models import Diag, Job, Node
 
 
 class Kube(Protocol):
-    """The calls of `slinky_operator.kube.client.KubeClient` that are made here."""
+    """The calls of `slinky_operator.kube.client.KubeClient` that are used here."""
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object: ...
 
@@ -61,7 +61,7 @@ class Kube(Protocol):
 
 
 class SlurmCalls(Protocol):
-    """The calls of `slurm_client.SlurmClient` that are made here."""
+    """The calls of `slurm_client.SlurmClient` that are used here."""
 
     async def diag(self) -> Diag: ...
 

@@ -1,4 +1,4 @@
-"""When to look again although nothing has happened."""
+"""When to requeue a NodeSet although nothing has happened."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains
 
 SOON: Final = 2.0
-"""Seconds until the next look where an end is expected that no node event tells of, such as a suspended job's."""
+"""Seconds until the next pass if something may end without a node event, such as a suspended job."""
 
 LATER: Final = 30.0
-"""Seconds until the next look where an event is expected: the net below the events."""
+"""Seconds until the next pass if an event is expected: a safety net for lost events."""
 
 
 def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Member], now: datetime) -> float | None:
-    """Tell when to look again although nothing has happened.
+    """Return when to requeue although nothing has happened.
 
     Parameters
     ----------
     snapshot, assessment
-        What the pass saw, and what the plan made of it.
+        The snapshot, and the findings of the plan.
     live
-        The pods that are neither ending nor over.
+        The pods that are neither being deleted nor ended.
     now
-        The time; knows its zone.
+        The time; timezone-aware.
 
     Returns
     -------
@@ -63,13 +63,13 @@ def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Member], 
 
 
 def _gone_soon(snapshot: Snapshot, now: datetime) -> list[float]:
-    """Seconds until records are settled that wait for others."""
+    """Seconds until the cleanup of records that are waiting for others."""
     left = more_to_come(snapshot.pods, now)
     return [left] if left is not None else []
 
 
 def _deadlines(snapshot: Snapshot, assessment: Assessment, now: datetime) -> list[float]:
-    """Seconds until each drain has taken too long."""
+    """Seconds until each drain exceeds its timeout."""
     spec, causes = snapshot.nodeset.spec.drain, assessment.causes
     left = [
         deadline.left(member.record, causes.get(member.name, frozenset()), spec, now)
@@ -80,9 +80,9 @@ def _deadlines(snapshot: Snapshot, assessment: Assessment, now: datetime) -> lis
 
 
 def more_to_come(pods: Iterable[Pod], now: datetime) -> float | None:
-    """Seconds within which the last pod that is being deleted is to be gone; None if none is, or all are late.
+    """Seconds within which the last pod being deleted must be gone; None if there is none, or all are late.
 
-    A pod's time is up when its grace period is: one whose Node is out of reach is not waited for any longer.
+    A pod's time is its grace period: a pod on an unreachable Node is not waited for any longer.
     """
     left = [(pod.gone_by - now).total_seconds() for pod in pods if pod.deleting and pod.gone_by is not None]
     return max((seconds for seconds in left if seconds > 0), default=None)

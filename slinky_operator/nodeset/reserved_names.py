@@ -1,8 +1,8 @@
-"""Names of Slurm nodes that a NodeSet is just taking.
+"""Names of Slurm nodes that a NodeSet is about to use.
 
-Two NodeSets may want one name at the same moment: one pod on each Node, for both, and the Node has one name. Which of
-them has it is seen in the pod cache, but only after the first has made its pod. Until then it is kept here. There is
-one process that creates pods, so a dictionary is enough.
+Two NodeSets may want one name at the same moment: one pod on each Node, for both, and the Node has one name. The pod
+cache shows which of them has it, but only after the first has created its pod. Until then it is reserved here. Only one
+process creates pods, so a dictionary is enough.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable
 from typing import Final
 
 HELD_FOR: Final = 60.0
-"""Seconds until a name is seen in the pod cache, or was not taken after all; far longer than either takes."""
+"""Seconds until the pod cache shows a name, or it was not used after all; far longer than either takes."""
 
 
 class ReservedNames:
-    """Who is taking which name.
+    """Which NodeSet reserves which name.
 
     Parameters
     ----------
     clock
-        Seconds, never set back.
+        Monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -29,7 +29,7 @@ class ReservedNames:
         self._swept_at = clock()
 
     def take(self, cluster_uid: str, node: str, nodeset_uid: str) -> bool:
-        """Take a name for a NodeSet; False if another one is taking it."""
+        """Reserve a name for a NodeSet; False if another one has reserved it."""
         now = self._clock()
         key = (cluster_uid, node)
         holder, until = self._held.get(key, (nodeset_uid, 0.0))
@@ -42,5 +42,5 @@ class ReservedNames:
         return True
 
     def release(self, nodeset_uid: str) -> None:
-        """Give back all names of a NodeSet that is gone: its pods went before it."""
+        """Release all names of a deleted NodeSet: its pods were deleted before it."""
         self._held = {name: held for name, held in self._held.items() if held[0] != nodeset_uid}

@@ -1,4 +1,4 @@
-"""The NodeSet controller as the process sees it: what it reads, and how it is built from the settings."""
+"""What the NodeSet controller exports to the process: the caches it reads, and how it is built from the settings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _caches(settings: Settings) -> Sequence[CacheSpec]:
         CacheSpec(CONTROLLERREVISIONS, indexes.INDEXES_OF_REVISIONS, indexes.SELECTOR),
         CacheSpec(PERSISTENTVOLUMECLAIMS, indexes.INDEXES_OF_CLAIMS, indexes.SELECTOR),
     ]
-    # Nodes belong to no namespace: an operator for some namespaces may not watch them.
+    # Nodes are cluster-scoped: an operator restricted to some namespaces may not watch them.
     return [*found, CacheSpec(NODES, prune=prune)] if settings.watch_nodes else found
 
 

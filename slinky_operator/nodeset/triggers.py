@@ -1,4 +1,4 @@
-"""What wakes the NodeSet controller: which NodeSets an event is about, and what of it is to be remembered."""
+"""What triggers the NodeSet controller: which NodeSets an event is about, and what to remember of it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from slurm_client.models import Node
 
 
 class NodeSetTriggers:
-    """Handlers of caches and of Clusters' Slurm: each gives the keys of the NodeSets to reconcile.
+    """Handlers of caches and of Clusters' Slurm: each returns the keys of the NodeSets to reconcile.
 
     Parameters
     ----------
     nodesets, clusters, pods
         Caches, with `INDEXES_OF_NODESETS` and `INDEXES_OF_PODS`.
     hosts
-        The Kubernetes Nodes; None if nobody watches them.
+        The Kubernetes Nodes; None if they are not watched.
     memory
         What is remembered of NodeSets, by uid.
     forget
-        Called with the uid of a NodeSet that has gone.
+        Called with the uid of a deleted NodeSet.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class NodeSetTriggers:
         self._forget = forget
 
     def table(self, own_writes: Handler) -> Triggers:
-        """All handlers by what they listen to.
+        """All handlers, by their source.
 
         Parameters
         ----------
         own_writes
-            Handler of pods that must hear of a change before any NodeSet is woken by it.
+            Handler of pods that must see a change before any NodeSet is triggered by it.
         """
         return Triggers(
             objects={
@@ -91,13 +91,13 @@ class NodeSetTriggers:
                 yield _key(nodeset)
 
     def pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of pods: their NodeSet. Notes which of them had ended when they went."""
+        """Handler of pods: their NodeSet. Records which of them had ended when they were deleted."""
         obj = new if new is not None else old
         if obj is None:
             return
         own = obj["metadata"].get("labels") or {}
         if not own.get(labels.LABEL_NODESET_UID) and old is not None:
-            # Somebody has taken the label off: the NodeSet that it named has lost a pod.
+            # Somebody has removed the label: the NodeSet that it named has lost a pod.
             own = old["metadata"].get("labels") or {}
         uid, name = own.get(labels.LABEL_NODESET_UID), own.get(labels.LABEL_NODESET_NAME)
         if not uid or not name:
@@ -110,9 +110,9 @@ class NodeSetTriggers:
         yield obj["metadata"].get("namespace") or "", name
 
     def claim(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of claims: their NodeSet when one goes, since its name may be waited for, or comes.
+        """Handler of claims: their NodeSet when one is deleted, since its name may be waited for, or created.
 
-        One that comes may be left over already: its pod may have been made and be gone before the cache shows it.
+        A new one may be surplus already: its pod may have been created and deleted before the cache shows it.
         """
         obj = new if new is not None else old
         if obj is not None and (old is None or new is None):
@@ -120,7 +120,7 @@ class NodeSetTriggers:
             yield obj["metadata"].get("namespace") or "", own.get(labels.LABEL_NODESET_NAME) or ""
 
     def node(self, cluster_uid: str, old: Node | None, new: Node | None) -> Iterable[Key]:
-        """Node event of a Cluster's Slurm: the NodeSet the record names, or whose pod has that name."""
+        """Node event of a Cluster's Slurm: the NodeSet the record names, or the one whose pod has that name."""
         node = new if new is not None else old
         if node is None:
             return
@@ -135,7 +135,7 @@ class NodeSetTriggers:
                 pods = self._pods.find(NODE_INDEX, f"{namespace}/{name}/{node.name}")
                 found.update(map(_key_of_owner, pods))
             if old is None or new is None:
-                # A name that was somebody else's may be free, or one that was free is not.
+                # A name that somebody else owned may be free, or one that was free is not.
                 of_cluster = frozenset(self.contact(cluster_uid))
                 on_hosts = {_key(nodeset) for nodeset in self._nodesets if _is_on_hosts(nodeset)}
                 found.update(on_hosts & of_cluster)
@@ -144,7 +144,7 @@ class NodeSetTriggers:
     def host(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Kubernetes Nodes: NodeSets with pods there, and those that may want one there.
 
-        Nobody if nothing has changed that means anything.
+        None if nothing relevant has changed.
         """
         host = self._hosts.observe(old, new) if self._hosts is not None else None
         if host is None:
@@ -154,17 +154,17 @@ class NodeSetTriggers:
         yield from found
 
     def contact(self, cluster_uid: str) -> Iterable[Key]:
-        """Change of contact with a Cluster's Slurm: all NodeSets that name it."""
+        """Change of the connection to a Cluster's Slurm: all NodeSets that name it."""
         for namespace, name in self._clusters_of(cluster_uid):
             for nodeset in self._nodesets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
                 yield _key(nodeset)
 
     def _clusters_of(self, uid: str) -> Iterable[Key]:
-        """Key of the Cluster of a uid, if there is one."""
+        """Key of the Cluster with a uid, if it exists."""
         return [_key(cluster) for cluster in self._clusters if cluster["metadata"]["uid"] == uid]
 
     def _by_name(self, cluster_uid: str, node: str) -> Iterable[Key]:
-        """The NodeSet that would name a pod so, among those of a Cluster."""
+        """The NodeSet that would give a pod this name, among those of a Cluster."""
         head, dash, _ = node.rpartition("-")
         if not dash:
             return

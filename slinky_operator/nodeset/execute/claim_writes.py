@@ -1,7 +1,7 @@
-"""Carries out what a plan asks for about claims that outlive their pods: marks them, and deletes those that may go.
+"""The claims that outlive their pods: annotates them, and deletes those that may be deleted.
 
-Before a claim is deleted, it is read past the cache, and the delete holds for exactly what was read: a mark that has
-come off meanwhile keeps the claim. What was deleted is told in an Event, by name.
+Before a claim is deleted, it is read past the cache, and the delete holds for exactly what was read: an annotation
+removed meanwhile keeps the claim. Deleted claims are named in an Event.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from slinky_operator.reconcile.batches import side_by_side
 
 
 async def mark(means: PassContext, action: MarkClaims) -> None:
-    """Write on claims what becomes of them, side by side; what fails is noted."""
+    """Annotate claims with their retention, concurrently; errors are recorded."""
     means.outcome.acted = True
     for result in await side_by_side(_mark(means, claim, wanted) for claim, wanted in action.marks):
         if isinstance(result, errors.NotFound | errors.Conflict):
-            continue  # gone, or another one under its name
+            continue  # gone, or another one with its name
         if isinstance(result, Exception):
             means.outcome.errors.append(result)
         elif isinstance(result, BaseException):
@@ -37,7 +37,7 @@ async def _mark(means: PassContext, claim: Claim, wanted: Retention | None) -> N
 
 
 async def delete(means: PassContext, action: DeleteClaims) -> None:
-    """Delete claims of a scale-in that are still marked, and whose pods, by a look past the cache, are gone."""
+    """Delete claims of a scale-in that are still marked, and whose pods are gone according to the API server."""
     gone = [claim.name for claim in action.claims if await _delete(means, claim)]
     if gone:
         means.say("ClaimDeleted", f"deleted after their pods, as whenScaled: Delete says: {listed(gone)}")
@@ -48,7 +48,7 @@ async def _delete(means: PassContext, claim: Claim) -> bool:
     try:
         await means.kube.get(PODS, claim.pod, namespace)
     except errors.NotFound:
-        pass  # That is what is hoped for: nobody uses the claim.
+        pass  # The expected answer: no pod uses the claim.
     else:
         return False
     try:
@@ -65,10 +65,15 @@ async def _delete(means: PassContext, claim: Claim) -> bool:
 
 
 async def let_go(means: PassContext) -> bool:
-    """Delete the claims of a NodeSet that is going, where its spec says so; mark the others as kept. Its pods are gone.
+    """Delete the claims of a NodeSet that is being deleted, if its spec says so; annotate the others as retained.
 
-    A NodeSet made again under the name finds the marks: whatever its policy, it erases nothing that was kept before.
-    Gives whether all is done.
+    The pods must be gone. A NodeSet recreated under the name finds the annotations: whatever its policy, it deletes
+    nothing that was retained before.
+
+    Returns
+    -------
+    bool
+        Whether all is done.
     """
     nodeset, gone, before = means.nodeset, [], len(means.outcome.kept)
     selector = f"{labels.LABEL_NODESET_NAME}={nodeset.name}"
@@ -81,7 +86,7 @@ async def let_go(means: PassContext) -> bool:
                 try:
                     await _mark(means, claim, Retention.RETAIN)
                 except (errors.NotFound, errors.Conflict):
-                    continue  # gone, or another one under its name
+                    continue  # gone, or another one with its name
         elif await _delete_exactly(means, obj):
             gone.append(claim.name)
     if gone:
@@ -90,7 +95,7 @@ async def let_go(means: PassContext) -> bool:
 
 
 async def _delete_exactly(means: PassContext, found: Object) -> bool:
-    """Delete a claim as it was just read; gives whether it was deleted by that."""
+    """Delete a claim as it was just read; returns whether this call deleted it."""
     metadata = found["metadata"]
     name, version = metadata["name"], metadata.get("resourceVersion")
     try:

@@ -1,4 +1,4 @@
-"""What a pass has to act with, and what becomes of its plan."""
+"""What a pass acts with, and the outcome of its plan."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from slinky_operator.nodeset.reserved_names import ReservedNames
 from slurm_client import errors as slurm_errors
 
 LONGEST_LIST: Final = 10
-"""Names told in an Event."""
+"""Maximum number of names in an Event."""
 
 
 class MustWait(Exception):
-    """An action builds on something that is not there yet; the text says what, and what stands behind it waits too."""
+    """An action depends on something that does not exist yet; the text says what, and later actions wait too."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a plan."""
+    """The outcome of a plan."""
 
     refusals: list[str] = field(default_factory=list)
-    """What the API server or Slurm refused, for the NodeSet's conditions."""
+    """What the API server or Slurm rejected, for the NodeSet's conditions."""
     kept: list[str] = field(default_factory=list)
     """Why pods were not deleted after all."""
     slurm_error: slurm_errors.SlurmError | None = None
-    """Why Slurm could not be asked or told."""
+    """Why Slurm could not be queried or written to."""
     errors: list[Exception] = field(default_factory=list)
-    """What is to be tried again."""
+    """Errors that are retried."""
     told_slurm_at: float | None = None
-    """Clock by which all was, or may have been, written to Slurm that its cache does not show yet; None for nothing."""
+    """Clock after the last write, certain or possible, that Slurm's cache does not show yet; None for nothing."""
     downed: list[str] = field(default_factory=list)
-    """Nodes that were just marked down: the next pass sees what Slurm has made of their jobs."""
+    """Nodes that were just marked down: the next pass sees the effect on their jobs."""
     acted: bool = False
-    """Whether anything was written that the next pass must look at."""
+    """Whether anything was written that the next pass must check."""
 
 
 @dataclass(slots=True)
@@ -55,27 +55,27 @@ class PassContext:
     kube
         The API server.
     slurm
-        The Cluster's Slurm; None where there is none to reach.
+        The Cluster's Slurm; None if it is not reachable.
     nodeset, cluster
         The objects the plan is about.
     obj
-        The NodeSet as the API server gave it, for Events and finalizers.
+        The NodeSet as the API server returned it, for Events and finalizers.
     revision
-        What new pods are made from.
+        The revision that new pods are created from.
     claims
         The NodeSet's claims as the cache shows them.
     defaults
         The operator's settings for new pods.
     expectations
-        Told of every pod created or deleted.
+        Records every pod created or deleted.
     guards
         Uids of guards known to exist, by uid of the NodeSet.
     reserved
-        Names that NodeSets are just taking.
+        Names that NodeSets are about to use.
     recorder
-        Takes Events.
+        Emits Events.
     now, clock
-        The wall clock, and seconds that are never set back.
+        The wall clock, and monotonic seconds.
     """
 
     kube: Kube
@@ -95,26 +95,26 @@ class PassContext:
     clock: Callable[[], float]
     outcome: Outcome = field(default_factory=Outcome)
     unseen: bool = False
-    """Whether the action under way has written to Slurm what its cache does not show yet."""
+    """Whether the current action has written to Slurm what its cache does not show yet."""
     written_at: float | None = None
-    """Clock at the end of the action's last write to Slurm, if it has come to that."""
+    """Clock at the end of the action's last write to Slurm, if there was one."""
 
     def reach(self) -> Slurm:
-        """The Cluster's Slurm; raises `Unreachable` where there is none to reach."""
+        """The Cluster's Slurm; raises `Unreachable` if there is none."""
         if self.slurm is None:
             raise slurm_errors.Unreachable("there is no client for this Cluster")
         return self.slurm
 
     def say(self, reason: str, message: str) -> None:
-        """Tell in an Event."""
+        """Emit an Event."""
         self.recorder.normal(self.obj, reason, message)
 
     def warn(self, reason: str, message: str) -> None:
-        """Warn in an Event."""
+        """Emit a Warning Event."""
         self.recorder.warning(self.obj, reason, message)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for an Event, the first of them where there are many."""
+    """Names for an Event, cut to the first if there are many."""
     shown = ", ".join(names[:LONGEST_LIST])
     return shown if len(names) <= LONGEST_LIST else f"{shown} and {len(names) - LONGEST_LIST} more"

@@ -1,4 +1,4 @@
-"""Creates pods with their claims: the part of `executor` that makes new ones, more and more at a time."""
+"""Creates pods with their claims: a part of `executor`, with a growing number of concurrent calls."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, demand
 from slinky_operator.reconcile.batches import growing
 
 FIRST: Final = 8
-"""Pods under way at first; each that is created lets one more be, so that a spec that is refused is refused few times.
-"""
+"""Pods created concurrently at first; each success allows one more, so that an invalid spec fails only a few times."""
 
 
 async def create(means: PassContext, action: CreatePods) -> None:
-    """Create pods, until one is refused."""
+    """Create pods, until one is rejected."""
     wanted, guard_uid = [place for place in action.places if _take(means, place)], means.guards[means.nodeset.uid]
     if means.cluster is None:
         raise ValueError("a pod cannot be made without a Cluster")
@@ -45,7 +44,7 @@ async def create(means: PassContext, action: CreatePods) -> None:
 
 
 async def _create(means: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot, created: set[str]) -> bool:
-    """Create a pod and note what became of it; False if no further one is to be tried."""
+    """Create a pod and record the outcome; False if no further one is to be tried."""
     means.outcome.acted = True
     namespace = means.nodeset.namespace
     means.expectations.expect_creations(means.nodeset.uid, namespace, [place.pod])
@@ -71,7 +70,7 @@ async def _create(means: PassContext, nodeset: NodeSet, stencil: PodBuilder, pla
 
 
 def _take(means: PassContext, place: PodSlot) -> bool:
-    """Take the name of a node, unless another NodeSet has just taken it: a moment later the cache shows its pod."""
+    """Reserve the name of a node, unless another NodeSet has just done so: a moment later the cache shows its pod."""
     if means.cluster is None or means.reserved.take(means.cluster.uid, place.node, means.nodeset.uid):
         return True
     means.outcome.kept.append(f"node {place.node} is just being made by another NodeSet")
@@ -81,13 +80,13 @@ def _take(means: PassContext, place: PodSlot) -> bool:
 def _at(means: PassContext, revision: str, cluster: Cluster) -> NodeSet:
     """The NodeSet as it was at a revision.
 
-    Its own spec was checked when it was read, or no pod of it would be created; a recorded one is checked here, since
-    what may be said has to do with the Cluster as it is now, too.
+    Its own spec was checked when it was read, or none of its pods would be created; a recorded one is checked here,
+    since what is allowed also depends on the current Cluster.
 
     Raises
     ------
     RefusedTemplate
-        No pod can be made from what was recorded.
+        No pod can be created from the recorded spec.
     """
     found = next((one for one in means.revision.recorded if one.hash == revision), None)
     if revision == means.revision.hash or found is None:
@@ -98,7 +97,7 @@ def _at(means: PassContext, revision: str, cluster: Cluster) -> NodeSet:
 
 
 async def _create_one(means: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot) -> Object | str | None:
-    """Create a pod: gives it, or why its name is taken, or None if it is there already and ours."""
+    """Create a pod: returns it, or why its name is taken, or None if it exists already and belongs to the NodeSet."""
     why = await owned_objects.ensure_claims(means.kube, nodeset, place.pod, means.claims)
     if why is not None:
         return why

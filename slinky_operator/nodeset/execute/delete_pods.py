@@ -1,6 +1,6 @@
-"""Deletes pods and lets them be evicted: the part of `executor` that may end what runs in them.
+"""Deletes pods and allows their eviction: the part of `executor` that may end what runs in them.
 
-Slurm is asked again before each, and the answer put to `pod_state.why_kept`, `repairs.still_meant` and
+Slurm is queried again before each delete, and the answer passed to `pod_state.why_kept`, `repairs.still_meant` and
 `eviction.may_be_lifted`.
 """
 
@@ -24,25 +24,25 @@ from slurm_client import errors as slurm_errors
 from slurm_client.models import Job
 
 DELETE_BATCH: Final = 250
-"""Pods deleted on one answer of Slurm's."""
+"""Maximum number of pods deleted on one answer from Slurm."""
 
 PROOF_HOLDS: Final = 20.0
-"""Seconds for which an answer of Slurm's is a reason to delete a pod. A slow API server is asked again and again; by
-then somebody may have given the node back to Slurm."""
+"""Seconds for which an answer from Slurm justifies deleting a pod. A slow API server is retried; by then somebody may
+have undrained the node."""
 
 JOBS_TOLD: Final = 5
-"""Jobs told of one node."""
+"""Maximum number of jobs named per node."""
 
 LONGEST_WHY: Final = 200
-"""Characters told of why Slurm cannot be asked."""
+"""Maximum characters of why Slurm cannot be asked."""
 
 MAX_SINGLE_GETS: Final = 8
-"""Up to this many pods are looked up one by one; for more, those of the namespace are listed. Fewer than the nodes of
+"""Up to this many pods are read individually; for more, those of the namespace are listed. Fewer than the nodes of
 `slurm_queries.MAX_SINGLE_GETS`: this list is of one namespace, and slurmctld's is of the whole cluster."""
 
 
 async def delete_checked(means: PassContext, wanted: Sequence[Pod]) -> None:
-    """Delete pods that hold nothing by what Slurm says now, and note why others are kept."""
+    """Delete pods that are empty according to a fresh answer from Slurm, and record why others are kept."""
     slurm = means.reach()
     for start in range(0, len(wanted), DELETE_BATCH):
         batch = wanted[start : start + DELETE_BATCH]
@@ -55,17 +55,17 @@ async def delete_checked(means: PassContext, wanted: Sequence[Pod]) -> None:
             if why is not None:
                 means.outcome.kept.append(why)
             else:
-                # Without a record the proof is what the pod's own status shows; it must still show it.
+                # Without a record the proof is the pod's own status, which must not have changed.
                 going.append((pod, pod.resource_version if member.record is None else None))
         await delete(means, going, until=asked + PROOF_HOLDS)
 
 
 async def repair(means: PassContext, wanted: Sequence[Pod]) -> None:
-    """Delete pods whose slurmds have not registered by what Slurm says now, and tell of it."""
+    """Delete pods whose slurmds have not registered according to a fresh answer from Slurm, and report them."""
     answer = await slurm_queries.everything(means.reach(), [pod.node_name for pod in wanted])
     meant, kept = repairs.still_meant([answer.join(pod, means.owner) for pod in wanted], means.now())
     means.outcome.kept += kept
-    # That they run and have not registered is the proof, and a part of their status.
+    # The proof is that they run and have not registered, which is part of their status.
     gone = await delete(means, [(pod, pod.resource_version) for pod in meant])
     if gone:
         told = listed([repairs.note(pod) for pod in gone])
@@ -73,7 +73,7 @@ async def repair(means: PassContext, wanted: Sequence[Pod]) -> None:
 
 
 async def give_up(means: PassContext, wanted: Sequence[Pod], blind: str) -> None:
-    """Delete pods with their jobs, as the user has asked for, and warn which jobs those are.
+    """Delete pods with their jobs, as the user has requested, and warn which jobs those are.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ async def give_up(means: PassContext, wanted: Sequence[Pod], blind: str) -> None
         try:
             held = await slurm_queries.jobs_now(means.reach())
         except slurm_errors.SlurmError as error:
-            # Whoever gives up jobs does not wait for Slurm.
+            # A user who gives up jobs does not wait for Slurm.
             blind = str(error)
     asked = f"{labels.ANNOTATION_SKIP_DRAIN}=true"
     losing = [f"{pod.node_name} (jobs {_some(held[pod.node_name])})" for pod in wanted if held.get(pod.node_name)]
@@ -111,10 +111,9 @@ def _some(jobs: Sequence[Job]) -> str:
 
 
 async def delete(means: PassContext, wanted: Sequence[tuple[Pod, str | None]], *, until: float = math.inf) -> list[Pod]:
-    """Delete pods of exactly these uids, and of these versions where the version is part of the proof.
+    """Delete pods with exactly these uids, and these versions if the version is part of the proof.
 
-    Gives those that were deleted. Where the proof holds for some time only, nothing is sent after `until`, by the clock
-    that is never set back.
+    Returns those that were deleted. If the proof expires, nothing is sent after `until`, in monotonic seconds.
     """
     if not wanted:
         return []
@@ -157,7 +156,7 @@ async def evictable(means: PassContext, wanted: Sequence[Pod]) -> Sequence[Pod]:
 
 
 async def standing(means: PassContext, names: Sequence[str]) -> frozenset[str]:
-    """Of these nodes, those for which the API server itself has a pod that may be alive."""
+    """Of these nodes, those for which the API server itself has a pod that may be running."""
     namespace = means.nodeset.namespace
     if len(names) > MAX_SINGLE_GETS:
         found = (await means.kube.list(PODS, namespace)).items

@@ -1,6 +1,6 @@
-"""Ends the jobs that hold up a drain for longer than the spec allows: cancels them, or puts them back into the queue.
+"""Ends the jobs that delay a drain for longer than the spec allows: cancels or requeues them.
 
-Which jobs those are is `deadline`'s to say, from an answer that has just come; here it is only done.
+Which jobs those are is decided by `deadline`, from a fresh answer; here it is only done.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _SAID: Final = {
 
 
 def said(spec: Drain) -> str:
-    """What is done after the deadline, in words for an Event."""
+    """What is done after the deadline, for an Event."""
     timeout = f"{spec.timeout.total_seconds():.0f} s" if spec.timeout is not None else "for ever"
     return f"drained for longer than spec.drain.timeout ({timeout}), so {_SAID[spec.on_timeout]}"
 
 
 def note(one: Overdue, held: Iterable[Job]) -> str:
-    """A node with its jobs and since when it is drained, for an Event."""
+    """A node with its jobs and the start of its drain, for an Event."""
     numbers = named([str(job.id) for job in held]) or "none known"
     return f"{one.pod.node_name} (jobs {numbers}, since {one.since.strftime('%Y-%m-%dT%H:%M:%SZ')})"
 
 
 async def end_jobs(slurm: SlurmCalls, on_timeout: OnTimeout, acting: Sequence[Overdue]) -> list[str]:
-    """Cancel or requeue the jobs of nodes that are overdue, and give what kept some of them from it.
+    """Cancel or requeue the jobs of overdue nodes, and return the reasons of those that could not be.
 
     Raises
     ------
     SlurmError
-        If Slurm could not be told; what was told before holds.
+        The write to Slurm failed; earlier ones hold.
     """
     jobs = {job.id: job for one in acting for job in one.ends}
     if on_timeout is OnTimeout.CANCEL:
@@ -58,7 +58,7 @@ async def end_jobs(slurm: SlurmCalls, on_timeout: OnTimeout, acting: Sequence[Ov
 async def _down(slurm: SlurmCalls, acting: Sequence[Overdue]) -> list[str]:
     names = [one.pod.node_name for one in acting if deadline.may_be_downed(one)]
     if names:
-        # Without a reason: that of our drain stays, and with it the time of its beginning.
+        # Without a reason: that of the operator's drain stays, and with it its start time.
         await slurm.update_nodes(names, state="DOWN")
     return [
         f"node {one.pod.node_name}: this Slurm puts jobs back into the queue by marking their node DOWN, "
@@ -69,9 +69,9 @@ async def _down(slurm: SlurmCalls, acting: Sequence[Overdue]) -> list[str]:
 
 
 async def _each(jobs: Mapping[int, Job], what: str, call: Callable[[Job], Awaitable[None]]) -> list[str]:
-    """Make the call for each job, side by side; gives what Slurm refused.
+    """Make the call for each job, concurrently; returns what Slurm rejected.
 
-    The job is handed over, not its id: of an array, that may be the id of all tasks, on other nodes too.
+    The job is passed, not its id: of an array, that may be the id of all tasks, on other nodes too.
     """
     numbers = sorted(jobs)
     results = await asyncio.gather(*(call(jobs[number]) for number in numbers), return_exceptions=True)
@@ -80,12 +80,12 @@ async def _each(jobs: Mapping[int, Job], what: str, call: Callable[[Job], Awaita
     for number, result in zip(numbers, results, strict=True):
         match result:
             case None | errors.NotFound():
-                # Slurm does not know it any more: it has ended.
+                # Slurm no longer knows it: it has ended.
                 pass
             case errors.Conflict() | errors.InvalidRequest() | errors.InvalidTransition() | errors.PermissionDenied():
                 refused.append(f"job {number} cannot be {what}: {result.message}")
             case errors.NotSupported() if not result.available_in:
-                # Slurm's own word (ESLURM_DISABLED), and not a call that this data parser lacks.
+                # Slurm's own error (ESLURM_DISABLED), and not a call that this data parser lacks.
                 refused.append(f"job {number} cannot be {what}: {result.message}")
             case _:
                 failures.append(result)

@@ -1,8 +1,8 @@
-"""Carries out a plan: in order, side by side where that is safe, and without a rule of its own.
+"""Carries out a plan: in order, concurrently where that is safe, and without a rule of its own.
 
-Before anything that cannot be undone Slurm is asked again, and the answer is put to the rules: `pod_state.why_kept` for
-pods, `records.to_delete` for records, `drains.to_drain` and `drains.to_undrain` for drains. A failed question is never
-an answer: the action does not happen, and the failure is handed back.
+Before anything that cannot be undone Slurm is queried again, and the answer is passed to the rules:
+`pod_state.why_kept` for pods, `records.to_delete` for records, `drains.to_drain` and `drains.to_undrain` for drains. A
+failed query is never an answer: the action is not executed, and the failure is returned.
 """
 
 from __future__ import annotations
@@ -62,24 +62,24 @@ class Executor:
         self.means = means
 
     async def carry_out(self, actions: Iterable[Action]) -> Outcome:
-        """Carry out actions in order; what fails does not keep the others from being done."""
+        """Carry out actions in order; the failure of one does not prevent the others."""
         for action in actions:
             if self.means.outcome.slurm_error is not None and _asks_slurm(action):
                 continue
             try:
                 await self._one(action)
             except slurm_errors.NotFound as error:
-                # A record has gone since it was asked for: the next pass sees that.
+                # A record has been deleted since it was queried: the next pass sees that.
                 self.means.outcome.kept.append(f"Slurm: {error}")
             except (slurm_errors.InvalidRequest, slurm_errors.Conflict) as error:
-                # Slurm is there, and says no. What stands behind this asks for itself, and is not held up by it.
+                # Slurm is reachable and rejects this. Later actions query for themselves, and do not wait for it.
                 self.means.outcome.refusals.append(f"Slurm refuses: {error}")
             except slurm_errors.SlurmError as error:
                 self.means.outcome.slurm_error = error
             except kube_errors.KubeError as error:
                 self.means.outcome.errors.append(error)
                 if isinstance(action, AddFinalizer | TakeOver | EnsureGuard | RemoveFinalizer | RecordRevision):
-                    # What follows builds on these.
+                    # The following actions depend on these.
                     break
             except (MustWait, NameTaken) as error:
                 self.means.outcome.refusals.append(str(error))
@@ -175,7 +175,7 @@ class Executor:
             self._note_marks(await self._marks().unprotect(free))
 
     def _note_told(self) -> None:
-        """Note when Slurm was told: a picture asked for later shows it."""
+        """Record when Slurm was written to: a cache refreshed later shows it."""
         means = self.means
         if means.unseen:
             means.outcome.told_slurm_at = means.written_at if means.written_at is not None else means.clock()
@@ -191,7 +191,7 @@ class Executor:
 
 
 def _asks_slurm(action: Action) -> bool:
-    """Whether an action is of no use while Slurm does not answer."""
+    """Whether an action is useless while Slurm does not answer."""
     match action:
         case Undrain() | Drain() | SetTraits() | MarkRecords() | DeleteRecords() | EndDrains():
             return True
@@ -200,7 +200,7 @@ def _asks_slurm(action: Action) -> bool:
         case DeletePods():
             return not action.forced
         case RemoveFinalizer():
-            # What Slurm has not been told of is for the next pass, which sees that Slurm has gone away.
+            # A write that Slurm did not get is left to the next pass, which sees that Slurm is unreachable.
             return not action.anyway
         case _:
             return False

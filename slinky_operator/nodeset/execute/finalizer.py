@@ -1,4 +1,4 @@
-"""What keeps a NodeSet until its pods are gone: finalizer and guard, from the taking over of pods to the letting go."""
+"""Keeps a NodeSet until its pods are gone: finalizer and guard, from the takeover of pods to the release."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def _set_finalizer(means: PassContext, *, present: bool) -> None:
 
 
 async def take_over(means: PassContext) -> None:
-    """Make another operator's pods ours, those that the API server itself shows."""
+    """Take over another operator's pods, those that the API server itself shows."""
     selector = f"!{labels.LABEL_NODESET_UID}"
     found = (await means.kube.list(PODS, means.nodeset.namespace, label_selector=selector)).items
     theirs = [obj for obj in found if takeover.is_theirs(means.nodeset, obj)]
@@ -37,7 +37,7 @@ async def take_over(means: PassContext) -> None:
     await ensure_guard(means)
     for obj in theirs:
         await owned_objects.take_over_claims(means.kube, means.nodeset, obj)
-        # A cache of pods with our labels has not shown it so far: to us it is a new one.
+        # The pod cache has not shown it so far, as it lacked the labels: to the cache it is a new one.
         name, namespace = obj["metadata"]["name"], means.nodeset.namespace
         means.expectations.expect_creations(means.nodeset.uid, namespace, [name])
         try:
@@ -62,12 +62,12 @@ async def _take_over_one(means: PassContext, cluster: Cluster, obj: Object) -> O
 
 
 async def ensure_guard(means: PassContext) -> None:
-    """Make the second owner of all pods, unless it is there.
+    """Create the second owner of all pods, unless it exists.
 
     Raises
     ------
     NameTaken
-        If a ConfigMap of that name is somebody else's.
+        A ConfigMap of that name belongs to somebody else.
     """
     nodeset = means.nodeset
     obj = await create_or_adopt(
@@ -77,10 +77,10 @@ async def ensure_guard(means: PassContext) -> None:
 
 
 async def let_go(means: PassContext) -> None:
-    """The end, after a look past the cache: a pod whose creation was never answered may not be in it yet.
+    """Release the NodeSet, after a list past the cache: a pod whose creation was never answered may not be in it yet.
 
-    Nor is one from which somebody has taken our labels; but without guard and NodeSet the garbage collector would
-    delete it, whatever runs there.
+    Nor is a pod from which somebody has removed the operator's labels; but without guard and NodeSet the garbage
+    collector would delete it, whatever runs there.
     """
     nodeset = means.nodeset
     if means.outcome.downed:
@@ -109,5 +109,5 @@ async def _delete_guard(means: PassContext) -> None:
         if guard.is_ours(means.nodeset, obj):
             await means.kube.delete(CONFIGMAPS, name, namespace, uid=obj["metadata"]["uid"])
     except kube_errors.NotFound:
-        pass  # gone already: this was begun before, by a pass or a process that did not live to finish it
+        pass  # gone already: deleted by an earlier pass or process that did not finish the release
     means.guards.pop(means.nodeset.uid, None)

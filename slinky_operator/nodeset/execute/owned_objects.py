@@ -1,6 +1,6 @@
-"""Records revisions, and makes claims before their pods: the part of `executor` that makes what outlives a pod.
+"""Records revisions, and creates claims before their pods: the part of `executor` for what outlives a pod.
 
-Each write may be repeated, and may meet one that an earlier pass made and the cache does not show: names follow from
+Each write may be repeated, and may meet the result of an earlier pass that the cache does not show: names follow from
 content, and what is deleted or changed is named by uid.
 """
 
@@ -23,14 +23,14 @@ from slinky_operator.reconcile.create_or_adopt import NameTaken
 
 
 async def record(kube: Kube, nodeset: NodeSet, revision: Revision, action: RecordRevision) -> None:
-    """Record the revision of the spec; one that is there already and ours will do.
+    """Record the revision of the spec; an existing record of the NodeSet's is used.
 
     Raises
     ------
     NameTaken
-        If a ControllerRevision of that name is somebody else's.
+        A ControllerRevision of that name belongs to somebody else.
     KubeError
-        What the API server could not do.
+        The API server failed or refused.
     """
     body = revision_records.build(nodeset, revision.hash, revision.content, action.number)
     try:
@@ -43,13 +43,13 @@ async def record(kube: Kube, nodeset: NodeSet, revision: Revision, action: Recor
             return
         if own.get(labels.LABEL_NODESET_NAME) != nodeset.name:
             raise NameTaken(f"there is a ControllerRevision {name} that is not ours") from None
-        # Of an earlier NodeSet of that name: the garbage collector has not come to it yet.
+        # Of an earlier NodeSet of that name: the garbage collector has not deleted it yet.
         await kube.delete(CONTROLLERREVISIONS, name, nodeset.namespace, uid=there["uid"])
         await kube.create(CONTROLLERREVISIONS, body)
 
 
 async def renumber(kube: Kube, nodeset: NodeSet, action: RenumberRevision) -> None:
-    """Make a recorded revision the newest; one that has gone meanwhile is recorded anew by the next pass."""
+    """Make a recorded revision the newest; one deleted meanwhile is recorded again by the next pass."""
     revision = action.revision
     try:
         await kube.merge_patch(
@@ -60,22 +60,22 @@ async def renumber(kube: Kube, nodeset: NodeSet, action: RenumberRevision) -> No
 
 
 async def drop(kube: Kube, nodeset: NodeSet, action: DropRevisions) -> None:
-    """Delete records that no pod needs; those that have gone already are no error."""
+    """Delete records that no pod needs; those that are gone already are no error."""
     for revision in action.revisions:
         try:
             await kube.delete(CONTROLLERREVISIONS, revision.name, nodeset.namespace, uid=revision.uid)
         except (errors.NotFound, errors.Conflict):
-            # Gone, or another one under its name: neither is the record that was to go.
+            # Gone, or another one with its name: neither is the record to be deleted.
             continue
 
 
 async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[Claim]) -> str | None:
-    """Create the claims of a pod that are not there yet; gives why the pod must wait, or None if all are there.
+    """Create the missing claims of a pod; returns why the pod must wait, or None if all exist.
 
     Raises
     ------
     KubeError
-        What the API server could not do, or refused.
+        The API server failed or refused.
     """
     there = {claim.name: claim for claim in known if not claim.deleting}
     for body in claims.build(nodeset, pod):
@@ -90,8 +90,8 @@ async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[
         elif there[name].retention is not Retention.DELETE:
             continue
         else:
-            # The cache may still show one whose deletion we have asked for. It was for this claim that the pod was to
-            # have this name: without it, another claim may be the one that waits.
+            # The cache may still show one whose deletion was requested. The pod has this name because of this claim:
+            # without it, another claim may be the one that waits.
             try:
                 found = await kube.get(PERSISTENTVOLUMECLAIMS, name, nodeset.namespace)
             except errors.NotFound:
@@ -107,6 +107,6 @@ async def ensure_claims(kube: Kube, nodeset: NodeSet, pod: str, known: Iterable[
 
 
 async def take_over_claims(kube: Kube, nodeset: NodeSet, pod: Object) -> None:
-    """Mark the claims of a pod that is taken over as the NodeSet's, so that its successor finds them."""
+    """Label the claims of a pod that is taken over as the NodeSet's, so that its successor finds them."""
     for name, marks in takeover.claims_of(nodeset, pod):
         await kube.merge_patch(PERSISTENTVOLUMECLAIMS, name, {"metadata": {"labels": marks}}, nodeset.namespace)

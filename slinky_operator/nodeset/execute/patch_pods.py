@@ -1,7 +1,7 @@
-"""Writes on pods: that Slurm knows their nodes, whether they may be evicted, what their nodes show.
+"""Patches pods: that Slurm knows their nodes, whether they may be evicted, what their nodes show.
 
-Each condition is applied under a field manager of its own, so that writing one never takes back the other, whatever the
-cache shows. A pod that has gone or been replaced is left alone.
+Each condition is applied under its own field manager, so that writing one never reverts the other, whatever the cache
+shows. A pod that is gone or was replaced is not changed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from slinky_operator.reconcile.batches import side_by_side
 from slinky_operator.slurm import naming
 
 DRAIN_MANAGER: Final = f"{labels.FIELD_MANAGER}-drain"
-"""Field manager of the condition that tells of drains."""
+"""Field manager of the condition about drains."""
 
 GUARD_MANAGER: Final = f"{labels.FIELD_MANAGER}-guard"
-"""Field manager of the guard's place among the owners."""
+"""Field manager of the guard's owner reference."""
 
 
 class Marks:
-    """Writes on the pods of one NodeSet.
+    """Patches the pods of one NodeSet.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Marks:
     nodeset
         The NodeSet.
     expectations
-        Told of every write, so that the next pass sees it.
+        Records every write, so that the next pass sees it.
     now
         The wall clock.
     """
@@ -55,7 +55,7 @@ class Marks:
         self._now = now
 
     async def registered(self, pods: Sequence[Pod]) -> list[Exception]:
-        """Write down that Slurm knows the nodes of these pods; gives what failed."""
+        """Record on these pods that Slurm knows their nodes; returns the errors."""
         return await self._all(
             self._condition(
                 pod,
@@ -67,24 +67,24 @@ class Marks:
         )
 
     async def protect(self, pods: Sequence[Pod]) -> list[Exception]:
-        """Put these pods into the PodDisruptionBudget; gives what failed."""
+        """Add these pods to the PodDisruptionBudget; returns the errors."""
         return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: "true"}}) for pod in pods)
 
     async def adopt(self, pods: Sequence[Pod], cluster: Cluster) -> list[Exception]:
-        """Give these pods the labels of the Cluster there is; gives what failed."""
+        """Set the labels of the existing Cluster on these pods; returns the errors."""
         wanted = {**naming.slurmd_labels(cluster.name), labels.LABEL_CLUSTER_UID: cluster.uid}
         return await self._all(self._metadata(pod, {"labels": wanted}) for pod in pods)
 
     async def unprotect(self, pods: Sequence[Pod]) -> list[Exception]:
-        """Take these pods out of the PodDisruptionBudget; gives what failed."""
+        """Remove these pods from the PodDisruptionBudget; returns the errors."""
         return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: None}}) for pod in pods)
 
     async def guard(self, pods: Sequence[Pod], guard_uid: str) -> list[Exception]:
-        """Give these pods the guard as an owner, in place of one they had before; gives what failed."""
+        """Set the guard as an owner of these pods, in place of an earlier one; returns the errors."""
         return await self._all(self._owner(pod, guard_uid) for pod in pods)
 
     async def show(self, showings: Sequence[PodStatusPatch]) -> list[Exception]:
-        """Write what nodes show on their pods; gives what failed."""
+        """Write what nodes show on their pods; returns the errors."""
         conditions = (
             self._condition(one.pod, PodCondition.SLURM_DRAINED, one.told, DRAIN_MANAGER)
             for one in showings
@@ -98,7 +98,7 @@ class Marks:
         return await self._all(chain(conditions, deadlines))
 
     async def announce(self, times: Sequence[tuple[Pod, str | None]]) -> list[Exception]:
-        """Write on pods when they are made again unless they register; gives what failed."""
+        """Write on pods when they are recreated unless they register; returns the errors."""
         key = labels.ANNOTATION_POD_REGISTER_BY
         return await self._all(self._metadata(pod, {"annotations": {key: when}}) for pod, when in times)
 
@@ -129,7 +129,7 @@ class Marks:
         self._expectations.expect_version(self._nodeset.uid, answer)
 
     async def _owner(self, pod: Pod, guard_uid: str) -> None:
-        # Owners are merged by uid; under a manager of its own, one that was given before goes with the next.
+        # Owners are merged by uid; with its own field manager, the next write removes an earlier one.
         owners = [guard.reference(self._nodeset, guard_uid)]
         metadata = {
             "name": pod.name,

@@ -1,6 +1,6 @@
-"""Asking Slurm itself, past the cache: few calls for many nodes, and no answer where there is none.
+"""Queries Slurm itself, past the cache: few calls for many nodes, and no answer if a call fails.
 
-An error is never an answer here: whoever asks gets all of it or an exception, and does not delete.
+An error is never an answer here: the caller gets all of it or an exception, and does not delete.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from slurm_client import errors
 from slurm_client.models import Job, Node
 
 MAX_SINGLE_GETS: Final = 16
-"""Up to this many nodes are asked for one by one (3 to 5 ms each); for more, the whole list is the cheaper call."""
+"""Up to this many nodes are read individually (3 to 5 ms each); for more, the whole list is the cheaper call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What Slurm has just said."""
+    """A fresh answer from Slurm."""
 
     nodes: Mapping[str, Node | None]
-    """Each name asked for; None for one that Slurm does not know."""
+    """Each name queried; None for one that Slurm does not know."""
     jobs: Mapping[str, tuple[Job, ...]]
     """All jobs that hold nodes, by node."""
 
     def join(self, pod: Pod, owner: str) -> Member:
-        """A pod whose node was asked for, with what Slurm has said of it; `owner` is the tag of its NodeSet."""
+        """A pod whose node was queried, joined with the answer; `owner` is the tag of its NodeSet."""
         return member.join(pod, self.nodes, self.jobs, owner)
 
 
 async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
-    """Ask for nodes; raises `SlurmError` if any of them could not be asked for."""
+    """Query nodes; raises `SlurmError` if any of them could not be queried."""
     if len(names) <= MAX_SINGLE_GETS:
         return await slurm.refresh(names)
     listed = {node.name: node for node in await slurm.client.nodes()}
@@ -47,31 +47,31 @@ async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | Non
 
 
 async def jobs(slurm: Slurm, *, since: float = -math.inf) -> Mapping[str, tuple[Job, ...]]:
-    """The jobs that hold nodes, by node, as new as plans need them; raises `SlurmError`.
+    """The jobs that hold nodes, by node, as recent as plans need them; raises `SlurmError`.
 
     Parameters
     ----------
     since
-        Seconds that are never set back: an answer asked for before that is none.
+        Monotonic seconds: an answer to an earlier query is not used.
     """
     return drains.jobs_by_node(await slurm.shared_jobs(since))
 
 
 async def jobs_now(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
-    """The jobs that hold nodes, by node, asked for now; raises `SlurmError`."""
+    """The jobs that hold nodes, by node, queried now; raises `SlurmError`."""
     return drains.jobs_by_node(await slurm.fresh_jobs())
 
 
 async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
-    """Ask for nodes, and then for jobs: what was drained when it was asked for can only have lost jobs since."""
+    """Query nodes, and then jobs: a node that was drained at its query can only have lost jobs since."""
     fresh = await nodes(slurm, names)
     return Answer(fresh, await jobs_now(slurm))
 
 
 async def clock(slurm: Slurm) -> datetime:
-    """Ask for Slurm's own time, by which it tells when drains began.
+    """Query Slurm's own time, the clock of its drains' start times.
 
-    Asked before anything else, it is never ahead of what the other answers show; raises `SlurmError`.
+    Queried before anything else, it is never ahead of what the other answers show; raises `SlurmError`.
     """
     now = (await slurm.client.diag()).now
     if now is None:
@@ -80,9 +80,9 @@ async def clock(slurm: Slurm) -> datetime:
 
 
 async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
-    """Ask for jobs, and then for nodes: whoever drained a node without a pod by then is heard.
+    """Query jobs, and then nodes: so a drain of a node without a pod in the meantime is seen.
 
-    A job that has started since is no matter: Slurm itself refuses to delete a record under it.
+    A job that has started since does not matter: Slurm itself refuses to delete a record under it.
     """
     held = await jobs_now(slurm)
     return Answer(await nodes(slurm, names), held)

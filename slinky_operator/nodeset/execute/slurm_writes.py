@@ -1,6 +1,6 @@
-"""Tells Slurm what a plan wants of it: drains, features, records; the part of `executor` that writes to slurmctld.
+"""Writes to slurmctld what a plan wants: drains, features, records; a part of `executor`.
 
-Slurm is asked again before each write, and the answer put to the rules.
+Slurm is queried again before each write, and the answer passed to the rules.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def drain_nodes(means: PassContext, action: Drain) -> None:
 
 
 async def undrain_nodes(means: PassContext, names: Sequence[str]) -> None:
-    """Give nodes back whose drains are ours."""
+    """Undrain nodes whose drains are the operator's."""
     slurm = means.reach()
     wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), means.owner)
     if wanted:
@@ -46,7 +46,7 @@ async def undrain_nodes(means: PassContext, names: Sequence[str]) -> None:
 
 
 async def set_traits(means: PassContext, hosts: Mapping[str, KubernetesNode]) -> None:
-    """Write the features and the topology that Kubernetes Nodes give."""
+    """Write the features and the topology from Kubernetes Nodes."""
     slurm = means.reach()
     wanted = kubernetes_features.to_write(hosts, await slurm_queries.nodes(slurm, list(hosts)), means.owner)
     for change, names in wanted.items():
@@ -63,14 +63,14 @@ async def set_traits(means: PassContext, hosts: Mapping[str, KubernetesNode]) ->
 async def _write_traits(
     means: PassContext, slurm: Slurm, names: Sequence[str], change: kubernetes_features.Change
 ) -> bool:
-    """Write what this Slurm takes; gives whether that is anything."""
+    """Write what this Slurm accepts; returns whether that is anything."""
     if change.topology is not None:
         try:
             await slurm.client.update_nodes(
                 names, features=change.features, active_features=change.active, topology=change.topology
             )
         except slurm_errors.NotSupported as error:
-            # So it stays until Slurm is upgraded: it is told, and the features are written without it.
+            # This remains until Slurm is upgraded: it is reported, and the features are written without it.
             means.warn("TopologyNotSupported", f"{listed(names)}: {error.message}")
         else:
             return True
@@ -81,7 +81,7 @@ async def _write_traits(
 
 
 async def mark_down(means: PassContext, names: Sequence[str]) -> None:
-    """Mark nodes down whose pods have ended, so that Slurm takes their jobs back."""
+    """Mark nodes DOWN whose pods have ended, so that Slurm requeues or ends their jobs."""
     slurm = means.reach()
     standing = await delete_pods.standing(means, names)
     plain, foreign = records.to_down(names, await slurm_queries.nodes(slurm, names), standing, means.owner)
@@ -101,7 +101,7 @@ async def mark_down(means: PassContext, names: Sequence[str]) -> None:
 
 
 async def end_drains(means: PassContext, action: EndDrains) -> None:
-    """Do what the spec says about jobs that hold up a drain for too long."""
+    """Apply `spec.drain.onTimeout` to jobs that delay a drain for too long."""
     slurm, spec = means.reach(), means.nodeset.spec.drain
     names = [pod.node_name for pod, _ in action.pods]
     now = await slurm_queries.clock(slurm)
@@ -122,7 +122,7 @@ async def end_drains(means: PassContext, action: EndDrains) -> None:
 
 
 async def delete_records(means: PassContext, names: Sequence[str]) -> None:
-    """Delete records of nodes that no pod stands for."""
+    """Delete records of nodes without a pod."""
     slurm = means.reach()
     standing = await delete_pods.standing(means, names)
     answer = await slurm_queries.about_records(slurm, names)
@@ -133,7 +133,7 @@ async def delete_records(means: PassContext, names: Sequence[str]) -> None:
     try:
         await slurm.client.delete_nodes(wanted)
     except (slurm_errors.NotFound, slurm_errors.Conflict) as error:
-        # What could be deleted is; which ones could not, the error does not tell.
+        # Some records may be deleted now; the error does not say which ones are not.
         left = await slurm_queries.nodes(slurm, wanted)
         busy = [name for name in wanted if left.get(name) is not None]
         means.outcome.refusals += [f"record of node {name}: {error.message}" for name in busy]
@@ -141,7 +141,7 @@ async def delete_records(means: PassContext, names: Sequence[str]) -> None:
 
 
 def _standing(names: Sequence[str], standing: Collection[str]) -> list[str]:
-    """Why records stay as they are: a cache does not show their pods, or not as ours, and the API server does."""
+    """Why records are kept: a cache does not show their pods, or not as the NodeSet's, and the API server does."""
     return [
         f"the record of node {name} is not touched: there is a pod for it which is not known as this NodeSet's"
         for name in names
@@ -167,11 +167,11 @@ async def mark_records(means: PassContext, wanted: Sequence[Pod]) -> None:
 
 
 async def _read_back(means: PassContext, slurm: Slurm, names: Sequence[str]) -> None:
-    """Bring the cache up to date, so that the next pass does not repeat this one."""
+    """Refresh the cache, so that the next pass does not repeat this one."""
     if len(names) <= slurm_queries.MAX_SINGLE_GETS:
         await slurm.refresh(names)
         means.unseen = False
     else:
-        # One question for all; what has changed comes as node events.
+        # One query for all; changes arrive as node events.
         means.written_at = means.clock()
         slurm.hurry()

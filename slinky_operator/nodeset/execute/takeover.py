@@ -1,12 +1,12 @@
-"""Pods that Slinky's own operator made for a NodeSet, 0.1 to 0.3: they are taken over as they stand, none is replaced.
+"""Pods that Slinky's own operator, 0.1 to 0.3, created for a NodeSet: they are taken over unchanged, none is replaced.
 
-They belong to the NodeSet by their controller reference. They get the labels and the second owner that our own pods
-have, before our finalizer is there; so a takeover that was begun is finished, and one that is over is not looked for
-again. A pod that had the revision its NodeSet's spec describes, by the status that operator left, counts as having it
-still; another one is updated like any other.
+They belong to the NodeSet by their controller reference. They get the labels and the second owner of this operator's
+pods before its finalizer is set; so an interrupted takeover is finished, and a finished one is not repeated. A pod that
+had the revision of its NodeSet's spec, according to the status that Slinky's operator left, still counts as having it;
+another one is updated like any other.
 
-Their slurmds registered without our marks. That operator wrote the pod's name into the comment of each record; from
-there a record is known to be a pod's, and gets the mark that ours have.
+Their slurmds registered without this operator's marks. Slinky's operator wrote the pod's name into the comment of each
+record; by that a record is known to belong to a pod, and gets this operator's mark.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from slinky_operator.nodeset.model import claims, guard, pod_facts, pod_names, r
 from slinky_operator.slurm import naming
 
 LEASE: str = "0033bda7.slinky.slurm.net"
-"""Name of the Lease by which the replicas of that operator choose a leader."""
+"""Name of the Lease of Slinky's operator for leader election."""
 
 
 def is_theirs(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
-    """Whether a pod is the NodeSet's and was made by that operator."""
+    """Whether a pod is the NodeSet's and was created by Slinky's operator."""
     metadata = obj["metadata"]
     if labels.LABEL_NODESET_UID in (metadata.get("labels") or {}):
         return False
@@ -33,14 +33,14 @@ def is_theirs(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
 
 
 def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid: str) -> dict[str, Any]:
-    """What makes one of their pods one of ours: a merge patch of its metadata."""
+    """The merge patch of its metadata that takes over one of their pods."""
     metadata = obj["metadata"]
     own: dict[str, str | None] = {
         **naming.slurmd_labels(cluster.name),
         labels.LABEL_CLUSTER_UID: cluster.uid,
         labels.LABEL_NODESET_NAME: nodeset.name,
         labels.LABEL_NODESET_UID: nodeset.uid,
-        # With a long NodeSet's name in front, theirs may be longer than a label's value.
+        # With a long NodeSet's name in front, their name may be longer than a label's value.
         labels.LABEL_POD_NAME: metadata["name"] if len(metadata["name"]) <= LONGEST_NAME else None,
         labels.LABEL_POD_HOSTNAME: pod_facts.node_name(obj),
         labels.LABEL_SCALING_MODE: nodeset.mode.value,
@@ -57,7 +57,7 @@ def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid:
 
 
 def claims_of(nodeset: NodeSet, obj: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Claims of one of their pods under names that the next pod in its place will look for, and their labels."""
+    """Claims of one of their pods under the names that the pod's successor will look for, and their labels."""
     if nodeset.mode is ScalingMode.STATEFUL_SET:
         pod = obj["metadata"]["name"]
         if pod_names.ordinal(nodeset.name, pod) is None:

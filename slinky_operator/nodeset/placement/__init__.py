@@ -1,1 +1,1 @@
-"""Where pods belong: how many, on which Kubernetes Nodes, under which names, with which claims."""
+"""The placement of pods: how many, on which Kubernetes Nodes, with which names and claims."""

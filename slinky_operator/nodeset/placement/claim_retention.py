@@ -1,9 +1,9 @@
-"""What becomes of claims whose pods went with a scale-in: what was kept stays kept.
+"""What happens to claims whose pods were removed by a scale-in: what was retained stays retained.
 
-The policy of the spec says what becomes of the claims of a scale-in that happens *now*. It is written on a claim, as
-an annotation, while its pod is still there; the claims of earlier scale-ins keep what was written then. So a policy
-that changes later erases nothing. A mark only ever becomes stricter once the pod is gone, and comes off when the pod
-stays or comes back. A claim without a mark, or with one that cannot be read, is never deleted for a scale-in.
+The policy in the spec applies to the claims of a scale-in that happens *now*. It is written on a claim, as an
+annotation, while its pod still exists; the claims of earlier scale-ins keep what was written then. So a later change of
+the policy deletes nothing. Once the pod is gone an annotation only ever becomes stricter, and it is removed when the
+pod stays or is recreated. A claim without the annotation, or with an invalid one, is never deleted for a scale-in.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 _GONE_FOR_GOOD: Final = frozenset({Cause.SCALE_IN, Cause.NODE_MISMATCH})
-"""What a pod goes for and does not come back from."""
+"""Causes for which a pod is removed and not recreated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What is to be written on claims, and which go."""
+    """What to write on claims, and which to delete."""
 
     marks: tuple[tuple[Claim, Retention | None], ...] = ()
-    """Claims with what is to stand on them; None takes the mark off."""
+    """Claims with their new annotation; None removes it."""
     delete: tuple[Claim, ...] = ()
 
 
 def policy(nodeset: NodeSet) -> Retention:
-    """What becomes of the claims of a scale-in that happens now."""
+    """Retention of the claims of a scale-in that happens now."""
     given = nodeset.spec.persistent_volume_claim_retention_policy
     if given.when_scaled == "Delete":
         return Retention.DELETE
@@ -41,7 +41,7 @@ def policy(nodeset: NodeSet) -> Retention:
 
 
 def _unknown(nodeset: NodeSet) -> Retention:
-    """What becomes of a claim of which nobody wrote down how its pod went."""
+    """Retention of a claim without a record of how its pod was removed."""
     given = nodeset.spec.persistent_volume_claim_retention_policy
     return Retention.WITH_NODESET if given.when_deleted == "Delete" else Retention.RETAIN
 
@@ -49,22 +49,22 @@ def _unknown(nodeset: NodeSet) -> Retention:
 def settle(
     snapshot: Snapshot, layout: Layout, live: Collection[str], causes: Mapping[str, frozenset[Cause]]
 ) -> Keeping:
-    """Tell what is to be written on claims, and which go.
+    """Return what to write on claims, and which to delete.
 
     Parameters
     ----------
     snapshot, layout
-        Everything known, and where pods are to stand.
+        The snapshot, and the slots of pods.
     live
-        Names of the pods that are neither ending nor over.
+        Names of the pods that are neither being deleted nor ended.
     causes
-        What the node of each pod is to be drained for, by name of the pod.
+        The causes for which the node of each pod is drained, by name of the pod.
     """
     nodeset = snapshot.nodeset
     if layout.desired is None or nodeset.deleting or snapshot.cluster.deleting:
         return Keeping()
     now = policy(nodeset)
-    # Pods that were taken over may have other names than those that will come after them.
+    # Pods that were taken over may have other names than those that will replace them.
     named = [(name, pod) for pod in snapshot.pods for name in {pod.name, pod_names.pod_name(nodeset, pod.node_name)}]
     standing = {_place(nodeset, name) for name, _ in named}
     staying = {_place(nodeset, name) for name, pod in named if pod.name in live}
@@ -74,15 +74,15 @@ def settle(
         if pod.name in live and causes.get(pod.name, frozenset()) & _GONE_FOR_GOOD
     }
     awaited = {_place(nodeset, name) for name in layout.awaited}
-    # Which ordinals come back the claims tell, and their cache may be behind: what seems left over may be what the
-    # next pod comes back to.
+    # The claims decide which ordinals are used again, and their cache may be outdated: a seemingly surplus claim may be
+    # the one that the next pod uses.
     is_open = bool(layout.missing) and nodeset.mode is ScalingMode.STATEFUL_SET
-    # With Slurm out of sight nobody can say which pods are too many.
+    # Without Slurm it is not known which pods are surplus.
     is_blind = bool(layout.excess) and not snapshot.slurm.readable
     marks: list[tuple[Claim, Retention | None]] = []
     delete: list[Claim] = []
     for claim in snapshot.claims:
-        # One that names no pod was not made here: nobody can say whose it is.
+        # A claim without a pod's name was not created here: its owner is not known.
         if claim.deleting or not claim.pod:
             continue
         place = _place(nodeset, claim.pod)
@@ -109,6 +109,6 @@ def goes_with_nodeset(nodeset: NodeSet, claim: Claim) -> bool:
 
 
 def _place(nodeset: NodeSet, pod: str) -> int | str:
-    """The ordinal in the name of a pod, however many digits it is written with; the name where there is none."""
+    """The ordinal in the name of a pod, however many digits it has; the name if there is none."""
     number = pod_names.ordinal(nodeset.name, pod)
     return number if number is not None else pod

@@ -1,7 +1,8 @@
 """Which pods are created now, and why others must wait.
 
-A name that belongs to somebody else is never taken: another NodeSet's pod, a pod of no NodeSet, a record that no pod of
-ours made. With one pod on each Node the next Node is taken instead; with ordinals there is no other name.
+A name that belongs to somebody else is never used: that of another NodeSet's pod, of a pod of no NodeSet, of a record
+that no pod of this NodeSet created. With one pod per Node the next Node is used instead; with ordinals there is no
+other name.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from slinky_operator.nodeset.slurm_nodes import identity, records
 
 @dataclass(slots=True)
 class Creation:
-    """What is to be created, and what keeps the rest."""
+    """The pods to create, and what blocks the others."""
 
     pods: list[CreatePods] = field(default_factory=list)
     blocked: dict[str, str] = field(default_factory=dict)
-    """Names of nodes whose pods must wait, and why; those in conflict too."""
+    """Names of nodes whose pods must wait, and why; including conflicts."""
     conflicts: dict[str, str] = field(default_factory=dict)
     """Those of them whose name belongs to somebody else."""
     awaited: int = 0
-    """How many are made now, or as soon as what keeps their names is over."""
+    """How many are created now, or as soon as their names are free."""
     held: int = 0
     """How many wait until fewer others are starting."""
 
@@ -47,11 +48,11 @@ def is_possible(snapshot: Snapshot) -> bool:
 
 
 def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creation:
-    """Choose what is to be created now."""
+    """Choose what to create now."""
     found = Creation(conflicts=dict(layout.conflicts), blocked=dict(layout.conflicts))
     nodeset, left = snapshot.nodeset, layout.missing
     standing = {pod.name: pod.name for pod in snapshot.pods}
-    # An ordinal may have been written with other digits before.
+    # The ordinal may have been written with another number of digits before.
     numbered: dict[int | None, str] = {pod.ordinal: pod.name for pod in snapshot.pods if pod.ordinal is not None}
     starting = sum(1 for one in live if not one.pod.registered)
     room = max(0, (nodeset.spec.max_concurrent_startup or snapshot.max_startup) - starting)
@@ -91,7 +92,7 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creati
 
 
 def _whose(place: PodSlot, snapshot: Snapshot) -> str | None:
-    """Whose a name is that is not ours; None if it is nobody's, or ours."""
+    """The owner of a name that somebody else owns; None if it is free, or this NodeSet's."""
     if place.pod in snapshot.foreign_pods:
         return f"there is a pod {place.pod} that is not ours"
     neighbour = snapshot.names_of_other_nodesets.get(place.node)
@@ -104,5 +105,5 @@ def _whose(place: PodSlot, snapshot: Snapshot) -> str | None:
 
 
 def _number(place: PodSlot, live: Sequence[Member]) -> int:
-    """Its ordinal, or the place its pod will have in the order of names."""
+    """Its ordinal, or its pod's future place in the order of names."""
     return place.ordinal if place.ordinal is not None else sum(1 for one in live if one.name < place.pod)

@@ -1,8 +1,8 @@
-"""How many pods a NodeSet is to have, which of them stand where they may, and where there is room for more.
+"""How many pods a NodeSet has, which of them are where they may be, and which slots are free.
 
-With ordinals there is room everywhere, and the lowest free numbers come first. With one pod on each matching Node the
-Nodes decide: those that match are filled in the order of their weight, then of their names, as many as `replicas` says.
-A pod that stands is not moved because a better Node has come; it goes when its Node no longer matches.
+With ordinals there is always a free slot, and the lowest free numbers come first. With one pod on each matching Node
+the Nodes decide: those that match are filled in the order of their weight, then of their names, as many as `replicas`
+says. An existing pod is not moved because a better Node has come; it is removed when its Node no longer matches.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where pods stand, and where they are to."""
+    """The current and the wanted slots of pods."""
 
     desired: int | None
-    """Pods that are wanted; None where that cannot be said, and nothing is to change."""
+    """Desired number of pods; None if it is not known, and nothing may change."""
     staying: tuple[Member, ...] = ()
-    """Those that stand where they may. Among equals the first go first when there are too many."""
+    """Pods that are where they may be. Among equals the first are deleted first if there are too many."""
     misplaced: tuple[Member, ...] = ()
-    """Those whose Node no longer matches."""
+    """Pods whose Node no longer matches."""
     free: tuple[PodSlot, ...] = ()
-    """Room, in the order in which it is to be used; there may be more of it than is wanted."""
+    """Free slots, in the order of use; there may be more than are wanted."""
     missing: int = 0
-    """How many pods may be added."""
+    """How many pods to add."""
     waiting: frozenset[str] = frozenset()
-    """Names of pods that would come back if their Node took new ones."""
+    """Names of pods that would be recreated if their Node accepted new ones."""
     conflicts: Mapping[str, str] = field(default_factory=dict)
-    """Nodes that are left out because nothing there can have their name, and why."""
+    """Nodes that are skipped because no pod there can have their name, and why."""
 
     @property
     def able(self) -> int:
-        """How many there can be: those wanted, without those whose names are somebody else's for good."""
+        """How many pods there can be: those desired, without those whose names somebody else owns for good."""
         return 0 if self.desired is None else min(self.desired, len(self.staying) + len(self.free))
 
     @property
     def excess(self) -> int:
-        """How many of the staying are too many."""
+        """How many of the staying pods are surplus."""
         return 0 if self.desired is None else max(0, len(self.staying) - self.desired)
 
     @property
     def awaited(self) -> frozenset[str]:
-        """Names of pods that are not there and may yet be: what is kept for them is still wanted.
+        """Names of pods that do not exist and may be created: what is kept for them is still wanted.
 
-        While any is missing that is all for which there is room, since a name that somebody else has is passed over.
+        While any is missing these are all free slots, since a name that somebody else owns is skipped.
         """
         return self.waiting | {place.pod for place in self.free if self.missing}
 
@@ -65,14 +65,14 @@ def is_fixed_otherwise(nodeset: NodeSet) -> bool:
 
 
 def lay_out(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
-    """Tell where pods stand and where they are to.
+    """Return the current and the wanted slots of pods.
 
     Parameters
     ----------
     snapshot
-        Everything known.
+        The snapshot.
     live
-        The pods that are neither ending nor over.
+        The pods that are neither being deleted nor ended.
     """
     nodeset = snapshot.nodeset
     if nodeset.deleting or (snapshot.cluster.deleting and not snapshot.cluster.external):
@@ -95,14 +95,14 @@ def _numbered(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
     numbers = claims.next_ordinals(nodeset, snapshot.claims, held, missing)
     pinned = pinning.known(nodeset)
     found = [pod_names.of_ordinal(nodeset, number, pinned.get(str(number), "")) for number in numbers]
-    # A name that another NodeSet has is passed over, not replaced: there is no other for that ordinal.
+    # A name that another NodeSet owns is skipped, not replaced: there is no other for that ordinal.
     taken = {place.pod: _named_like(place) for place in found if place.node in snapshot.cluster.node_sets}
     free = tuple(place for place in found if place.pod not in taken)
     return Layout(desired, tuple(live), free=free, missing=missing, waiting=frozenset(taken), conflicts=taken)
 
 
 def _named_like(place: PodSlot) -> str:
-    """Why a place is left empty whose node would be named like a NodeSet."""
+    """Why a slot is left empty whose node would have the name of a NodeSet."""
     return (
         f"pod {place.pod} is not created: NodeSet {place.node}, which existed before, has its name, and Slurm takes no "
         "node that is named like a NodeSet. Make one of the two again under another name, or scale below this ordinal"
@@ -112,7 +112,7 @@ def _named_like(place: PodSlot) -> str:
 def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, KubernetesNode], live: Sequence[Member]) -> Layout:
     nodeset = snapshot.nodeset
     template = nodeset.spec.template or {}
-    # What has another shape than a pod template is not read: no pod is made from it, and every pod stays where it is.
+    # A template of the wrong shape is not read: no pod is created from it, and every pod stays where it is.
     is_readable = next(misfits(template, POD_TEMPLATE), None) is None
     pod_spec = (template.get("spec") or {}) if is_readable else {}
     fits = {name: scheduling.fit(pod_spec, host) for name, host in hosts.items()}
@@ -128,7 +128,7 @@ def _on_hosts(snapshot: Snapshot, hosts: Mapping[str, KubernetesNode], live: Seq
     desired = eligible if limit is None else min(limit, eligible)
     missing = desired - len(staying)
     if limit is not None:
-        # One that is still leaving its Node counts: there are never more than were asked for.
+        # A pod that is still leaving its Node counts: there are never more than desired.
         missing = min(missing, limit - len(live))
     return Layout(
         desired,
@@ -152,7 +152,7 @@ def _order(host: KubernetesNode) -> tuple[int, str]:
 def _name(
     snapshot: Snapshot, open_to: Iterable[KubernetesNode], taken: Iterable[KubernetesNode]
 ) -> tuple[tuple[PodSlot, ...], dict[str, str]]:
-    """The places on Nodes, and why some have none: their name belongs to somebody else."""
+    """The slots on Nodes, and why some have none: somebody else owns their name."""
     nodeset = snapshot.nodeset
     names = {host.node_name: host.name for host in taken}
     free: list[PodSlot] = []

@@ -1,7 +1,7 @@
-"""Which Node an ordinal belongs to, where `spec.pinToNode` asks for that: the one its pod first ran on.
+"""Which Node an ordinal belongs to, if `spec.pinToNode` is set: the one its pod first ran on.
 
-It stands in the NodeSet's status, which outlives pods. What is known once is not changed: not by a scale-in, and not by
-a Node that is away, on which the pod then waits. Switching `pinToNode` off forgets all of it.
+It is in the NodeSet's status, which outlives pods. Once recorded it is not changed: not by a scale-in, and not by an
+absent Node, for which the pod then waits. Switching `pinToNode` off clears all of it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from slinky_operator.nodeset.model.pod_facts import Pod
 
 
 def known(nodeset: NodeSet) -> Mapping[str, str]:
-    """The Node of each ordinal, as far as it has been written down; empty where nothing is pinned."""
+    """The recorded Node of each ordinal; empty if nothing is pinned."""
     if not nodeset.spec.pin_to_node or nodeset.mode is not ScalingMode.STATEFUL_SET:
         return {}
     return nodeset.status.ordinal_to_node or {}
 
 
 def remembered(nodeset: NodeSet, pods: Iterable[Pod]) -> dict[str, str] | None:
-    """What is to be written down now; None for nothing.
+    """What to record now; None for nothing.
 
     Parameters
     ----------
     nodeset
-        With what was written before.
+        With what was recorded before.
     pods
-        All its pods, those on their way out too.
+        All its pods, including those being deleted.
     """
     if not nodeset.spec.pin_to_node or nodeset.mode is not ScalingMode.STATEFUL_SET:
         return None

@@ -1,1 +1,1 @@
-"""The slurmd pod: what is generated, what a template may say, and how slurmd is started."""
+"""The slurmd pod: what is generated, what a template may set, and how slurmd is started."""

@@ -1,10 +1,10 @@
 """The slurmd pod: generated, with the user's template merged over it.
 
-The user's word wins, except where the node's identity hangs on it: host name and arguments tie pod, Slurm node and
-NodeSet together, and a pod that registers as something else could not be drained. Such fields are refused by name.
+The user's template wins, except for the node's identity: host name and arguments link pod, Slurm node and NodeSet, and
+a pod that registers as something else could not be drained. Such fields are rejected by name.
 
-A whole template, as manifests of Slinky 0.1 to 0.3 have it, brings arguments of its own; they are kept, and what makes
-the identity is added to them. How slurmd is started is `launch`'s to say.
+A complete template, as in manifests of Slinky 0.1 to 0.3, has arguments of its own; they are kept, and those for the
+identity are added. How slurmd is started is decided by `launch`.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _LIMITS_OF_ENTRYPOINT: Final = frozenset({"POD_CPUS", "POD_MEMORY"})
 def build(
     nodeset: NodeSet, cluster: Cluster, *, place: PodSlot, revision: str, guard_uid: str, defaults: Defaults
 ) -> dict[str, Any]:
-    """Check the NodeSet and make one pod; for parameters see `PodBuilder`, for what is raised `validation.demand`."""
+    """Check the NodeSet and build one pod; for parameters see `PodBuilder`, for errors `validation.demand`."""
     demand(nodeset, cluster)
     return PodBuilder(nodeset, cluster, revision=revision, guard_uid=guard_uid, defaults=defaults).pod(place)
 
 
 class PodBuilder:
-    """All that the pods of one NodeSet have in common, merged once for hundreds of them.
+    """What the pods of one NodeSet have in common, merged once for hundreds of them.
 
     Parameters
     ----------
     nodeset, cluster
-        What they belong to; they must have passed `validation.check`.
+        Their owners; they must have passed `validation.check`.
     revision
-        Hash of the spec, for their label.
+        Hash of the spec, for the label.
     guard_uid
         Uid of the second owner.
     defaults
-        The operator's.
+        The operator's defaults.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class PodBuilder:
         }
 
     def pod(self, place: PodSlot) -> dict[str, Any]:
-        """The pod for a place. What it has in common with others it shares with them: it is not to be changed."""
+        """The pod for a slot. It shares parts with the other pods and must not be changed."""
         pod_spec = {**self._spec, "hostname": place.node}
         container = {**self._container, "args": self._arguments.of(place)}
         pod_spec["containers"] = [container if one is self._container else one for one in pod_spec["containers"]]
@@ -108,9 +108,9 @@ class PodBuilder:
 
 
 def _offer_everything(container: dict[str, Any]) -> None:
-    """Keep an entrypoint like Slinky's from withholding what `CPUs` and `RealMemory` already leave out.
+    """Prevent an entrypoint like Slinky's from reserving what `CPUs` and `RealMemory` already leave out.
 
-    It takes the difference between the machine and these variables off the node, as CoreSpecCount and MemSpecLimit.
+    It reserves the difference between the machine and these variables, as CoreSpecCount and MemSpecLimit.
     """
     container["env"] = [
         {"name": one["name"], "value": "0"} if one.get("name") in _LIMITS_OF_ENTRYPOINT else one
@@ -119,7 +119,7 @@ def _offer_everything(container: dict[str, Any]) -> None:
 
 
 def _pin(pod_spec: dict[str, Any], host: str) -> None:
-    """Make a pod one of one Node. Its own terms have been found to hold there; a later change is ours to see."""
+    """Pin a pod to one Node. Its own terms are known to match there; the operator notices a later change."""
     affinity = pod_spec.get("affinity") or {}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": scheduling.affinity_to(host)}
     pod_spec["affinity"] = {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}
@@ -127,13 +127,13 @@ def _pin(pod_spec: dict[str, Any], host: str) -> None:
 
 
 def _tolerate(pod_spec: dict[str, Any], tolerations: Iterable[Mapping[str, str]]) -> None:
-    """Add tolerations to those that the template gives."""
+    """Add tolerations to those of the template."""
     given = list(pod_spec.get("tolerations") or ())
     pod_spec["tolerations"] = [*given, *(dict(one) for one in tolerations if dict(one) not in given)]
 
 
 def _return_to(pod_spec: dict[str, Any], host: str) -> None:
-    """Let a pod go to one Node only; what its own terms ask for must hold there as well, or it waits."""
+    """Restrict a pod to one Node; its own terms must match there as well, or it stays Pending."""
     affinity = pod_spec.get("affinity") or {}
     of_node = affinity.get("nodeAffinity") or {}
     pin = scheduling.affinity_to(host)["nodeSelectorTerms"][0]["matchFields"]
@@ -144,9 +144,9 @@ def _return_to(pod_spec: dict[str, Any], host: str) -> None:
 
 
 def _search(pod_spec: dict[str, Any], nodeset: NodeSet, cluster: Cluster, domain: str) -> None:
-    """Let jobs find other nodes by their short names, which are host names below a Service.
+    """Let jobs resolve other nodes by their short names, which are host names below a Service.
 
-    A search list takes whole names only. Where the domain is not known, `<node>.<service>` is found all the same.
+    A search list accepts complete names only. If the domain is not known, `<node>.<service>` is still resolved.
     """
     if not domain:
         return

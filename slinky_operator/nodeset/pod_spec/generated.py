@@ -1,4 +1,4 @@
-"""What the operator says of a slurmd pod, before the user's template is merged over it."""
+"""The generated part of a slurmd pod, before the user's template is merged over it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.slurm import naming, security
 
 GRACE_SECONDS: Final = 30
-"""Between SIGTERM and SIGKILL. The operator deletes pods whose nodes are empty; slurmd then ends at once."""
+"""Seconds between SIGTERM and SIGKILL. The operator deletes pods whose nodes are empty; slurmd then ends at once."""
 
 COMPONENT: Final = "worker"
 CONF_FOLDER: Final = naming.CONF_FOLDER
@@ -24,7 +24,7 @@ SPOOL_VOLUME: Final = "slurm-spool"
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the operator's settings give where a NodeSet says nothing."""
+    """The operator's settings for what a NodeSet does not set."""
 
     image: str
     image_pull_policy: str = ""
@@ -33,7 +33,7 @@ class Defaults:
 
 
 def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, Any]:
-    """The pod's spec, but for what its place decides."""
+    """The pod's spec, without what depends on its slot."""
     container: dict[str, Any] = {
         "name": SLURMD,
         "image": nodeset.spec.image or cluster.status.slurmd_image or defaults.image,
@@ -45,7 +45,7 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
         "securityContext": security.slurmd(),
         "volumeMounts": [
             {"name": SPOOL_VOLUME, "mountPath": naming.SPOOL_FOLDER},
-            # An image made for other daemons too may have a /run/slurm of the user slurm, which slurmd refuses.
+            # An image also built for other daemons may have a /run/slurm owned by the user slurm, which slurmd rejects.
             {"name": RUN_VOLUME, "mountPath": naming.RUN_FOLDER},
         ],
     }
@@ -86,7 +86,7 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
 
 
 def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, str]:
-    """The labels that tell whose the pod is, and those that an application has."""
+    """The labels that identify the pod's owner, and those that an application has."""
     selector = nodeset.spec.selector
     defaults = naming.common_labels(cluster, COMPONENT)
     own = nodeset.spec.template or {}
@@ -94,7 +94,7 @@ def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, s
         **(selector.match_labels if selector is not None else {}),
         **((own.get("metadata") or {}).get("labels") or {}),
     }
-    # Labels that say what an application is called are the user's to choose; those that say whose it is are not.
+    # The user may choose the labels that name the application; those that identify the owner are fixed.
     named = {key: users.get(key, value) for key, value in defaults.items() if key.startswith("app.kubernetes.io/")}
     return {
         **(selector.match_labels if selector is not None else {}),
@@ -105,7 +105,7 @@ def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, s
 
 
 def reserved_labels(nodeset: NodeSet, cluster: Cluster) -> dict[str, str]:
-    """The labels that tell whose the pods are, the same for all of a NodeSet: no template may say them otherwise."""
+    """The labels that identify the owner, the same for all pods of a NodeSet: no template may change them."""
     return {
         **naming.slurmd_labels(cluster.name),
         labels.LABEL_CLUSTER_UID: cluster.uid,
@@ -117,7 +117,7 @@ def reserved_labels(nodeset: NodeSet, cluster: Cluster) -> dict[str, str]:
 
 
 def labels_of(place: PodSlot) -> dict[str, str]:
-    """The labels that tell which pod it is."""
+    """The labels that identify the pod."""
     return {
         labels.LABEL_POD_NAME: place.pod,
         labels.LABEL_POD_HOSTNAME: place.node,

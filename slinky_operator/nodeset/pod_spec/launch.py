@@ -1,11 +1,11 @@
-"""How slurmd's container is started: by our command, by one of the user's, or by a shell in between. Pure.
+"""How slurmd's container is started: by the operator's command, the user's, or a shell in between. Pure.
 
-Kubernetes gives `args` to the image's entrypoint where a template has no `command`. Entrypoints differ in what they do
-with them: some start slurmd with the arguments as they are, others, Slinky's among them, join them into one text for a
-shell (`slurmd --systemd $OPTIONS`). One list of arguments cannot suit both: `-D` is fatal beside `--systemd`, and a
-value with spaces needs quotes for a shell, which slurmd itself takes for part of the value. So slurmd is started
-directly unless the template has a `command`, and with a `command` the template's own `--conf` tells which kind it is:
-whoever puts quotes into the value expects a shell to take them off.
+Kubernetes passes `args` to the image's entrypoint if a template has no `command`. Entrypoints use them differently:
+some start slurmd with the arguments as they are, others, such as Slinky's, join them into one text for a shell (`slurmd
+--systemd $OPTIONS`). One list of arguments cannot suit both: `-D` is fatal beside `--systemd`, and a value with spaces
+needs quotes for a shell, which slurmd itself treats as part of the value. So slurmd is started directly unless the
+template has a `command`, and with a `command` the template's own `--conf` shows which kind it is: a quoted value is
+written for a shell that removes the quotes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, Final
 from slinky_operator.nodeset.pod_spec import node_conf
 
 LONGEST_ARGUMENT: Final = 4096
-"""Characters of one word of command and args, as of `spec.extraConf`: a longer one is not read."""
+"""Maximum characters of one word of command and args, as of `spec.extraConf`: a longer one is not read."""
 
 LONGEST_COMMAND: Final = 16_384
-"""Characters of command and args together."""
+"""Maximum characters of command and args together."""
 
 SLURMD: Final = "slurmd"
-"""The program, found by the image's PATH."""
+"""The program, found in the image's PATH."""
 
 CONF: Final = "--conf"
 CONF_SERVER: Final = "--conf-server"
@@ -50,29 +50,29 @@ _REFUSED_IN_SCRIPT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The template's command and arguments, taken apart."""
+    """The parsed command and arguments of the template."""
 
     command: tuple[str, ...]
     """Of the container, up to slurmd's own arguments."""
     arguments: tuple[str, ...] = ()
-    """Slurmd's own, as the template has them, without `--conf`."""
+    """Slurmd's own, as in the template, without `--conf`."""
     conf: tuple[str, ...] = ()
     """Values of `--conf`, without the quotes that were meant for a shell."""
     joined: bool = False
     """Whether the command passes its arguments through a shell, so that they must be quoted."""
     names_conf_server: bool = False
-    """Whether slurmd is told where slurmctld is."""
+    """Whether slurmd's arguments name slurmctld (`--conf-server`)."""
     problems: tuple[tuple[str, str], ...] = ()
-    """Fields of the container that keep slurmd from being started as this node, with reasons."""
+    """Fields of the container that prevent slurmd from starting as this node, with reasons."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the template has slurmd's whole command line, as Slinky's charts write it, and not a few options."""
+        """Whether the template has slurmd's complete command line, as in Slinky's charts, and not a few options."""
         return "-Z" in self.arguments
 
 
 def read(container: Mapping[str, Any]) -> Launch:
-    """Tell how a template's slurmd container is started.
+    """Return how a template's slurmd container is started.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def read(container: Mapping[str, Any]) -> Launch:
 
 
 def _script(words: Sequence[tuple[str, str]]) -> int | None:
-    """Place of a shell's script (`sh -c SCRIPT`) among the words of command and args; None if there is none."""
+    """Position of a shell's script (`sh -c SCRIPT`) among the words of command and args; None if there is none."""
     shell = False
     option = ""
     for place, (field, word) in enumerate(words):
@@ -127,7 +127,7 @@ def _script(words: Sequence[tuple[str, str]]) -> int | None:
 def _scripted(words: Sequence[tuple[str, str]], place: int) -> Launch:
     field, script = words[place]
     rest = list(words[place + 1 :])
-    # A shell calls the first word after its script $0, and leaves it out of "$@".
+    # A shell uses the first word after its script as $0, and leaves it out of "$@".
     name = SLURMD if not rest or (rest[0][1].startswith("-") and rest[0][1] != "--") else rest.pop(0)[1]
     problems = []
     if not any(word in script for word in _ALL_ARGUMENTS):

@@ -1,9 +1,9 @@
 """What a slurmd registers with: the keys of its node line.
 
-CPUs and RealMemory are given, with one exception. Without them slurmd registers the machine's (measured), and with
-several pods on a machine Slurm would hand out each of its cores several times. The exception are templates that bring a
-whole command line of slurmd, as Slinky's charts write them: what they do not limit is the machine's there, and users
-count on it.
+CPUs and RealMemory are set, with one exception. Without them slurmd registers the machine's (measured), and with
+several pods on a machine Slurm would allocate each of its cores several times. The exception is a template with a
+complete command line of slurmd, as in Slinky's charts: what it does not limit is the machine's there, and users rely on
+it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, Final
 from slinky_api.v1alpha1.nodeset import NodeSet
 
 DEFAULT_CPUS: Final = 1
-"""CPUs of a node whose pod asks for none."""
+"""CPUs of a node whose pod requests none."""
 
 DEFAULT_MEMORY_MIB: Final = 512
-"""RealMemory of a node whose pod asks for none; more than the machine has would make Slurm refuse the node."""
+"""RealMemory of a node whose pod requests none; with more than the machine has, Slurm would reject the node."""
 
 _SUFFIXES: Final[Mapping[str, Decimal]] = {
     "": Decimal(1),
@@ -41,15 +41,15 @@ _SUFFIXES: Final[Mapping[str, Decimal]] = {
     "Ei": Decimal(1024) ** 6,
 }
 _QUANTITY: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkKMGTPE]?i?)")
-# What a shell takes for one quoted text, and what it takes a backslash off between double quotes.
+# What a shell treats as one quoted text, and which backslashes it removes between double quotes.
 _QUOTED: Final = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
 _ESCAPED: Final = re.compile(r'\\(["\\$`])')
-# A word without "=" is passed over whole: looking for one in each of its tails would take the square of its length.
+# A word without "=" is skipped as a whole: looking for one in each of its tails would take quadratic time.
 _WORD: Final = re.compile(r'([^\s=]+)(?:=("[^"]*"|\S*))?')
 
 
 class InvalidQuantity(ValueError):
-    """A text that is no Kubernetes quantity."""
+    """A text that is not a Kubernetes quantity."""
 
 
 class UnbalancedQuotes(ValueError):
@@ -57,7 +57,7 @@ class UnbalancedQuotes(ValueError):
 
 
 def quantity(value: object) -> Decimal:
-    """The number a Kubernetes quantity stands for, in units or bytes."""
+    """The number of a Kubernetes quantity, in units or bytes."""
     match = _QUANTITY.fullmatch(str(value).strip())
     if match is None or match[2] not in _SUFFIXES:
         raise InvalidQuantity(f"{value!r} is no quantity")
@@ -68,15 +68,15 @@ def quantity(value: object) -> Decimal:
 
 
 def unquoted(value: str) -> str:
-    """A value of `--conf` without the pair of quotes around all of it, of either kind.
+    """A value of `--conf` without a pair of quotes around all of it, of either kind.
 
-    Slurmd takes such quotes for part of the first key and drops all keys without an error (measured); only a shell on
-    the way takes them off. Quotes around the value of a single key stay.
+    Slurmd treats such quotes as part of the first key and drops all keys without an error (measured); only a shell
+    would remove them. Quotes around the value of a single key stay.
 
     Raises
     ------
     UnbalancedQuotes
-        If it begins with a quote and is not one quoted text.
+        It begins with a quote and is not one quoted text.
     """
     value = value.strip()
     if not value.startswith(("'", '"')):
@@ -100,12 +100,12 @@ def pairs(text: str) -> dict[str, str]:
 
 
 def cpus(resources: Mapping[str, Any]) -> int:
-    """Whole CPUs a container may use: its limit, else its request, at least one.
+    """CPUs a container may use, rounded to whole ones: its limit, else its request, at least one.
 
     Raises
     ------
     InvalidQuantity
-        If what stands there is no quantity.
+        The value is not a quantity.
     """
     value = _amount(resources, "cpu")
     return DEFAULT_CPUS if value is None else max(1, math.floor(value))
@@ -117,7 +117,7 @@ def memory_mib(resources: Mapping[str, Any]) -> int:
     Raises
     ------
     InvalidQuantity
-        If what stands there is no quantity.
+        The value is not a quantity.
     """
     value = _amount(resources, "memory")
     return DEFAULT_MEMORY_MIB if value is None else max(1, math.floor(value / 1024**2))
@@ -126,7 +126,7 @@ def memory_mib(resources: Mapping[str, Any]) -> int:
 def node_line(
     nodeset: NodeSet, resources: Mapping[str, Any], user_conf: Iterable[str] = (), *, machine: bool = False
 ) -> str:
-    """What follows `--conf`.
+    """Build the value of `--conf`.
 
     Parameters
     ----------
@@ -135,16 +135,16 @@ def node_line(
     resources
         Resources of the slurmd container.
     user_conf
-        Values of `--conf` in a template of the user's; their features are kept, their other keys win.
+        Values of `--conf` in a user's template; their features are kept, their other keys win.
     machine
-        Whether what the container may use without a bound is left to slurmd, which registers all that the machine has.
+        Whether a resource without a limit is left to slurmd, which registers all that the machine has.
 
     Raises
     ------
     InvalidQuantity
-        If an amount of a resource is none.
+        An amount of a resource is not a quantity.
     UnbalancedQuotes
-        If `spec.extraConf` begins with a quote that does not end where it ends.
+        `spec.extraConf` begins with a quote that does not end where it ends.
     """
     spec = nodeset.spec
     line: dict[str, tuple[str, str]] = {}
@@ -168,7 +168,7 @@ def node_line(
 
 
 def _put(line: dict[str, tuple[str, str]], key: str, value: str) -> None:
-    """Set a key, whatever case it is written in; its place and its first spelling stay."""
+    """Set a key, whatever its case; its position and its first spelling stay."""
     folded = key.lower()
     line[folded] = line.get(folded, (key, ""))[0], value
 

@@ -1,4 +1,4 @@
-"""What slurmd is started with: the user's arguments, and those that make the node's identity."""
+"""The arguments of slurmd: the user's, and those that set the node's identity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slinky_operator.slurm import naming
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What the slurmds of a NodeSet are started with, but for the name of each node."""
+    """The arguments of the slurmds of a NodeSet, without the name of each node."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -29,17 +29,17 @@ class Arguments:
 
 
 def build(nodeset: NodeSet, cluster: Cluster, launch: Launch, container: Mapping[str, Any]) -> Arguments:
-    """Arguments of slurmd: the user's, without their `--conf`, and ours with that merged in.
+    """Arguments of slurmd: the user's, without their `--conf`, and the operator's with that merged in.
 
     Parameters
     ----------
     launch
-        How the template has slurmd started.
+        How the template starts slurmd.
     container
         The merged container, whose resources decide what the node offers.
     """
     server = naming.conf_server(cluster)
-    # An entrypoint that goes through a shell says itself whether slurmd stays in the foreground.
+    # An entrypoint that uses a shell decides itself whether slurmd stays in the foreground.
     flags = ("-Z",) if launch.joined else ("-D", "-Z")
     before = [*launch.arguments, *(flag for flag in flags if flag not in launch.arguments), "-N"]
     after = ["--instance-id", "$(POD_UID)", "--extra", identity.tag(nodeset.namespace, nodeset.name)]

@@ -1,4 +1,4 @@
-"""What a template may not say, since pod, Slurm node and NodeSet are tied together by it."""
+"""What a template may not set, since it links pod, Slurm node and NodeSet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slinky_operator.slurm.shapes import CLAIM, misfits
 from slinky_operator.slurm.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
 
 MOST_PROBLEMS: Final = 8
-"""Fields of the wrong kind that are told at a time."""
+"""Maximum number of fields of the wrong type that are reported at a time."""
 
 _ANOTHER_NAME: Final = "Create a NodeSet with a shorter name, scale this one to 0, and delete it once it is empty"
 _OWN_ENVIRONMENT: Final = frozenset({"POD_NAME", "POD_UID"})
@@ -31,7 +31,7 @@ _REFUSED_SPEC: Final = ("subdomain", "nodeName")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A field that keeps pods from being made, and why."""
+    """A field that prevents pods from being created, and why."""
 
     field: str
     reason: str
@@ -42,7 +42,7 @@ class Problem:
 
 
 class RefusedTemplate(SpecError, ValueError):
-    """No pod can be made from this NodeSet; carries all fields that are in the way."""
+    """No pod can be created from this NodeSet; carries all invalid fields."""
 
     def __init__(self, nodeset: NodeSet, problems: Sequence[Problem]) -> None:
         self.nodeset = nodeset
@@ -51,12 +51,12 @@ class RefusedTemplate(SpecError, ValueError):
 
 
 def demand(nodeset: NodeSet, cluster: Cluster) -> None:
-    """Check a NodeSet of which nobody has said yet whether pods can be made from it.
+    """Check whether pods can be created from a NodeSet that has not been checked yet.
 
     Raises
     ------
     RefusedTemplate
-        If the template would break the node's identity, or lacks something that no default replaces.
+        The template would break the node's identity, or lacks something that has no default.
     """
     problems = list(check(nodeset, cluster))
     if problems:
@@ -64,7 +64,7 @@ def demand(nodeset: NodeSet, cluster: Cluster) -> None:
 
 
 def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
-    """All fields of the NodeSet that keep its pods from being made; none if they can be."""
+    """All fields of the NodeSet that prevent its pods from being created; none if they can be."""
     yield from _check_name(nodeset)
     template = nodeset.spec.template or {}
     odd = [Problem(field, reason) for field, reason in misfits(template, POD_TEMPLATE, "spec.template")]
@@ -74,7 +74,7 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
         for field, reason in misfits(claim, CLAIM, f"spec.volumeClaimTemplates[{place}]")
     ]
     if odd:
-        # Nothing else may read what has another shape.
+        # Nothing else may read a template of another shape.
         yield from odd[:MOST_PROBLEMS]
         return
     spec = template.get("spec") or {}
@@ -114,13 +114,13 @@ def _check_line(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> It
 
 
 def _check_name(nodeset: NodeSet) -> Iterable[Problem]:
-    """A longer name is one of Slinky's, from before our CRD: its pods are drained and deleted, and none is made."""
+    """A longer name is from Slinky, before this operator's CRD: its pods are drained and deleted, none is created."""
     if len(nodeset.name) > NAME_LENGTH:
         yield Problem("metadata.name", f"{NAME_MESSAGE.removeprefix('metadata.name ')}. {_ANOTHER_NAME}")
 
 
 def _check_labels(nodeset: NodeSet, cluster: Cluster, template: Mapping[str, Any]) -> Iterable[Problem]:
-    """Labels of ours may be there with the value that we write: Slinky's chart writes some of them too."""
+    """The operator's labels are allowed with the value that it writes: Slinky's chart writes some of them too."""
     selector = nodeset.spec.selector
     own = generated.reserved_labels(nodeset, cluster)
     given = {

@@ -1,7 +1,7 @@
-"""What a NodeSet says that names a Cluster which does not exist: with the manifest that is to be added. Pure.
+"""The message of a NodeSet that names a Cluster which does not exist: with the manifest to add. Pure.
 
-Manifests are published without the Cluster they belong to. Slinky's charts call slurmrestd and the Secret with its
-token after the release, as they do slurmctld, so that a NodeSet of theirs tells what its Cluster has to say.
+Manifests are published without the Cluster they belong to. Slinky's charts name slurmrestd and the Secret with its
+token after the release, as they do slurmctld, so one of their NodeSets shows what its Cluster must contain.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _RELEASE: Final = re.compile(r"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)-controller(?:\.
 
 
 def message(nodeset: NodeSet) -> str:
-    """Say which Cluster is missing, and give one to be applied.
+    """Say which Cluster is missing, and show one to apply.
 
-    Where Slurm runs already, the Cluster says where; without `spec` the operator runs Slurm.
+    If Slurm runs already, the Cluster says where; without `spec` the operator runs Slurm.
     """
     name, namespace = nodeset.spec.cluster_name, nodeset.namespace
     started = _launch(nodeset)
@@ -41,7 +41,7 @@ def message(nodeset: NodeSet) -> str:
     ]
     fill = "" if release else ", with the address of slurmrestd and the Secret that has a token of Slurm's"
     if not started.names_conf_server:
-        # Without it slurmd would not know where slurmctld is: the template does not say so either.
+        # Without it slurmd would not know where slurmctld is: the template does not name it either.
         manifest += ["  controller:", "    external:", "      host: SLURMCTLD"]
     told = f"there is no Cluster {name} in namespace {namespace}. If Slurm runs already, apply this Cluster{fill};"
     return "\n".join([f"{told} for a Slurm that the operator is to run, leave out spec:", *manifest])
@@ -56,7 +56,7 @@ def _launch(nodeset: NodeSet) -> launch.Launch:
 
 
 def _release(started: launch.Launch) -> str:
-    """Name of the release of Slinky's chart, by the slurmctld in slurmd's arguments; empty if it is none."""
+    """Name of the release of Slinky's chart, from the slurmctld in slurmd's arguments; empty if there is none."""
     words = iter(started.arguments)
     for word in words:
         option, _, value = word.partition("=")

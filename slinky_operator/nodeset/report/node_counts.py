@@ -1,4 +1,4 @@
-"""How many nodes are in which state, for people: each node counts once, by what matters most about it."""
+"""How many nodes are in which state, for people: each node counts once, by its most important state."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Nodes that get no job although nobody here drains them: which, why in Slurm's words, who set it, and since when.
+"""Nodes that get no jobs although the operator does not drain them: which, Slurm's reason, who set it, and when.
 
-Nodes of pods that are on their way, or that Slurm does not know, are not meant: see `hindrance` and `repairs`.
+Nodes of pods that are starting, or that Slurm does not know, are not included: see `hindrance` and `repairs`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from slinky_operator.reconcile.text import cut, stamp
 from slurm_client.models import Node
 
 ORDER: Final = (Reason.NODE_DOWN, Reason.INVALID_REGISTRATION, Reason.NODE_NOT_RESPONDING, Reason.FOREIGN_DRAIN)
-"""What is told first where there are several."""
+"""Order of the reasons if there are several."""
 
 _LONGEST: Final = 200
-"""Characters shown of the reason that stands on a node."""
+"""Maximum characters of a node's reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfService:
-    """A node that gets no job."""
+    """A node that gets no jobs."""
 
     reason: Reason
     node: Node
@@ -52,7 +52,7 @@ def nodes(snapshot: Snapshot, found: Assessment) -> list[OutOfService]:
 
 
 def why(node: Node) -> str:
-    """What stands on a node, as `: <reason>, set by <user> since <time>`; empty where nothing does."""
+    """The reason of a node, as `: <reason>, set by <user> since <time>`; empty without one."""
     text = f": {cut(node.reason, _LONGEST)}" if node.reason else ""
     by = f"set by {node.reason_set_by}" if node.reason_set_by else ""
     since = f"since {stamp(node.reason_changed_at)}" if node.reason_changed_at is not None else ""
@@ -76,9 +76,9 @@ def _reason(node: Node) -> Reason | None:
 
 
 def _may_be_our_down(node: Node) -> bool:
-    """Whether the operator may have marked a node down, to put its jobs back into the queue: its drain has a deadline.
+    """Whether the operator may have marked a node down, to requeue its jobs: its drain has a deadline.
 
-    Who else marks a node down gives a reason, which takes the place of that of our drain.
+    Anybody else who marks a node down gives a reason, which replaces that of the operator's drain.
     """
     return not drains.TIMED.isdisjoint(drains.causes_in(node))
 

@@ -1,4 +1,4 @@
-"""What a NodeSet is busy with: the conditions `Progressing` and `Draining`, and the status text while all goes well."""
+"""What a NodeSet is doing: the conditions `Progressing` and `Draining`, and the status text without troubles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slinky_operator.reconcile.text import joined, named, stamp
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Numbers of pods that conditions are about."""
+    """Numbers of pods for conditions."""
 
     desired: int
     ready: int
@@ -27,7 +27,7 @@ class Counts:
 
 
 def held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
-    """Why pods that have another revision are to keep it."""
+    """Why pods of another revision keep it."""
     if counts.updated >= counts.desired or snapshot.revision.problems:
         return None
     strategy = snapshot.nodeset.spec.update_strategy
@@ -42,7 +42,7 @@ def held_back(snapshot: Snapshot, counts: Counts) -> tuple[Reason, str] | None:
 def progress(  # noqa: PLR0911 - one for each
     snapshot: Snapshot, found: Assessment, counts: Counts, now: datetime
 ) -> tuple[Reason, str] | None:
-    """What is under way."""
+    """What is in progress."""
     pods, desired = len(snapshot.pods), counts.desired
     if snapshot.nodeset.deleting:
         return Reason.DELETING, _deleting(snapshot, found)
@@ -53,7 +53,7 @@ def progress(  # noqa: PLR0911 - one for each
     if found.victims:
         return Reason.SCALING_IN, f"{pods} pods, {desired} wanted"
     if snapshot.revision.problems:
-        # No pod can be made from the spec: nothing goes on until it is mended.
+        # No pod can be created from the spec: nothing continues until it is corrected.
         return None
     if found.blocked:
         return Reason.SCALING_OUT, joined([f"{name} waits: {why}" for name, why in sorted(found.blocked.items())])
@@ -71,7 +71,7 @@ def draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None
     jobs = False
     nodes = {pod.name: pod.node_name for pod in snapshot.pods}
     states = [(nodes.get(pod, pod), state) for pod, state in found.states.items()]
-    # Those that have taken too long first: they are what somebody may have to look after.
+    # Those that exceed their timeout first: they may need somebody's attention.
     for name, state in sorted(states, key=lambda item: (item[0] not in found.overdue, item[0])):
         if isinstance(state, pod_state.Drained):
             told.append(f"{name} is drained ({causes(state.causes)})")
@@ -101,7 +101,7 @@ def draining(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | None
 
 
 def causes(of: Iterable[drains.Cause]) -> str:
-    """What a node is drained for."""
+    """The causes of a node's drain."""
     return ", ".join(sorted(of)) or "no longer wanted"
 
 
@@ -112,7 +112,7 @@ def _not_listed(snapshot: Snapshot) -> str:
 
 
 def _starting(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Reason, str] | None:
-    """Pods that are on their way: what keeps each, and for how long it is waited for."""
+    """Pods that are starting: what delays each, and how long it is waited for."""
     hindrances = {
         pod.name: pod.hindrance for pod in snapshot.pods if pod.hindrance is not None and not pod.hindrance.is_over(now)
     }
@@ -123,7 +123,7 @@ def _starting(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Rea
     held = {name: hindrances[name].text if name in hindrances else why for name, why in sorted(starting.items())}
     stuck = [f"{name}: {why}" for name, why in held.items() if why]
     again = {name for name, of in found.causes.items() if drains.Cause.REPAIR in of}
-    # Of one that runs between two crashes the time it has is no news: it begins anew with each.
+    # While it runs between two crashes its remaining time is not shown: it starts again with each crash.
     late = [
         repairs.told(found.waits[name], again, now) for name in held if name in found.waits and name not in crashing
     ]

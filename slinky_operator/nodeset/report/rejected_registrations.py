@@ -1,4 +1,4 @@
-"""What a NodeSet tells of nodes whose registrations Slurm does not take: which, in Slurm's words, and what to do."""
+"""What a NodeSet reports about nodes whose registrations Slurm rejects: which, Slurm's reason, and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slurm_client.models import Node
 
 
 def told(snapshot: Snapshot, found: Assessment) -> list[str]:
-    """The nodes of registered pods that are out of use for their registration, each with Slurm's words."""
+    """The nodes of registered pods that are out of use for their registration, each with Slurm's reason."""
     texts = []
     for member in snapshot.members:
         node = member.record

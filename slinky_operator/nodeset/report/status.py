@@ -1,7 +1,7 @@
-"""What a NodeSet tells about itself: counts under both generations' names, and conditions with reasons.
+"""The status of a NodeSet: counts under both generations' names, and conditions with reasons.
 
-Pure. Whether it is written is decided by comparing it with what is stored. Texts carry times, not ages: a text that
-changes with the clock would be written for ever.
+Pure. Whether it is written is decided by comparing it with the stored one. Texts contain times, not ages: a text that
+changes with the clock would be written forever.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from slinky_operator.reconcile.text import cut, joined
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a pass tells of a NodeSet."""
+    """What a pass reports about a NodeSet."""
 
     status: NodeSetStatus
     troubles: tuple[Trouble, ...] = ()
-    """What keeps it from what its spec asks for, for Events."""
+    """What prevents it from matching its spec, for Events."""
 
 
 def build(
@@ -42,7 +42,7 @@ def build(
     refusals: Sequence[str] = (),
     failure: Failure | None = None,
 ) -> NodeSetStatus:
-    """Make the status alone; for parameters see `report`."""
+    """Build the status alone; for parameters see `report`."""
     return report(snapshot, found, now, refusals, failure).status
 
 
@@ -53,18 +53,18 @@ def report(
     refusals: Sequence[str] = (),
     failure: Failure | None = None,
 ) -> Report:
-    """Make the status, and tell what is in it that Events are about.
+    """Build the status, and the troubles in it for Events.
 
     Parameters
     ----------
     snapshot, found
-        What the pass saw, and what the plan made of it.
+        The snapshot, and the findings of the plan.
     now
-        For conditions that change.
+        The transition time of conditions that change.
     refusals
-        What was refused, or kept a pod from being deleted, in this pass.
+        What was rejected, or kept a pod from being deleted, in this pass.
     failure
-        With what this pass will end.
+        The error with which this pass will end.
     """
     nodeset = snapshot.nodeset
     stored = nodeset.status
@@ -75,10 +75,10 @@ def report(
     desired = found.desired if found.desired is not None else len(members)
     draining = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
     available = sum(1 for member in members if availability.serves(member, snapshot, now))
-    # Until then the status is what another operator may have left, and a takeover reads it.
+    # Until then the status may be another operator's, and a takeover reads it.
     begun = labels.FINALIZER_NODESET_DRAIN in nodeset.metadata.finalizers
-    # A revision is the current one once the update to it is over: what did not come up is nothing to return to. What
-    # only a cordon keeps from serving has come up.
+    # A revision becomes the current one once the update to it is over: pods are not reverted to one that did not start.
+    # A pod that only a cordon makes unavailable has started.
     counts = Counts(desired, ready, available, updated)
     current = snapshot.revision.current
     up = sum(1 for member in members if availability.has_come_up(member, snapshot, now))
@@ -127,7 +127,7 @@ def report(
 
 
 def invalid(nodeset: NodeSet | None, stored: NodeSetStatus, text: str, now: datetime) -> NodeSetStatus:
-    """The status of a NodeSet that cannot be read: what it was, and why nothing is done."""
+    """The status of a NodeSet that cannot be parsed: the stored one, and why nothing is done."""
     why = (Reason.INVALID_SPEC, text)
     degraded = _condition(NodeSetCondition.DEGRADED, why)
     ready = _condition(NodeSetCondition.READY, why, holds=False)
@@ -143,7 +143,7 @@ def invalid(nodeset: NodeSet | None, stored: NodeSetStatus, text: str, now: date
 
 
 def selector(nodeset: NodeSet) -> str:
-    """Selector of exactly this NodeSet's pods: the user's, and our label with the uid."""
+    """Selector of exactly this NodeSet's pods: the user's, and the operator's label with the uid."""
     parts = [f"{labels.LABEL_NODESET_UID}={nodeset.uid}"]
     if nodeset.spec.selector is not None:
         parts = [*_terms(nodeset.spec.selector), *parts]
@@ -166,7 +166,7 @@ def _terms(given: LabelSelector) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What conditions and the status text have in common."""
+    """The common input of conditions and the status text."""
 
     troubles: list[Trouble]
     failure: Failure | None
@@ -201,12 +201,12 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
 
 
 def _all(found: Sequence[Trouble]) -> tuple[Reason, str] | None:
-    """All troubles as one condition: the reason of the first, the words of each."""
+    """All troubles as one condition: the reason of the first, the texts of all."""
     return (found[0].reason, "; ".join(one.text for one in found)) if found else None
 
 
 def _not_ready(snapshot: Snapshot) -> str:
-    """Pods that Slurm or Kubernetes does not call ready, where nothing else tells of them."""
+    """Pods that are not Ready in Slurm or Kubernetes and that nothing else reports."""
     texts = []
     for member in snapshot.members:
         pod, node = member.pod, member.record
@@ -222,12 +222,12 @@ def _not_ready(snapshot: Snapshot) -> str:
 
 
 def _of(snapshot: Snapshot, counts: Counts) -> int:
-    """Of how many nodes the others are told: while there are too many, of all."""
+    """The total that the other counts refer to: while there are surplus pods, all of them."""
     return max(counts.desired, len(snapshot.pods))
 
 
 def _out_of_service(snapshot: Snapshot, found: Assessment) -> Condition:
-    """Nodes that get no job; where Slurm cannot be asked, nobody knows."""
+    """Nodes that get no jobs; Unknown if Slurm cannot be asked."""
     kind, slurm = NodeSetCondition.NODES_OUT_OF_SERVICE, snapshot.slurm
     if not slurm.readable and snapshot.pods:
         return Condition(type=kind, status="Unknown", reason=slurm.reason, message=slurm.why[:4096])
@@ -239,7 +239,7 @@ def _out_of_service(snapshot: Snapshot, found: Assessment) -> Condition:
 
 
 def _with(failure: Failure | None, trouble: tuple[Reason, str] | None) -> tuple[Reason, str] | None:
-    """Trouble, and with what the pass ends unless that is told there already."""
+    """The troubles, and the error with which the pass ends unless they contain it already."""
     if failure is None:
         return trouble
     if trouble is None:
@@ -251,7 +251,7 @@ def _with(failure: Failure | None, trouble: tuple[Reason, str] | None) -> tuple[
 
 
 def _available(snapshot: Snapshot, counts: Counts) -> Condition:
-    """Whether enough nodes serve; where Slurm cannot be asked, nobody knows."""
+    """Whether enough nodes serve; Unknown if Slurm cannot be asked."""
     least = max(0, counts.desired - rolling_update.budget(snapshot.nodeset, counts.desired))
     told = f"{counts.available} of {_of(snapshot, counts)} nodes available (minimum {least})"
     holds = counts.available >= least
@@ -281,7 +281,7 @@ def _conflicts(snapshot: Snapshot, found: Assessment) -> tuple[Reason, str] | No
 
 
 def _condition(kind: NodeSetCondition, why: tuple[Reason, str] | None, *, holds: bool | None = None) -> Condition:
-    """A condition; one that holds or not by whether there is something to tell, unless it is said."""
+    """A condition; True if there is something to report, unless `holds` says otherwise."""
     reason, text = why or (Reason.AS_EXPECTED, "")
     true = why is not None if holds is None else holds
     return Condition(type=kind, status="True" if true else "False", reason=reason, message=text[:4096])

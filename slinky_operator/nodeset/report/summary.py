@@ -1,7 +1,7 @@
-"""The status text of a NodeSet, as `kubectl get` shows it: what blocks, else what goes on, else how many are ready.
+"""The status text of a NodeSet, as `kubectl get` shows it: troubles, else what is in progress, else the ready count.
 
-It is short and has no more than one cause of each; the conditions have the rest. Times stand in it, not ages, so that
-it is not written again for nothing.
+It is short and has no more than one cause of each; the conditions have the rest. It contains times, not ages, so that
+it is not rewritten without a change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slurm_client.models import Job
 from slurm_client.models.values import Infinite
 
 LONGEST: Final = LONGEST_SUMMARY
-"""Characters of the whole text."""
+"""Maximum characters of the whole text."""
 
 
 def text(
@@ -37,16 +37,16 @@ def text(
     progress: tuple[Reason, str] | None,
     held_back: tuple[Reason, str] | None,
 ) -> str:
-    """The status text.
+    """Build the status text.
 
     Parameters
     ----------
     snapshot, found, counts
-        What the pass saw, what the plan made of it, and the numbers.
+        The snapshot, the findings of the plan, and the numbers.
     troubles, failure
         What blocks.
     progress, held_back
-        What is under way, and what is not to be.
+        What is in progress, and what is held back.
     """
     blocks = [trouble.brief or trouble.text for trouble in troubles] or ([failure.message] if failure else [])
     if snapshot.nodeset.deleting:
@@ -63,7 +63,7 @@ def text(
 
 def _ready(snapshot: Snapshot, counts: Counts) -> str:
     if not snapshot.slurm.readable and snapshot.pods:
-        # Who is ready is Slurm's to say.
+        # Without Slurm it is not known which are ready.
         return f"{len(snapshot.pods)} {'pod' if len(snapshot.pods) == 1 else 'pods'}"
     if counts.ready > counts.desired:
         return f"{counts.ready} ready, {counts.desired} wanted"
@@ -79,7 +79,7 @@ def _deleting(snapshot: Snapshot, found: Assessment) -> str:
 
 
 def _drains(snapshot: Snapshot, found: Assessment) -> list[str]:
-    """Nodes that are drained on our behalf, for what, and how long that may take."""
+    """Nodes that the operator drains, the causes, and how long that may take."""
     nodes = [s for s in found.states.values() if isinstance(s, pod_state.Draining | pod_state.Drained)]
     if not nodes:
         return []
@@ -127,7 +127,7 @@ _HELD_BACK: Final = {
 
 
 def _out_of_service(snapshot: Snapshot, found: Assessment, troubles: Sequence[Trouble]) -> list[str]:
-    """Nodes that get no job, unless they are told as trouble already."""
+    """Nodes that get no jobs, unless they are reported as troubles already."""
     if not snapshot.slurm.readable:
         return []
     told = {trouble.reason for trouble in troubles}

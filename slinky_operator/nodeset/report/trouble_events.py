@@ -1,7 +1,7 @@
-"""Which troubles are told in Events: each when it begins, and when it comes to further pods; never once per pass.
+"""Which troubles are reported in Events: each when it begins, and when it affects further pods; never once per pass.
 
-What has been told is remembered by the process alone. After a start of the operator it is read from the stored
-condition: what has stood there since before the start is not told again.
+What has been reported is remembered by the process only. After a start of the operator it is read from the stored
+condition: what has been there since before the start is not reported again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
 def due(memory: Memory, stored: NodeSetStatus, troubles: Sequence[Trouble]) -> list[Trouble]:
-    """The troubles an Event is due for; notes that they are told.
+    """The troubles an Event is due for; they are then recorded as reported.
 
     Parameters
     ----------

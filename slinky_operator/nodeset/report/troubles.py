@@ -1,8 +1,8 @@
-"""What keeps a NodeSet from what its spec asks for: for the condition `Degraded`, the status text, and Events.
+"""What prevents a NodeSet from matching its spec: for the condition `Degraded`, the status text, and Events.
 
-What concerns the whole NodeSet (a spec that no pod can be made from, a Cluster that is not there) stands alone: the
-rest follows from it. What concerns single pods and nodes is told side by side, each kind with the names it is about. A
-new NodeSet whose Cluster is not up yet is in no trouble: it waits, and the Cluster reports its own.
+What concerns the whole NodeSet (an invalid spec, a missing Cluster) is reported alone: the rest follows from it. What
+concerns single pods and nodes is reported together, each kind with the names of those affected. A new NodeSet whose
+Cluster has not started yet has no trouble: it waits, and the Cluster reports its own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EVENTFUL: Final = frozenset(
         Reason.UNSCHEDULABLE,
     }
 )
-"""What is also told in a Warning Event when it begins, and when it comes to further pods."""
+"""Also reported in a Warning Event when it begins, and when it affects further pods."""
 
 _HINDRANCES: Final = (
     Reason.IMAGE_PULL_BACK_OFF,
@@ -50,31 +50,31 @@ _HINDRANCES: Final = (
     Reason.CRASH_LOOP_BACK_OFF,
     Reason.UNSCHEDULABLE,
 )
-"""Why pods do not run, in the order in which it is told."""
+"""Why pods do not run, in the order of reporting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One thing that keeps a NodeSet from what its spec asks for."""
+    """One thing that prevents a NodeSet from matching its spec."""
 
     reason: Reason
     text: str
     """For the condition."""
     brief: str = ""
-    """For the status text; the beginning of the text where empty."""
+    """For the status text; if empty, the beginning of the text is used."""
     names: frozenset[str] = frozenset()
-    """Pods and nodes it is about; none if it is about the whole NodeSet."""
+    """Pods and nodes affected; none if it is the whole NodeSet."""
 
 
 def find_all(snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now: datetime) -> list[Trouble]:
-    """All troubles of a NodeSet, in the order in which they are told.
+    """All troubles of a NodeSet, in the order of reporting.
 
     Parameters
     ----------
     snapshot, found
-        What the pass saw, and what the plan made of it.
+        The snapshot, and the findings of the plan.
     refusals
-        What was refused, or kept a pod from being deleted, in this pass.
+        What was rejected, or kept a pod from being deleted, in this pass.
     now
         The time.
     """
@@ -95,7 +95,7 @@ def find_all(snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now
 
 
 def is_waiting(snapshot: Snapshot) -> bool:
-    """Whether a NodeSet without pods waits for a Cluster that is on its way."""
+    """Whether a NodeSet without pods waits for a Cluster that is starting."""
     cluster = snapshot.cluster
     return cluster.exists and not cluster.listed and not snapshot.pods
 
@@ -113,7 +113,7 @@ def cluster_gone(snapshot: Snapshot) -> tuple[Reason, str] | None:
 
 
 def overdue(late: Overdue, spec: Drain) -> str:
-    """What comes of a drain that has taken longer than the spec allows."""
+    """The result of a drain that has taken longer than the spec allows."""
     ended = spec.timeout is not None and stamp(late.since + spec.timeout)
     told = f"longer than spec.drain.timeout, which ended {ended} (onTimeout {spec.on_timeout})"
     if late.stuck:
@@ -156,7 +156,7 @@ def _blind(snapshot: Snapshot) -> Trouble:
 
 
 def _unknown(found: Assessment) -> list[Trouble]:
-    """Pods of whose nodes Slurm knows nothing, or not what fits."""
+    """Pods whose nodes Slurm does not know, or shows in a state that does not fit."""
     unknown = {name: state for name, state in found.states.items() if isinstance(state, pod_state.Unknown)}
     if not unknown:
         return []
@@ -175,7 +175,7 @@ def _forgotten(names: Sequence[str]) -> str:
 
 
 def _stripped(snapshot: Snapshot) -> list[Trouble]:
-    """Pods that have lost our labels."""
+    """Pods that have lost the operator's labels."""
     if not snapshot.stripped:
         return []
     texts = [text for _, text in sorted(snapshot.stripped.items())]
@@ -185,7 +185,7 @@ def _stripped(snapshot: Snapshot) -> list[Trouble]:
 
 
 def _hindered(snapshot: Snapshot, now: datetime) -> list[Trouble]:
-    """Pods that do not run, by what the scheduler and the kubelet say; those for the same cause together."""
+    """Pods that do not run, with the message of the scheduler or the kubelet; grouped by cause."""
     if snapshot.nodeset.deleting:
         return []
     pods = [
@@ -220,7 +220,7 @@ def _hindered_alike(text: str, pods: Sequence[Pod]) -> str:
 
 
 def _out_of_service(snapshot: Snapshot, found: Assessment) -> list[Trouble]:
-    """Nodes that Slurm has down, or whose registration it does not take. What others drain is theirs to give back."""
+    """Nodes that are down in Slurm, or whose registration it rejects. Drains by others are not reported."""
     troubles = []
     rejected = rejected_registrations.told(snapshot, found)
     if rejected:
@@ -247,7 +247,7 @@ def _rejected(snapshot: Snapshot) -> frozenset[str]:
 
 
 def _overdue(snapshot: Snapshot, found: Assessment) -> Iterable[Trouble]:
-    """Drains that have taken too long, and to which the operator does nothing more."""
+    """Drains that have exceeded their timeout, and for which the operator does nothing more."""
     late = {name: one for name, one in sorted(found.overdue.items()) if not one.acts and not one.ending}
     if late:
         spec = snapshot.nodeset.spec.drain
@@ -256,7 +256,7 @@ def _overdue(snapshot: Snapshot, found: Assessment) -> Iterable[Trouble]:
 
 
 def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> Iterable[Trouble]:
-    """Pods that have not registered in their time; and those made in their place, until they have."""
+    """Pods that have not registered in time; and those recreated for that, until they have."""
     waits = sorted(found.waits.values(), key=lambda one: (one.until, one.pod.name))
     told_before = _was_told(snapshot)
     on_the_way = any(isinstance(state, pod_state.Starting | pod_state.Deleting) for state in found.states.values())
@@ -270,7 +270,7 @@ def _unregistered(snapshot: Snapshot, found: Assessment, now: datetime) -> Itera
 
 
 def _was_told(snapshot: Snapshot) -> bool:
-    """Whether the stored condition has that pods do not register; its reason is that of the first of its troubles."""
+    """Whether the stored condition reports that pods do not register; its reason is that of its first trouble."""
     stored = find(snapshot.nodeset.status.conditions, NodeSetCondition.DEGRADED)
     if stored is None or stored.status != "True":
         return False

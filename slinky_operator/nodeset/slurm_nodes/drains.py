@@ -173,8 +173,8 @@ def to_drain(
 ) -> list[str]:
     """Of the nodes to be drained for these causes, those that need a write now.
 
-    Unknown ones are left out, since a bulk update stops at the first of them; nodes drained by others too, since a
-    second drain would replace the reason of the first; and so are records of other owners.
+    Unknown ones are left out, since a bulk update stops at the first of them; drained ones too, whoever drained them,
+    since a second drain would replace the reason of the first; and so are records of other owners.
     """
     found = []
     for name in wanted:

@@ -1,4 +1,4 @@
-"""What a pass can do. Data only: `plan` makes them, `executor` carries them out in order."""
+"""The actions of a plan. Data only: `plan` creates them, `executor` carries them out in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slinky_operator.slurm.clients import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class SetFinalizer:
-    """Put a finalizer on an object, or take it off."""
+    """Add a finalizer to an object, or remove it."""
 
     resource: Resource
     obj: Object
@@ -28,19 +28,19 @@ class SetFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class EmitEvent:
-    """Record an Event."""
+    """Emit an Event."""
 
     obj: Object
     type: EventType
     reason: str
     message: str
     with_status: bool = False
-    """Whether it is about what the status is to say: planned again as long as that is not written."""
+    """Whether it is about the new status: planned again until that is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class MakeKey:
-    """Make a Secret with a random key, unless there is one of that name, or daemons that have had another."""
+    """Create a Secret with a random key, unless one of that name exists, or daemons that have had another key."""
 
     body: Object
     """Without data."""
@@ -50,15 +50,15 @@ class MakeKey:
     """Bytes."""
 
     controller: str
-    """Name of slurmctld's StatefulSet: where the API server shows one, the cache was late."""
+    """Name of slurmctld's StatefulSet: if the API server shows one, the cache was outdated."""
 
     copy: str
-    """Name of the Secret with the copy, of which the same is true."""
+    """Name of the Secret with the copy, to which the same applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class PutKeyBack:
-    """Make a Secret with the key that daemons run with."""
+    """Create a Secret with the key that daemons run with."""
 
     body: Object
     """Without data."""
@@ -66,15 +66,15 @@ class PutKeyBack:
     key: str
     value: bytes = field(repr=False)
     replaces: str
-    """Uid of the Secret that is there instead; empty if there is none."""
+    """Uid of the existing Secret to replace; empty if there is none."""
 
     tell: EmitEvent
-    """Once it is there."""
+    """Emitted once the Secret exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealKey:
-    """Make a Secret of ours immutable."""
+    """Make a Secret of the operator immutable."""
 
     secret: str
     uid: str
@@ -89,16 +89,16 @@ class KeepKeys:
 
 @dataclass(frozen=True, slots=True)
 class ReadKeys:
-    """Read Secrets again before something is done that lets daemons read them."""
+    """Read Secrets again before an action that lets daemons read them."""
 
     secrets: tuple[str, ...]
     purpose: str
-    """Tells what they are read for."""
+    """Identifies what they are read for."""
 
 
 @dataclass(frozen=True, slots=True)
 class TryKey:
-    """Look whether slurmctld takes a token made with a key."""
+    """Check whether slurmctld accepts a token signed with a key."""
 
     key: bytes = field(repr=False)
     lifetime: timedelta
@@ -106,7 +106,7 @@ class TryKey:
 
 @dataclass(frozen=True, slots=True)
 class AdoptKey:
-    """Give a Secret that a former Cluster of this name has left to this one; what is in it stays."""
+    """Assign a Secret that a former Cluster of this name has left to this one; its data stay unchanged."""
 
     name: str
     uid: str
@@ -114,7 +114,7 @@ class AdoptKey:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Bring an object of ours to what it is to be."""
+    """Write an object of the operator."""
 
     child: Child
     live: Object | None
@@ -123,27 +123,27 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """Have an entry in the client map that is made of this."""
+    """Ensure an entry in the client map with these settings."""
 
     endpoint: Endpoint
     fingerprint: str
     token: str = field(repr=False)
-    """A token as it is; empty where tokens are minted."""
+    """A token to send as it is; empty if tokens are generated."""
 
     keys: tuple[bytes, ...] = field(repr=False)
-    """HS256 keys to mint tokens with, the next one wherever one is refused; none where a token is given."""
+    """HS256 keys to sign tokens with, the next one whenever one is rejected; none if a token is given."""
 
     lifetime: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """Have no entry in the client map."""
+    """Remove the entry from the client map."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hurry:
-    """Ask Slurm now: something about slurmrestd has changed."""
+    """Query Slurm now: something about slurmrestd has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +152,14 @@ class TouchPod:
 
     pod: Object
     hash: str
-    """Of the configuration that it is to see."""
+    """Of the configuration that it must mount."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReplacePod:
-    """Delete a daemon's pod that waits in ever longer pauses, since what it failed on has been mended."""
+    """Delete a daemon's pod in a long back-off, since the cause of its failure has been corrected."""
 
     pod: Object
     component: str
@@ -169,7 +169,7 @@ class ReplacePod:
 
 @dataclass(frozen=True, slots=True)
 class AskUse:
-    """Ask Slurm which jobs and reservations there are, and what they use."""
+    """Query which jobs and reservations Slurm has, and what they use."""
 
     hash: str
     """Of the configuration that is live."""
@@ -177,7 +177,7 @@ class AskUse:
 
 @dataclass(frozen=True, slots=True)
 class AskStates:
-    """Ask Slurm for the states of partitions."""
+    """Query the states of partitions."""
 
     hash: str
     """Of the configuration that is live."""
@@ -185,19 +185,19 @@ class AskStates:
 
 @dataclass(frozen=True, slots=True)
 class StartPreflight:
-    """Make the objects of a preflight; where the API server refuses its pod, ask for whose sake."""
+    """Create the objects of a preflight; if the API server rejects its pod, find out which part is the cause."""
 
     preflight: Preflight
     parts: Mapping[str, Object] = field(default_factory=dict)
     """The pod with one slurmd only, by `SlurmdKind.key`."""
 
     alone: Object | None = None
-    """The pod with none."""
+    """The pod without any slurmd."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndPreflight:
-    """Remember what a preflight has found."""
+    """Record the outcome of a preflight."""
 
     name: str
     verdict: Verdict
@@ -205,14 +205,14 @@ class EndPreflight:
 
 @dataclass(frozen=True, slots=True)
 class ExcludeSlurmdKinds:
-    """Remember which ways to run slurmd preflights leave out, and no others."""
+    """Record the complete set of slurmd kinds that preflights leave out."""
 
     left_out: Mapping[str, LeftOut]
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete an object that has served."""
+    """Delete an object that is no longer needed."""
 
     resource: Resource
     name: str
@@ -221,7 +221,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class HoldBackNodeSets:
-    """Remember which NodeSets' parts of the configuration stay as they were."""
+    """Record which NodeSets' parts of the configuration stay unchanged."""
 
     held: Mapping[str, Held]
     held_for: str
@@ -229,43 +229,43 @@ class HoldBackNodeSets:
 
 @dataclass(frozen=True, slots=True)
 class AskAgent:
-    """Ask which files slurmctld's pod has mounted."""
+    """Query which files slurmctld's pod has mounted."""
 
     pod: Object
 
 
 @dataclass(frozen=True, slots=True)
 class AskNames:
-    """Ask which names of nodes have an address where slurmctld's pod runs."""
+    """Query which node names have an address in slurmctld's pod."""
 
     pod: Object
 
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """Let slurmctld read its configuration, and look whether it has."""
+    """Let slurmctld read its configuration, and check whether it has."""
 
     pod_uid: str
     change: str
     """Which write of the ConfigMap it is to read."""
 
     partitions: Mapping[str, str]
-    """Each partition it must show afterwards, and what its `Nodes=` must say."""
+    """Each partition that it must show afterwards, and the expected value of its `Nodes=`."""
 
     before: Loaded | None = None
-    """How the `reconfigure` for this change stands that was sent already; only the look is missing."""
+    """The state of the `reconfigure` already sent for this change; only the check is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskClaim:
-    """Look at the claim that a missing pod of slurmctld's would use."""
+    """Query the claim that a missing pod of slurmctld would use."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class CountJobs:
-    """Ask Slurm for the states of all jobs."""
+    """Query the states of all jobs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""Whether a Secret may be used for a Slurm that runs elsewhere: the Secret itself must say so. Pure.
+"""Whether a Secret may be used for an external Slurm: the Secret itself must allow it. Pure.
 
-`spec.server` and the name of the Secret are written by whoever may edit Clusters, who need not be allowed to read
-Secrets. Were any Secret taken, its content could be sent to any address. So a Secret names the servers that it is meant
-for in an annotation; one without it is taken as a token only if it can be nothing else: the form in which Slinky 0.1
-kept its tokens, a JWT of Slurm's under `auth-token` and nothing beside it.
+`spec.server` and the name of the Secret are written by users who may edit Clusters, and who need not be allowed to read
+Secrets. If any Secret were accepted, its content could be sent to any address. So a Secret names the servers that it is
+meant for in an annotation; one without it is accepted as a token only if it can be nothing else: the form in which
+Slinky 0.1 stored its tokens, a JWT of Slurm under `auth-token` and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from slurm_client.tokens import clean
 _PORTS: Final = {"http": 80, "https": 443}
 
 _USER: Final = "sun"
-"""Claim in which every token of Slurm's own names its user."""
+"""Claim with the user in every token of Slurm."""
 
 
 def why_not(source: Source, server: str, namespace: str, *, as_token: bool) -> str | None:
@@ -36,7 +36,7 @@ def why_not(source: Source, server: str, namespace: str, *, as_token: bool) -> s
     namespace
         Of the Secret, for the command.
     as_token
-        Whether it is to be sent as it is; a key is never taken without the annotation.
+        Whether it is sent as it is; a key is never accepted without the annotation.
     """
     wanted = origin(server)
     if source.servers is None:
@@ -52,7 +52,7 @@ def why_not(source: Source, server: str, namespace: str, *, as_token: bool) -> s
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a URL, each as it is usually written; empty for what is none."""
+    """Scheme, host and port of a URL, normalized; empty if the URL has none."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -65,7 +65,7 @@ def origin(url: str) -> str:
 
 
 def is_token_of_slinky(source: Source) -> bool:
-    """Whether a Secret is in the form in which Slinky 0.1 kept its tokens, so that it can be for nothing else."""
+    """Whether a Secret has the form in which Slinky 0.1 stored its tokens, so that it can be nothing else."""
     if set(source.data) != {TOKEN_KEY}:
         return False
     try:

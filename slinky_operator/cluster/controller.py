@@ -1,7 +1,6 @@
 """One pass over a Cluster.
 
-The key is namespace and name. What is remembered is kept by uid: a Cluster that was deleted and made again starts
-clean.
+The key is namespace and name. What is remembered is kept by uid: a Cluster that was deleted and recreated starts clean.
 """
 
 from __future__ import annotations
@@ -45,22 +44,22 @@ from slinky_operator.slurm.conf import names_of_sources
 logger = logging.getLogger(__name__)
 
 MANY_LINES: Final = 50
-"""NodeSets, nodes outside Kubernetes and partitions from which on rules are left to a thread."""
+"""Number of NodeSets, nodes outside Kubernetes and partitions from which on rules run in a thread."""
 
 ROUNDS: Final = 8
-"""Looks within one pass, each after something was learned; more would keep others waiting."""
+"""Rounds within one pass, each after something was learned; more would delay others."""
 
 LATE: Final = 1.0
-"""Seconds until the next look where the cache of Clusters is found to be behind the API server."""
+"""Seconds until the next pass if the cache of Clusters is behind the API server."""
 
 ServerOf = Callable[[Cluster, Caches], str]
 
 
 def server_of(cluster: Cluster, caches: Caches) -> str:
-    """Where a Cluster's slurmrestd is reached.
+    """URL of a Cluster's slurmrestd.
 
-    For one of ours it is the address of the Service: it works before the name is known to every name server, which
-    remember for half a minute that there was none. Empty while there is no Service.
+    For a managed Cluster it is the address of the Service: it works before every name server knows the name, which they
+    cache as missing for half a minute. Empty while there is no Service.
     """
     if cluster.spec.external:
         return naming.server(cluster)
@@ -72,18 +71,18 @@ def server_of(cluster: Cluster, caches: Caches) -> str:
 
 
 class ClusterReconciler(Reconciler[Cluster]):
-    """Brings Clusters in line with what is wanted.
+    """Reconciles Clusters.
 
     Parameters
     ----------
     caches
         Read only.
     tools
-        What is written with.
+        Clients and writers.
     environment
         From the settings.
     server_of
-        Where a Cluster's slurmrestd is reached.
+        Returns the URL of a Cluster's slurmrestd.
     wall
         The time of day.
     """
@@ -171,7 +170,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         return again, made.wake_up
 
     async def _plan(self, snapshot: Snapshot, memory: Memory) -> Plan:
-        """Plan, in a thread where texts are long or many lines come together."""
+        """Plan, in a thread if texts are long or there are many lines."""
         arguments = snapshot, self._environment, self._tools.clock(), self._wall()
         if not _is_long(snapshot):
             memory.rules_took = 0.0
@@ -191,7 +190,7 @@ class ClusterReconciler(Reconciler[Cluster]):
             memory.counts_written_at = self._tools.clock()
 
     async def _memory(self, key: Key, uid: str) -> Memory:
-        """What is remembered of the Cluster of this key, none of a namesake's."""
+        """What is remembered of the Cluster with this key, and of no earlier one with its name."""
         known = self._memories.get(key)
         if known is None or known.uid != uid:
             await self._forget(key)
@@ -199,7 +198,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         return known
 
     async def _forget(self, key: Key) -> None:
-        """Drop what is remembered of the Cluster of this key, and its connection."""
+        """Drop what is remembered of the Cluster with this key, and its connection."""
         known = self._memories.get(key)
         if known is None:
             return
@@ -210,7 +209,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         self._read.forget(known.uid)
 
     async def _tidy_up(self, key: Key) -> Result:
-        """Tidy up behind a Cluster that is gone for good, and let NodeSets go that wait for it."""
+        """Clean up after a Cluster that is gone for good, and release NodeSets that wait for it."""
         namespace, name = key
         await succession.sweep(self._tools.kube, self._caches, key)
         waiting = [
@@ -223,7 +222,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         if not waiting:
             return Result()
         try:
-            # The cache may be behind.
+            # The cache may be outdated.
             _ = await self._tools.kube.get(CLUSTERS, name, namespace)
         except errors.NotFound:
             for obj in waiting:
@@ -233,11 +232,11 @@ class ClusterReconciler(Reconciler[Cluster]):
 
 
 def _is_long(snapshot: Snapshot) -> bool:
-    """Whether the rules would keep the event loop for long: by the length of all texts and the number of lines."""
+    """Whether the rules would block the event loop for long: by the length of all texts and the number of lines."""
     characters = sum(len(text) for source in snapshot.texts.values() for text in source.texts.values())
     spec = snapshot.cluster.spec
     many = len(snapshot.node_sets) + len(spec.nodes) + len(spec.partitions)
-    # How many nodes a list stands for is not counted here: that takes as long as its text.
+    # The number of nodes in a list is not counted here: that takes as long as parsing it.
     lists = any("[" in one.name or "," in one.name for one in spec.nodes)
     return characters > LONG_TEXT or many > MANY_LINES or lists or weigh(snapshot.raw).heavy
 

@@ -1,6 +1,6 @@
-"""What is remembered about a Cluster between two passes and stands in no cache of Kubernetes objects.
+"""What is remembered about a Cluster between two passes and is in no cache of Kubernetes objects.
 
-Nothing here is needed to be right after a restart: everything is asked for again.
+It may be lost at a restart: everything is queried again.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.children import Settled
 
 TRUSTED: Final = 5.0
-"""Seconds for which the answer to a write of ours is taken for the object; the cache has long shown it by then."""
+"""Seconds for which the answer to an own write replaces the cached object; the cache has long shown it by then."""
 
 
 VERDICTS: Final = 16
-"""Outcomes of preflights that are remembered for each Cluster."""
+"""Preflight outcomes remembered for each Cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """What the agent beside slurmctld has told."""
+    """The answer of the agent beside slurmctld about mounted files."""
 
     pod_uid: str
     asked_at: float
     """Monotonic seconds."""
 
     files: Mapping[str, str] | None
-    """Digest of each mounted file; `None` if the agent could not be asked."""
+    """Digest of each mounted file; `None` if the agent did not answer."""
 
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the agent beside slurmctld has told of host names."""
+    """The answer of the agent beside slurmctld about host names."""
 
     pod_uid: str
     asked_at: float
@@ -50,15 +50,15 @@ class Names:
 
     found: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
-    """Looked up in vain. What is in neither has not been looked up yet."""
+    """Names that did not resolve. Names in neither set have not been looked up yet."""
 
     why: str = ""
-    """Why the last question had no answer."""
+    """Why the last query had no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """How the last `reconfigure` has ended."""
+    """The outcome of the last `reconfigure`."""
 
     pod_uid: str
     change: str
@@ -69,19 +69,19 @@ class Loaded:
 
     proven: bool
     why: str = ""
-    """What is missing; Slurm's own words where it has refused."""
+    """What is missing; Slurm's own message if it has rejected the files."""
 
     lost: bool = False
-    """Whether nobody could be asked, so that nothing is said about the configuration."""
+    """Whether nothing answered, so that the outcome says nothing about the configuration."""
 
     asked: int | None = None
-    """Slurm's time right before the `reconfigure` of which nobody knows yet how it has ended."""
+    """Slurm's time right before a `reconfigure` whose outcome is not known yet."""
 
     since: float = 0.0
     """Monotonic seconds when that `reconfigure` was sent."""
 
     unread: int = 0
-    """How often slurmctld was asked in vain before that: it answered, and had read nothing."""
+    """How often slurmctld got one before without effect: it answered, and had read nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class PartitionStates:
 
 
 class Outcome(Enum):
-    """What a preflight has found."""
+    """The outcome of a preflight."""
 
     PASSED = auto()
     REFUSED = auto()
@@ -109,11 +109,11 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a preflight has ended."""
+    """The result of a preflight."""
 
     outcome: Outcome
     why: str
-    """The daemon and its words, or why there are none."""
+    """The daemon and its message, or why there is none."""
 
     at: float
     """Monotonic seconds."""
@@ -121,7 +121,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A way to run slurmd that preflights leave out, since it cannot be tried for reasons of its own."""
+    """A slurmd kind that preflights leave out, since it cannot be tried for reasons of its own."""
 
     why: str
     at: float
@@ -129,19 +129,19 @@ class LeftOut:
 
     attempts: int = 1
     everywhere: bool = False
-    """Whether it could not be tried on a Node either where a pod of it runs."""
+    """Whether it could not be tried even on a Node where a pod of it runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A NodeSet whose part of the configuration is left as it was, because a preflight with it was refused."""
+    """A NodeSet whose part of the configuration is held back, because a preflight with it was rejected."""
 
     text: str
-    """What it asked for: another text is tried."""
+    """The rejected text: another text is tried."""
 
     why: str
     proven: bool
-    """Whether it alone made the difference; otherwise it is tried again, alone, when the others are through."""
+    """Whether it alone was the cause; otherwise it is tried again, alone, after the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Denied:
     """An object that could not be written."""
 
     digest: str
-    """Of the body that was refused: another body is tried again. Empty for an object that is somebody else's."""
+    """Of the body that was rejected: another body is tried again. Empty for an object that belongs to somebody else."""
 
     why: str
     at: float
@@ -164,12 +164,12 @@ class Claim:
     """Monotonic seconds."""
 
     deleted: str = ""
-    """Since when it is being deleted, as Kubernetes writes times; empty if it is not, or not there."""
+    """Since when it is being deleted, as Kubernetes writes times; empty if it is not, or does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Counts of jobs, and what they have cost."""
+    """Counts of jobs, and the cost of the query."""
 
     at: float
     cost: float
@@ -180,7 +180,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class KeyTrial:
-    """Whether slurmctld takes tokens made with a key."""
+    """Whether slurmctld accepts tokens signed with a key."""
 
     key: bytes = field(repr=False)
     at: float
@@ -202,20 +202,20 @@ class Memory:
     """By kind and name."""
 
     settled: dict[tuple[str, str], Settled] = field(default_factory=dict)
-    """What our writes have come to where that is not what they said, by kind and name."""
+    """The results of own writes that differ from what was sent, by kind and name."""
     claim: Claim | None = None
     """Of slurmctld's state, while slurmctld has no pod."""
 
     jobs: Jobs | None = None
     node_sets: ParseCache[NodeSet] = field(default_factory=lambda: ParseCache(NodeSet))
-    """Its NodeSets as they were last read."""
+    """Its NodeSets as last parsed."""
 
     rules_took: float = 0.0
-    """Seconds that the last plan took in a thread; 0 where it needed none."""
+    """Seconds that the last plan took in a thread; 0 if it needed none."""
 
     counts_written_at: float = float("-inf")
     use: Use | None = None
-    """What Slurm has said about what is in use."""
+    """Slurm's answer about what is in use."""
 
     states: PartitionStates | None = None
 
@@ -223,60 +223,60 @@ class Memory:
     """Of the last preflights, by name."""
 
     left_out: dict[str, LeftOut] = field(default_factory=dict)
-    """Ways to run slurmd that cannot be tried, by `SlurmdKind.key`."""
+    """Slurmd kinds that cannot be tried, by `SlurmdKind.key`."""
 
     held: dict[str, Held] = field(default_factory=dict)
     """NodeSets by name."""
 
     held_for: str = ""
-    """The Cluster's own part of the configuration with which they were held; another one frees them."""
+    """The Cluster's own part of the configuration with which they were held back; another one releases them."""
 
     touched: tuple[str, float] = ("", float("-inf"))
     """Hash of the configuration for which slurmctld's pod was last touched, and when."""
 
     replaced: frozenset[tuple[str, str]] = frozenset()
-    """Components whose pods were deleted to end their waiting, each with the configuration they were to find."""
+    """Components whose pods were deleted to end their back-off, each with the configuration they should find."""
 
     reported_nodesets: frozenset[tuple[str, str]] = frozenset()
-    """Refused NodeSets and reasons that an Event has told of."""
+    """Rejected NodeSets and reasons already reported in an Event."""
 
     keys: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """Keys that daemons run with, for as long as the copy of them is lost."""
+    """Keys that daemons run with, as long as the copy of them is lost."""
 
     keys_troubled: bool = False
     """Whether something is wrong with a key, so that Secrets are read again soon."""
 
     keys_asked: tuple[str, float] = ("", float("-inf"))
-    """What Secrets were last read again for, before daemons read them, and when (monotonic seconds)."""
+    """The purpose for which Secrets were last read again, before daemons read them, and when (monotonic seconds)."""
 
     key_trial: KeyTrial | None = None
     """Of the last key of auth/jwt that has changed."""
 
     slurmd_pods_left: tuple[tuple[str, ...], float] = ((), float("-inf"))
-    """Pods of NodeSets that the API server showed when the Cluster was to be taken away, and when that was."""
+    """Pods of NodeSets that the API server showed when the Cluster was to be deleted, and when that was."""
 
     last_events: dict[str, str] = field(default_factory=dict)
-    """What the last Event of each reason said about the Cluster."""
+    """The text of the last Event of each reason about the Cluster."""
 
     own_writes: dict[tuple[str, str], tuple[float, Object]] = field(default_factory=dict)
-    """Objects as our writes left them, by kind and name, until the cache shows them."""
+    """Objects after own writes, by kind and name, until the cache shows them."""
 
     adopted: tuple[str, ...] = ()
-    """What has been taken over from a former Cluster of this name and no Event has told of yet."""
+    """What was taken over from a former Cluster of this name and not yet reported in an Event."""
 
     def note(self, obj: Object, now: float) -> None:
         """Remember the answer to a write."""
         self.own_writes[obj["kind"], obj["metadata"]["name"]] = now, obj
 
     def judge(self, name: str, verdict: Verdict) -> None:
-        """Remember how a preflight has ended; only the last ones matter."""
+        """Remember the result of a preflight; only the last ones matter."""
         self.verdicts.pop(name, None)
         self.verdicts[name] = verdict
         for old in list(self.verdicts)[:-VERDICTS]:
             del self.verdicts[old]
 
     def newest(self, kind: str, name: str, cached: Object | None, now: float) -> Object | None:
-        """What the cache shows, or what a write of ours has left if that is newer."""
+        """The cached object, or the result of an own write if that is newer."""
         known = self.own_writes.get((kind, name))
         if known is None:
             return cached
@@ -303,7 +303,7 @@ class Memory:
 def left_out_again(
     known: Mapping[str, LeftOut], why: Mapping[str, str], now: float, *, on_its_node: bool
 ) -> dict[str, LeftOut]:
-    """What is to be remembered of ways to run slurmd that could not be tried now, for the first time or again.
+    """The slurmd kinds to remember as not tried, for the first time or again.
 
     Parameters
     ----------

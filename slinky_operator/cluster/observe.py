@@ -1,4 +1,4 @@
-"""A frozen snapshot of everything a pass looks at, from caches and memory; nothing is asked for here."""
+"""A frozen snapshot of everything a pass reads, from caches and memory; no request is sent here."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from slinky_operator.slurm.conf import TextSource
 from slurm_client.models import Node
 
 CLUSTER_LABELS: Final = "cluster-labels"
-"""Index of what a Cluster has: over `namespace/name` by the label with its name, where there is one with a uid too."""
+"""Index of a Cluster's objects: over `namespace/name` by the label with its name, if there is one with a uid too."""
 
 UNMARKED: Final = "unmarked"
 """Index of pods over `namespace/name of the Cluster`: those without the label with the Cluster's uid, or whose owners
-say something else than that label. Daemons and preflights are among them, and slurmd pods that have lost it."""
+differ from that label. Daemons and preflights are among them, and slurmd pods that have lost it."""
 
 SLURMD_PODS: Final = "slurmd-pods"
-"""Index of pods of NodeSets over `namespace/name of the Cluster`. What a pod is, is told when it changes, not in each
+"""Index of pods of NodeSets over `namespace/name of the Cluster`. Pods are classified when they change, not in each
 pass: there are thousands of them."""
 
 
@@ -63,10 +63,10 @@ INDEXERS: Final[Mapping[str, Indexer]] = {
     UNMARKED: unmarked,
     SLURMD_PODS: slurmd_pods,
 }
-"""What stores of children and pods must have."""
+"""Indexes that stores of children and pods must have."""
 
 CHILDREN: Final = (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
-"""What the Cluster controller makes, in the order of the stores in `Caches`."""
+"""What the Cluster controller creates, in the order of the stores in `Caches`."""
 
 KINDS: Final = frozenset(one.kind for one in CHILDREN)
 """Kinds of children."""
@@ -74,7 +74,7 @@ KINDS: Final = frozenset(one.kind for one in CHILDREN)
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """The stores a pass reads."""
+    """The stores that a pass reads."""
 
     clusters: Store
     node_sets: Store
@@ -88,11 +88,11 @@ class Caches:
     services: Store
     config_maps: Store
     budgets: Store
-    """Objects with our label `app.kubernetes.io/managed-by`; each with `INDEXERS`."""
+    """Objects with the operator's label `app.kubernetes.io/managed-by`; each with `INDEXERS`."""
 
     @property
     def children(self) -> tuple[Store, ...]:
-        """Stores of what belongs to a Cluster."""
+        """Stores of objects that belong to a Cluster."""
         return self.stateful_sets, self.deployments, self.services, self.config_maps, self.budgets
 
 
@@ -102,7 +102,7 @@ class SlurmView:
 
     contact: Contact
     fingerprint: str
-    """What the connection was made from."""
+    """Identifies what the connection was made from."""
 
     nodes: Mapping[str, Node]
     answered_at: datetime | None
@@ -112,7 +112,7 @@ class SlurmView:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All a pass looks at."""
+    """Everything a pass reads."""
 
     cluster: Cluster
     raw: Object
@@ -120,16 +120,16 @@ class Snapshot:
     """NodeSets that name this Cluster, in order of name."""
 
     children: Mapping[tuple[str, str], Object]
-    """Objects that the operator has made for this Cluster, or a former one of its name, by kind and name.
+    """Objects that the operator has created for this Cluster, or a former one of its name, by kind and name.
 
-    They have the Cluster's name in their labels, and such a name."""
+    They have the Cluster's name in their labels, and a name derived from it."""
 
     slurmd_pods: tuple[str, ...]
-    """Names of the pods of NodeSets that are, or may be, this Cluster's; for whichever Cluster of its name."""
+    """Names of the pods of NodeSets that are, or may be, this Cluster's, or a former one's of its name."""
 
     controller_pod: Object | None
     daemon_pods: Mapping[str, tuple[Object, ...]]
-    """Pods of the daemons but for slurmctld's, by the value of `app.kubernetes.io/component`; none that is ending."""
+    """Pods of daemons other than slurmctld, by `app.kubernetes.io/component`; none that is being deleted."""
 
     preflights: Mapping[str, Object]
     """Pods of preflights, by name."""
@@ -138,21 +138,21 @@ class Snapshot:
     slurm: SlurmView | None
     memory: Memory
     server: str = ""
-    """Address to reach slurmrestd at."""
+    """Address of slurmrestd."""
 
     texts: Mapping[str, TextSource] = field(default_factory=dict)
-    """ConfigMaps that the configuration is made from, by name."""
+    """ConfigMaps with parts of the configuration, by name."""
 
     invalid_node_sets: tuple[tuple[Object, InvalidObjectError], ...] = field(default=())
     slurmd_objects: tuple[Object, ...] = ()
-    """The pods of `slurmd_pods`, in no order."""
+    """The pods of `slurmd_pods`, in no particular order."""
 
     controller_ending: Object | None = None
     """slurmctld's pod while it is being deleted."""
 
 
 def wanted_sources(cluster: Cluster) -> list[str]:
-    """Names of the Secrets that matter for this Cluster."""
+    """Names of the Secrets that this Cluster uses."""
     names = [key.secret for key in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if key is not None]
     if not cluster.spec.external:
         names.append(naming.key_copy(cluster.name))
@@ -172,7 +172,7 @@ def observe(
     now: float,
     texts: Mapping[str, TextSource],
 ) -> Snapshot:
-    """Take the snapshot of one Cluster, at `now` (monotonic seconds)."""
+    """Build the snapshot of one Cluster, at `now` (monotonic seconds)."""
     node_sets: list[tuple[NodeSet, Object]] = []
     invalid: list[tuple[Object, InvalidObjectError]] = []
     key = f"{cluster.namespace}/{cluster.name}"
@@ -243,7 +243,7 @@ def _daemon_pods(pods: Iterable[Object], cluster: Cluster) -> dict[str, tuple[Ob
 
 
 def _has_component(pod: Object, cluster: Cluster, component: str) -> bool:
-    """Whether a pod has the labels of a daemon, which alone say nothing: anybody may set them."""
+    """Whether a pod has the labels of a daemon, which alone prove nothing: anybody may set them."""
     return naming.selector_labels(cluster, component).items() <= (pod["metadata"].get("labels") or {}).items()
 
 

@@ -1,8 +1,7 @@
-"""What is to be done about a Cluster: snapshot and time in; actions, status and wake-up time out. No I/O.
+"""The plan for a Cluster: snapshot and time in; actions, status and requeue time out. No I/O.
 
-A plan is a list of steps, carried out from top to bottom. Order matters and is the order of the actions: finalizers
-before children, keys before daemons, Services before what they name. A pass that finds everything as it should be
-returns no action.
+A plan is a list of steps, carried out in order, which is the order of the actions: finalizers before children, keys
+before daemons, Services before what refers to them. A pass that has nothing to change returns no action.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ MANAGED: Final[tuple[Step, ...]] = (
 """Steps for a Cluster whose daemons the operator runs."""
 
 ELSEWHERE: Final[tuple[Step, ...]] = (read_keys, write_shared, connect, load_changed_key, count_jobs)
-"""Steps for a Cluster whose daemons run elsewhere."""
+"""Steps for a Cluster whose daemons are external."""
 
 COUNTS_EVERY: Final = 1.0
-"""Seconds between two writes of the status for the sake of counts alone."""
+"""Minimum seconds between two writes of the status that change only counts."""
 
 LOOK_AGAIN: Final = 60.0
 """Seconds until the next pass if nothing happens: Secrets are read again by then."""
@@ -69,17 +68,17 @@ LOOK_AGAIN_IN_TROUBLE: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a pass is to do."""
+    """The plan of a pass."""
 
     actions: tuple[Action, ...]
     status: ClusterStatus | None
-    """As it is to be; `None` where it shall not be written."""
+    """The new status; `None` if it is not to be written."""
 
     wake_up: float | None
     """Seconds until the next pass at the latest."""
 
     counts_only: bool = False
-    """Whether the status differs in counts alone and was written a moment ago: it can wait."""
+    """Whether the status differs in counts only and was written a moment ago: it can wait."""
 
     keys: Keys = Keys()  # noqa: RUF009 - frozen
     """What is known of the keys, to be remembered."""
@@ -87,7 +86,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What comes from the operator's settings."""
+    """The operator's settings."""
 
     images: Images
     pace: Pace = Pace()  # noqa: RUF009 - frozen
@@ -117,14 +116,14 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
 
 
 def _findings_elsewhere(progress: Progress) -> Findings:
-    """What the status of a Cluster elsewhere is made from."""
+    """The input for the status of an external Cluster."""
     snapshot = progress.snapshot
     key = slurm_connection.foreign_key_trouble(snapshot) or progress.keys.trouble
     return Findings(None, progress.missing, key, refused(snapshot, progress.made.children))
 
 
 def _findings(progress: Progress) -> Findings:
-    """What the status of a managed Cluster is made from."""
+    """The input for the status of a managed Cluster."""
     snapshot, rollout, made = progress.snapshot, progress.rollout, progress.made
     left = slurmd_pods_left(snapshot, progress.now)
     return Findings(
@@ -141,7 +140,7 @@ def _findings(progress: Progress) -> Findings:
 
 
 def _finish(progress: Progress, actions: list[Action], findings: Findings) -> Plan:
-    """The plan, with the status that follows from what was found, and when to look again."""
+    """The plan, with the resulting status and requeue time."""
     snapshot, now = progress.snapshot, progress.now
     wanted = status_of(snapshot, findings, progress.wall)
     stored = snapshot.cluster.status.to_dict()

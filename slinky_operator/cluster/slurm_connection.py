@@ -1,4 +1,4 @@
-"""The part of the plan about the connection with Slurm: what it is made of, and why it cannot be made."""
+"""The part of the plan about the connection to Slurm: its settings, and why there is none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pace:
 
 
 def check(source: Source | None, name: str, key: str, purpose: str) -> Missing | None:
-    """Whether a Secret holds what it is to hold."""
+    """Whether a Secret contains what it must."""
     if source is None or not source.exists:
         return Missing(Reason.SECRET_NOT_FOUND, f"{purpose}: there is no Secret {name}")
     if key not in source.data:
@@ -45,7 +45,7 @@ def check(source: Source | None, name: str, key: str, purpose: str) -> Missing |
 
 
 def not_allowed(snapshot: Snapshot, name: str, purpose: str, *, as_token: bool = False) -> Missing | None:
-    """Why a Secret may not be used for a Slurm elsewhere; one that is not there is no matter here."""
+    """Why a Secret may not be used for an external Slurm; a missing one is not reported here."""
     cluster, source = snapshot.cluster, snapshot.sources.get(name)
     if not cluster.spec.external or source is None or not source.exists:
         return None
@@ -54,13 +54,13 @@ def not_allowed(snapshot: Snapshot, name: str, purpose: str, *, as_token: bool =
 
 
 def foreign_key_trouble(snapshot: Snapshot) -> Missing | None:
-    """Why slurmd pods may not have the key of auth/slurm of a Slurm elsewhere."""
+    """Why slurmd pods may not have the key of auth/slurm of an external Slurm."""
     key = naming.slurm_key(snapshot.cluster)
     return not_allowed(snapshot, key.secret, "key of auth/slurm") if key is not None else None
 
 
 def connect(snapshot: Snapshot, keys: tuple[bytes, ...], pace: Pace) -> Connect | Missing:
-    """What the connection is to be made of.
+    """The settings of the connection.
 
     Parameters
     ----------

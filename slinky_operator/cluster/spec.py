@@ -1,4 +1,4 @@
-"""The Cluster controller as the process sees it: what it reads, and how it is built from the settings."""
+"""What the Cluster controller exports to the process: the caches it reads, and how it is built from the settings."""
 
 from __future__ import annotations
 

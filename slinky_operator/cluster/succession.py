@@ -1,16 +1,16 @@
-"""What Clusters that are gone have left, and whose it is now.
+"""What deleted Clusters have left, and who owns it now.
 
 Children of a Cluster have no owner references, so a Cluster that loses its finalizer, or is restored from a backup,
-leaves all of them behind, and slurmd pods live on with their jobs. A namespace has one Cluster of a name at a time:
-what names this Cluster in its labels, with another uid, was left by one that is gone. It is taken over as it stands:
-by name in every cache, and by a write that brings its labels and its spec up to date.
+leaves all of them behind, and slurmd pods continue with their jobs. A namespace has one Cluster of a name at a time:
+objects that name this Cluster in their labels, with another uid, were left by a deleted one. They are taken over
+unchanged: by name in every cache, and by a write that updates their labels and spec.
 
-The cache of Clusters may be late, and the Cluster in it the one that is gone. So the API server is asked before
-anything of another uid is written over or deleted. Labels can be written by everybody who may write the object: who
-forges them gives an object of the namespace to a Cluster of the namespace, and nothing else.
+The cache of Clusters may be outdated, and the Cluster in it the deleted one. So the API server is queried before
+anything with another uid is overwritten or deleted. Labels can be written by everybody who may write the object:
+forging them gives an object of the namespace to a Cluster of the namespace, and nothing else.
 
-For slurmd pods a Cluster that is gone leaves a Service and a budget. They stay as long as there is a slurmd pod, or a
-NodeSet that the next Cluster of the name may have pods for; then they go.
+For slurmd pods a deleted Cluster leaves a Service and a PodDisruptionBudget. They stay as long as there is a slurmd
+pod, or a NodeSet that the next Cluster of the name may have pods for; then they are deleted.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from slinky_operator.slurm import naming, whose
 logger = logging.getLogger(__name__)
 
 NAMED: Final = 10
-"""Objects that an Event names."""
+"""Maximum number of objects named in an Event."""
 
 
 class SupersededError(Exception):
-    """The Cluster of a pass is not the one that the API server has; nothing of its name may be touched."""
+    """The Cluster of a pass is not the one that the API server has; nothing with its name may be changed."""
 
 
 def is_ours(obj: Object, cluster: Cluster) -> bool:
-    """Whether an object is this very Cluster's."""
+    """Whether an object belongs to exactly this Cluster."""
     return bool((obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_UID) == cluster.uid)
 
 
@@ -55,10 +55,10 @@ def is_left(obj: Object, cluster: Cluster) -> bool:
 
 
 def not_ours(resource: Resource, name: str, cluster: Cluster) -> str:
-    """What is said of an object whose name is needed: how to hand it over, and when not to.
+    """The message about an object whose name is needed: how to hand it over, and when not to.
 
-    It may be the Cluster's own, whose labels somebody has changed, and daemons may run by it: nobody is told to delete
-    it.
+    It may be the Cluster's own, whose labels somebody has changed, and daemons may depend on it: the message never asks
+    anybody to delete it.
     """
     kubectl, what = f"kubectl -n {cluster.namespace}", f"{resource.plural} {name}"
     marks = (
@@ -73,12 +73,12 @@ def not_ours(resource: Resource, name: str, cluster: Cluster) -> str:
 
 
 async def prove(kube: KubeClient, cluster: Cluster) -> None:
-    """Make certain that every other Cluster of this name is gone, since this one is there.
+    """Prove that every other Cluster of this name is gone, since this one exists.
 
     Raises
     ------
     SupersededError
-        If the API server has another one of this name, or none.
+        The API server has another one of this name, or none.
     """
     try:
         live = await kube.get(CLUSTERS, cluster.name, cluster.namespace)
@@ -89,22 +89,22 @@ async def prove(kube: KubeClient, cluster: Cluster) -> None:
 
 
 def told(adopted: tuple[str, ...]) -> str:
-    """What the Event says of objects that were taken over."""
+    """The text of the Event about objects that were taken over."""
     more = f" and {len(adopted) - NAMED} more" if len(adopted) > NAMED else ""
     return f"taken over from a Cluster of this name that is gone: {', '.join(adopted[:NAMED])}{more}"
 
 
 def has_slurmd(pod: Object, cluster: Cluster) -> bool:
-    """Whether a pod is a NodeSet's, by owners or labels, and names this Cluster or a former one of its name."""
+    """Whether a pod belongs to a NodeSet, by owners or labels, and names this Cluster or a former one of its name."""
     own = pod["metadata"].get("labels") or {}
     named = own.get(labels.LABEL_CLUSTER_NAME) == cluster.name or own.get(labels.LABEL_CLUSTER_UID) == cluster.uid
     return named and whose.is_slurmd(pod)
 
 
 async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
-    """Delete the Service and the budget of slurmd pods, if neither their Cluster nor anybody in need of them is left.
+    """Delete the Service and the budget of slurmd pods, if neither their Cluster nor anything that needs them is left.
 
-    A NodeSet counts although it has no pods: its controller may be about to make some, for a Cluster that its cache
+    A NodeSet counts although it has no pods: its controller may be about to create some, for a Cluster that its cache
     still shows.
     """
     namespace, name = key
@@ -120,7 +120,7 @@ async def sweep(kube: KubeClient, caches: Caches, key: Key) -> None:
     pods = (*caches.pods.find(CLUSTER_LABELS, value), *caches.pods.find(UNMARKED, value))
     if not left or caches.node_sets.find(CLUSTER_INDEX, value) or any(map(whose.is_slurmd, pods)):
         return
-    # The caches may be late.
+    # The caches may be outdated.
     try:
         await kube.get(CLUSTERS, name, namespace)
     except errors.NotFound:

@@ -1,4 +1,4 @@
-"""What wakes the Cluster controller: which Clusters an event is about."""
+"""What triggers the Cluster controller: which Clusters an event is about."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS
 from slinky_operator.reconcile.triggers import Subscribe, Triggers
 
 NODE_EVENT_DELAY: Final = 0.5
-"""Seconds in which node events are gathered: they change counts and nothing else here."""
+"""Seconds for which node events are batched: they change only counts here."""
 
 
 class Named(Protocol):
-    """The Slurm of a Cluster, as far as it says whose it is."""
+    """What is used of the Slurm of a Cluster."""
 
     @property
     def namespace(self) -> str:
@@ -31,7 +31,7 @@ class Named(Protocol):
 
 
 class SlurmByUid(Protocol):
-    """`slinky_operator.slurm.clients.ClientMap`, as far as it is read here."""
+    """What is used of `slinky_operator.slurm.clients.ClientMap`."""
 
     def get(self, uid: str) -> Named | None:
         """The Slurm of a Cluster."""
@@ -39,7 +39,7 @@ class SlurmByUid(Protocol):
 
 
 class ClusterTriggers:
-    """Handlers of caches and of Clusters' Slurm: each gives the keys of the Clusters to reconcile.
+    """Handlers of caches and of Clusters' Slurm: each returns the keys of the Clusters to reconcile.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ class ClusterTriggers:
         self._slurm = slurm
 
     def table(self, config_maps: Subscribe) -> Triggers:
-        """All handlers by what they listen to.
+        """All handlers, by their source.
 
         Parameters
         ----------
         config_maps
-            Registers a function that hears of changes of ConfigMaps that Clusters name.
+            Registers a function that is called after changes of ConfigMaps that Clusters name.
         """
         return Triggers(
             objects={
@@ -72,7 +72,7 @@ class ClusterTriggers:
         )
 
     def slurm(self, cluster_uid: str) -> Iterable[Key]:
-        """Change of contact with a Cluster's Slurm, or event of one of its nodes: that Cluster."""
+        """Change of the connection to a Cluster's Slurm, or event of one of its nodes: that Cluster."""
         client = self._slurm.get(cluster_uid)
         if client is not None:
             yield client.namespace, client.name
@@ -93,14 +93,14 @@ class ClusterTriggers:
                 yield key_of(obj)[0], name
 
     def child(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of what belongs to Clusters: the one that its label names, or named."""
+        """Handler of objects that belong to Clusters: the one that their label names, or named."""
         for obj in (old, new):
             name = _labels(obj).get(labels.LABEL_CLUSTER_NAME)
             if obj is not None and name:
                 yield key_of(obj)[0], name
 
     def pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of pods of Clusters: daemons as any child, of slurmd pods their end: a deletion waits for it."""
+        """Handler of pods of Clusters: daemons like any child; slurmd pods once they end: a deletion waits for it."""
         if new is None or labels.LABEL_CLUSTER_UID not in _labels(new):
             yield from self.child(old, new)
 

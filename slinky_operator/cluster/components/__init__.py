@@ -1,8 +1,8 @@
-"""The objects a Cluster consists of, each daemon in its own module: pure functions from a Cluster to bodies.
+"""The objects of a Cluster, each daemon in its own module: pure functions from a Cluster to bodies.
 
-None of them carries an owner reference to the Cluster. `kubectl delete --cascade=foreground` makes the garbage
-collector delete what a Cluster owns before its finalizers have had their say: slurmctld would go while jobs run. The
-Cluster's finalizer takes them away instead, and the label with its uid says whose they are.
+None of them has an owner reference to the Cluster. `kubectl delete --cascade=foreground` makes the garbage collector
+delete what a Cluster owns before its finalizers are handled: slurmctld would be deleted while jobs run. The Cluster's
+finalizer deletes them instead, and the label with its uid identifies the owner.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from slinky_operator.slurm import naming
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Images used where a Cluster names none."""
+    """Images used if a Cluster names none."""
 
     slurmctld: str
     slurmrestd: str
@@ -25,7 +25,7 @@ class Images:
     """The operator's own."""
 
     slurmd: str
-    """Tried in preflights; NodeSets are served elsewhere."""
+    """Used in preflights; NodeSets get theirs from the NodeSet controller."""
 
     pull_policy: str = ""
 
@@ -34,7 +34,7 @@ class Images:
         return str(getattr(self, daemon))
 
     def with_image(self, daemon: str, image: str) -> Images:
-        """The same with another image of a daemon."""
+        """The same with another image for a daemon."""
         return replace(self, **{daemon: image})
 
 
@@ -51,7 +51,7 @@ def metadata(cluster: Cluster, name: str, component: str, annotations: dict[str,
 
 
 def locked_down() -> dict[str, Any]:
-    """Security context of a container that needs nothing."""
+    """Security context of a container without any privileges."""
     return {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
@@ -65,7 +65,7 @@ def pod_security(uid: int, *, volumes: bool = False) -> dict[str, Any]:
     Parameters
     ----------
     volumes
-        Whether the user's group is to own what is mounted.
+        Whether the user's group owns mounted volumes.
     """
     context: dict[str, Any] = {
         "runAsNonRoot": True,
@@ -79,7 +79,7 @@ def pod_security(uid: int, *, volumes: bool = False) -> dict[str, Any]:
 
 
 def image_of(wanted: str | None, default: str, pull_policy: str) -> dict[str, Any]:
-    """Image and pull policy of a container; the setting's policy is for the setting's images."""
+    """Image and pull policy of a container; the policy in the settings is for the images in the settings."""
     if wanted is not None or not pull_policy:
         return {"image": wanted or default}
     return {"image": default, "imagePullPolicy": pull_policy}

@@ -1,8 +1,8 @@
-"""What a daemon of a Cluster is to the controller: its objects, the Secrets it needs, and why it does not start.
+"""A daemon of a Cluster, for the controller: its objects, the Secrets it needs, and why it does not start.
 
-Each daemon implements `Component` in a module of its own; `daemons` lists them. The plan, the conditions and the
-observed pods walk that list and name no daemon. What only one daemon has (slurmctld's configuration, keys and
-replacement) stays with the rooms that are about it.
+Each daemon implements `Component` in its own module; `daemons` lists them. The plan, the conditions and the observed
+pods iterate over that list and name no daemon. What only one daemon has (slurmctld's configuration, keys and
+replacement) is in the rooms for these.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from slinky_operator.slurm import naming
 
 @dataclass(frozen=True, slots=True)
 class Materials:
-    """What the objects of daemons are made from."""
+    """The input for the objects of daemons."""
 
     snapshot: Snapshot
     images: Images
     slurm_conf: str
-    """Text of the slurm.conf that slurmctld has, or is to have."""
+    """Text of the slurm.conf that slurmctld has, or will have."""
 
     key_notes: Mapping[str, str]
-    """What slurmctld's StatefulSet says of its keys."""
+    """The annotations of slurmctld's StatefulSet about its keys."""
 
 
 class Component(Protocol):
@@ -43,18 +43,18 @@ class Component(Protocol):
     Attributes
     ----------
     daemon
-        The daemon as people call it, which is the name of its container and of its field in `Images`: `slurmctld`.
+        The daemon's usual name, which is the name of its container and of its field in `Images`: `slurmctld`.
     component
-        Value of `app.kubernetes.io/component` on its objects; with the Cluster's name before it, the name of its
+        Value of `app.kubernetes.io/component` on its objects; prefixed with the Cluster's name, the name of its
         workload.
     resource
-        Of its workload: the object that makes its pods.
+        Of its workload: the object that creates its pods.
     template_field
         Where a user writes its pod template, for messages.
     condition
-        The condition that says whether it answers; `None` for a daemon without which Slurm serves.
+        The condition that shows whether it answers; `None` for a daemon without which Slurm works.
     mounts_keys
-        Whether its pods mount keys of the Cluster: its workload is not created before they are there.
+        Whether its pods mount keys of the Cluster: its workload is not created before these exist.
     keeps_state
         Whether it leaves state that an older release cannot read.
     """
@@ -68,31 +68,31 @@ class Component(Protocol):
     keeps_state: bool = False
 
     def spec(self, cluster: Cluster) -> ComponentSpec:
-        """What the Cluster says of the daemon: image, resources, template."""
+        """The Cluster's settings for the daemon: image, resources, template."""
         ...
 
     def workload(self, materials: Materials) -> Child:
-        """Make the object that makes its pods.
+        """Build the object that creates its pods.
 
         Raises
         ------
         RefusedFragment
-            If the user's template cannot be used; the daemon then stays as it is.
+            The user's template cannot be used; the daemon then stays unchanged.
         """
         ...
 
     def services(self, materials: Materials) -> Iterable[Child]:
-        """Make its other objects, which are written before any workload."""
+        """Build its other objects, which are written before any workload."""
         _ = materials
         return ()
 
     def is_wanted(self, cluster: Cluster) -> bool:
-        """Whether the Cluster is to have the daemon; its objects are deleted where it is not."""
+        """Whether the Cluster needs the daemon; if not, its objects are deleted."""
         _ = cluster
         return True
 
     def secrets(self, cluster: Cluster) -> Iterable[str]:
-        """Names of the Secrets that its pods mount, or that its objects are made from."""
+        """Names of the Secrets that its pods mount, or that its objects depend on."""
         _ = cluster
         return ()
 
@@ -102,16 +102,16 @@ class Component(Protocol):
         return True
 
     def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
-        """Why it does not start, at the time of day `wall`; nothing about pods just made."""
+        """Why it does not start, at the time of day `wall`; nothing about pods just created."""
         for pod in self.pods(snapshot):
             yield from of_pod(self.daemon, pod, wall)
 
     def pods(self, snapshot: Snapshot) -> Sequence[Object]:
-        """Give its pods; none that is being deleted."""
+        """Return its pods; none that is being deleted."""
         return snapshot.daemon_pods.get(self.component, ())
 
     def key(self, cluster: Cluster) -> tuple[str, str]:
-        """Kind and name of its workload, by which it is found among the Cluster's children."""
+        """Kind and name of its workload, its key among the Cluster's children."""
         return self.resource.kind, naming.daemon(cluster.name, self.component)
 
     def is_ready(self, snapshot: Snapshot) -> bool:

@@ -1,4 +1,4 @@
-"""The daemons of a Cluster, in the order in which they are written, and what is asked of all of them.
+"""The daemons of a Cluster, in the order in which they are written, and queries over all of them.
 
 This list is the only place that names every daemon: a new one is a line here, and a module beside this one.
 """
@@ -24,20 +24,20 @@ DAEMONS: Final[tuple[Component, ...]] = (SLURMCTLD, SLURMRESTD)
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The objects of all daemons as they are to be."""
+    """The wanted objects of all daemons."""
 
     children: tuple[Child, ...] = ()
     refused: tuple[str, ...] = ()
-    """Fields of templates that keep a workload from being made, and why: it then stays as it is."""
+    """Template fields that prevent a workload from being built, and why: it then stays unchanged."""
 
 
 def wanted(cluster: Cluster) -> Iterator[Component]:
-    """Daemons that a Cluster is to have."""
+    """Daemons that a Cluster needs."""
     return (one for one in DAEMONS if one.is_wanted(cluster))
 
 
 def make(materials: Materials) -> Made:
-    """Make the objects of all daemons: Services before what they name."""
+    """Build the objects of all daemons: Services before what refers to them."""
     daemons = list(wanted(materials.snapshot.cluster))
     children = [child for one in daemons for child in one.services(materials)]
     refused: list[str] = []
@@ -50,7 +50,7 @@ def make(materials: Materials) -> Made:
 
 
 def secrets(cluster: Cluster) -> list[str]:
-    """Names of the Secrets that daemons of a Cluster need; none for a Cluster elsewhere."""
+    """Names of the Secrets that daemons of a Cluster need; none for an external Cluster."""
     return [] if cluster.spec.external else [name for one in wanted(cluster) for name in one.secrets(cluster)]
 
 
@@ -65,6 +65,6 @@ def all_answering_are_ready(snapshot: Snapshot) -> bool:
 
 
 def troubles(snapshot: Snapshot, wall: datetime) -> tuple[DaemonTrouble, ...]:
-    """Why daemons do not come up, at the time of day `wall`; nothing about pods just made."""
+    """Why daemons do not start, at the time of day `wall`; nothing about pods just created."""
     found = [trouble for one in wanted(snapshot.cluster) for trouble in one.troubles(snapshot, wall)]
     return tuple(dict.fromkeys(found))

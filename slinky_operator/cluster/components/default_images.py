@@ -1,18 +1,19 @@
-"""Which image a daemon has whose Cluster names none. Pure.
+"""Which image a daemon has if its Cluster names none. Pure.
 
-The operator's settings name default images. They are for daemons that are made from then on: one that runs keeps the
-image that it was given, so that an upgrade of the operator, or another default, restarts no slurmctld under jobs and
-brings no slurmrestd that is newer than its slurmctld. To move a Cluster to another image, name it in its spec.
+The operator's settings name default images. They apply to daemons created from then on: a running one keeps the image
+that it was created with, so that an upgrade of the operator, or another default, restarts no slurmctld under jobs and
+starts no slurmrestd that is newer than its slurmctld. To move a Cluster to another image, name it in its spec.
 
-A newer patch release of the same series in the same place (`…:26.05.5` to `…:26.05.6`) is taken over: for slurmctld
-after a trial, as for any other change of its pod, and not where its state is an `emptyDir`, which ends with the pod. A
-daemon never goes back to an older Slurm because a name was removed from the spec or the default was lowered. Versions
-are read from tags; of a tag that is none, nothing is known.
+A newer patch release of the same series in the same repository (`…:26.05.5` to `…:26.05.6`) is used: for slurmctld
+after a trial, as for any other change of its pod, and not if its state is an `emptyDir`, which ends with the pod. A
+daemon is never downgraded because a name was removed from the spec or the default was lowered. Versions are read from
+tags; if a tag is not a version, nothing is known.
 
 slurmd must not be newer than slurmctld either: the image for NodeSets that name none is kept in the Cluster's status,
-where the NodeSet controller finds it.
+where the NodeSet controller reads it.
 
-The agent beside slurmctld is the operator's own image. It follows when slurmctld's pod is replaced for another reason.
+The agent beside slurmctld is the operator's own image. It is updated when slurmctld's pod is replaced for another
+reason.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
 ANNOTATION: Final = labels.CLUSTER_PREFIX + "image-from"
-"""On the StatefulSet and the Deployment: who has named the image of the daemon."""
+"""On the StatefulSet and the Deployment: who has set the image of the daemon."""
 
 _VERSION: Final = re.compile(
     r"(?P<place>.+):(?P<series>[0-9]+\.[0-9]+)(?:\.(?P<patch>[0-9]+))?(?:[-_+][^:/]*)?", re.ASCII
@@ -48,12 +49,12 @@ class Origin(StrEnum):
 
 
 def origin(spec: ComponentSpec, container: str) -> Origin:
-    """Who names the image of a daemon.
+    """Who sets the image of a daemon.
 
     Parameters
     ----------
     spec
-        What the Cluster says of the daemon.
+        The Cluster's settings for the daemon.
     container
         Name of the daemon's container.
     """
@@ -68,14 +69,14 @@ def note(spec: ComponentSpec, container: str) -> dict[str, str]:
 
 
 def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> Images:
-    """Default images for a Cluster as it is.
+    """Default images for an existing Cluster.
 
     Parameters
     ----------
     defaults
         From the settings.
     daemons
-        Those that the Cluster is to have.
+        Those that the Cluster needs.
     """
     cluster, status = snapshot.cluster, snapshot.cluster.status
     served = bool(status.slurm_version or (status.config is not None and status.config.applied_hash))
@@ -90,14 +91,14 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
 
 
 def with_running_agent(snapshot: Snapshot, images: Images) -> Images:
-    """The same with the agent as it runs; the same if there is none."""
+    """The same with the running agent; unchanged if there is none."""
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
     agent = _image(live, naming.AGENT_CONTAINER)
     return replace(images, agent=agent) if agent else images
 
 
 def is_newer_patch(new: str, old: str) -> bool:
-    """Whether an image is of a later patch release of the same series in the same place."""
+    """Whether an image is of a later patch release of the same series in the same repository."""
     one, other = _VERSION.fullmatch(new), _VERSION.fullmatch(old)
     if one is None or other is None or not one["patch"] or not other["patch"]:
         return False
@@ -106,7 +107,7 @@ def is_newer_patch(new: str, old: str) -> bool:
 
 
 def is_older(new: str, old: str) -> bool:
-    """Whether an image is of an older Slurm than another, as far as their tags tell."""
+    """Whether an image is of an older Slurm than another, as far as their tags show."""
     one, other = _VERSION.fullmatch(new), _VERSION.fullmatch(old)
     if one is None or other is None:
         return False
@@ -122,25 +123,25 @@ def _of_daemon(live: Object | None, daemon: Component, cluster: Cluster, default
     Parameters
     ----------
     served
-        Whether the Cluster's Slurm has ever answered: what slurmctld has then run with, its state is of.
+        Whether the Cluster's Slurm has ever answered: then its state was written by the version that slurmctld ran.
     """
     runs = _image(live, daemon.daemon)
     if live is None or not runs:
         return default
     named_by = (live["metadata"].get("annotations") or {}).get(ANNOTATION)
     if named_by == Origin.DEFAULT or (named_by is None and (served or _is_up(live))):
-        # What an older version of the operator has made does not say who has named its image.
+        # An object created by an older version of the operator does not show who has set its image.
         return default if daemon.takes_patches(cluster) and is_newer_patch(default, runs) else runs
-    # A slurmctld that is not ready for a moment has run all the same; one by a bad image fails its trial before.
+    # A slurmctld that is not ready for a moment may still have run; one with a bad image fails its trial before.
     stays = _is_up(live) or (served and daemon.keeps_state)
     return runs if stays and is_older(default, runs) else default
 
 
 def _of_slurmd(known: str | None, slurmctld: str, default: str) -> str:
-    """The default image for slurmd: as it is written down, else none that is newer than slurmctld."""
+    """The default image for slurmd: the recorded one, else none that is newer than slurmctld."""
     place = _VERSION.fullmatch(default)
     if not known and place is not None and is_older(slurmctld, default):
-        # What an older version of the operator has made, or a former Cluster has left, says nothing of slurmd.
+        # What an older version of the operator created, or a former Cluster left, does not show slurmd's image.
         known = f"{place['place']}:{slurmctld.rpartition(':')[2]}"
     return known if known and not is_newer_patch(default, known) else default
 

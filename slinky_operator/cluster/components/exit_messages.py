@@ -1,4 +1,4 @@
-"""What daemons, kubelets and schedulers say, made short enough for a condition."""
+"""Messages of daemons, kubelets and schedulers, shortened for a condition."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Final
 from slinky_operator.kube.objects import Object
 
 LONGEST: Final = 400
-"""Characters of a kubelet's or scheduler's sentence that are shown."""
+"""Maximum characters of a message of the kubelet or scheduler."""
 
 MAX_LINES: Final = 4
-"""Lines that are shown."""
+"""Maximum number of lines."""
 
 _PREFIX: Final = re.compile(r"^(?:\[[^\]]*\]\s*)?(?:slurm(?:ctld|d)[^:\s]*:\s+)?")
 _NOISE: Final = re.compile(
     r"MailProg is invalid|Could not open \w+ state file|Trying backup|GPU detection failed|differs from hardware"
     r"|lib wasn't found"
 )
-"""Lines about an empty state or a plain machine, which are said in every case."""
+"""Lines about an empty state or a plain machine, which are always logged."""
 
 
 def short(text: str) -> str:
@@ -31,7 +31,7 @@ def short(text: str) -> str:
 
 
 def last_words(statuses: Iterable[Object], container: str) -> str:
-    """What a container that is not ready has said before it last ended; empty if it has not."""
+    """The last output of a container that is not ready; empty if it has not ended."""
     for one in statuses:
         if one.get("name") == container and not one.get("ready"):
             states: tuple[Any, ...] = (
@@ -43,7 +43,7 @@ def last_words(statuses: Iterable[Object], container: str) -> str:
 
 
 def stuck(pod: Object) -> str:
-    """Why a pod does not start, as its scheduler and kubelet say; empty if they say nothing."""
+    """Why a pod does not start, as its scheduler and kubelet report; empty if they report nothing."""
     status = pod.get("status") or {}
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
@@ -56,7 +56,7 @@ def stuck(pod: Object) -> str:
 
 
 def held_up(status: Object) -> str:
-    """Why a container waits, by its status; empty if it does not, or only because it is being made."""
+    """Why a container waits, by its status; empty if it does not, or is only being created."""
     waiting = (status.get("state") or {}).get("waiting") or {}
     if waiting.get("reason") in {None, "", "ContainerCreating", "PodInitializing"}:
         return ""

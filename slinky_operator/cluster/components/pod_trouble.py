@@ -1,7 +1,7 @@
-"""Why a daemon's pod does not start, as the scheduler, the kubelet and the daemon's own last words have it. Pure.
+"""Why a daemon's pod does not start, from the scheduler, the kubelet and the daemon's last output. Pure.
 
-Of a daemon without a running pod Slurm's clients see a failed connection and no more. What Kubernetes knows of the pod
-is said instead; in words that change neither with the clock nor with each attempt of the kubelet's.
+Without a running pod of a daemon, Slurm's clients only see a failed connection. What Kubernetes knows of the pod is
+reported instead; in a form that changes neither with the clock nor with each attempt of the kubelet.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut, named, stamp
 
 SETTLED: Final = timedelta(seconds=20)
-"""How long a new pod may be without a Node or an image until that is told: a claim is bound within seconds."""
+"""How long a new pod may be without a Node or an image before it is reported: a claim is bound within seconds."""
 
 SLOW: Final = timedelta(seconds=60)
-"""How long the kubelet may take to create containers until that is told."""
+"""How long the kubelet may take to create containers before it is reported."""
 
 MOMENT: Final = timedelta(seconds=60)
-"""How long a container that ended before runs until its last end tells nothing of it any more."""
+"""How long a container that ended before must run until its last exit is no longer reported."""
 
 TERMINATING: Final = "Terminating"
 UNSCHEDULABLE: Final = "Unschedulable"
@@ -41,13 +41,13 @@ class DaemonTrouble:
 
     daemon: str
     reason: str
-    """One word, as the kubelet has it."""
+    """The kubelet's reason, one word."""
 
     message: str
     """For people."""
 
     passing: bool = False
-    """Whether every restart looks like this for a moment: no trouble while Slurm answers."""
+    """Whether every restart looks like this for a moment: not reported while Slurm answers."""
 
     @override
     def __str__(self) -> str:
@@ -55,19 +55,19 @@ class DaemonTrouble:
 
 
 def of_pod(daemon: str, pod: Object, wall: datetime) -> Iterable[DaemonTrouble]:
-    """Why a pod of a daemon does not start, at the time of day `wall`; nothing where it does, or was just made."""
+    """Why a pod of a daemon does not start, at the time of day `wall`; nothing if it does, or was just created."""
     if not is_settled(pod, wall):
         return
     found = _why(pod, wall)
     if found is not None:
         reason, words = found
         message = f"{daemon}'s pod {pod['metadata']['name']} does not start: {words}"
-        # One that was evicted stays to be looked at, and has a successor.
+        # An evicted pod is kept for inspection, and has a successor.
         yield DaemonTrouble(daemon, reason, message, passing=(pod.get("status") or {}).get("phase") == "Failed")
 
 
 def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:
-    """A word and a sentence about a pod that does not start."""
+    """A reason and a message about a pod that does not start."""
     status = pod.get("status") or {}
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
@@ -93,7 +93,7 @@ def _of_container(status: Mapping[str, Any], pod: Object, wall: datetime) -> tup
     image = status.get("image") or ""
     text = waiting.get("message") or ""
     if reason in _IMAGE:
-        # The kubelet shows one cause under two words in turn.
+        # The kubelet shows one cause alternately with two reasons.
         reason = _PULLING if reason == "ErrImagePull" else reason
         text = text.removeprefix(f'Back-off pulling image "{image}": ').removeprefix("ErrImagePull: ")
         text = f"image {image}{f': {text}' if text else ''}"
@@ -101,14 +101,14 @@ def _of_container(status: Mapping[str, Any], pod: Object, wall: datetime) -> tup
 
 
 def _ended(status: Mapping[str, Any], waits_for: str | None, wall: datetime) -> Mapping[str, Any] | None:
-    """How a container has ended that ends again and again, or has just failed; `None` for any other."""
+    """The last exit of a container in a crash loop, or one that has just failed; `None` for any other."""
     state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated")
     now = state.get("terminated")
     if now is not None:
         return now if now.get("exitCode") else None
     if waits_for == _CRASHING:
         return last or {}
-    # Between two ends it runs for a moment, or is about to. One that has come up since has left its ends behind.
+    # Between two exits it runs for a moment, or is about to. A container that has started since no longer counts.
     running = state.get("running")
     if running is not None and (status.get("started") or not _is_young(running, wall)):
         return None
@@ -122,7 +122,7 @@ def _is_young(running: Mapping[str, Any], wall: datetime) -> bool:
 
 
 def _end(ended: Mapping[str, Any], name: str, pod: Object) -> str:
-    """How a container has ended: what it said, or where to read it."""
+    """How a container has ended: its output, or where to read it."""
     code, reason = ended.get("exitCode"), ended.get("reason")
     how = f"exit code {'unknown' if code is None else code}" + (
         f" ({reason})" if reason not in {None, "", "Error", "Completed"} else ""
@@ -133,7 +133,7 @@ def _end(ended: Mapping[str, Any], name: str, pod: Object) -> str:
 
 
 def _slow(pod: Object, containers: Iterable[Mapping[str, Any]], wall: datetime) -> tuple[str, str] | None:
-    """Containers that the kubelet has not created for long: it tells the cause in Events alone."""
+    """Containers that the kubelet has not created for a long time: it shows the cause only in Events."""
     names = [one["name"] for one in containers if (one.get("state") or {}).get("waiting")]
     created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
     if not names or wall - created <= SLOW:
@@ -148,6 +148,6 @@ def _slow(pod: Object, containers: Iterable[Mapping[str, Any]], wall: datetime) 
 
 
 def is_settled(obj: Object, wall: datetime) -> bool:
-    """Whether an object is old enough that its state is no longer that of a beginning."""
+    """Whether an object is old enough that its state is no longer the initial one."""
     created = obj["metadata"].get("creationTimestamp")
     return created is not None and wall - datetime.fromisoformat(created) > SETTLED

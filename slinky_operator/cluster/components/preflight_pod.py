@@ -1,13 +1,13 @@
-"""A preflight: a throw-away pod in which a slurmctld and slurmds read a configuration before any running daemon does.
+"""A preflight: a disposable pod in which a slurmctld and slurmds read a configuration before any running daemon does.
 
-The pod is slurmctld's own, by its template, less everything by which it could touch what is real: no claim, no key, an
-address of its own for slurmctld's host name. Each daemon says what it thinks of the configuration in its container's
+The pod is slurmctld's own, by its template, without everything that could affect the real Cluster: no claim, no key,
+and slurmctld's host name mapped to itself. Each daemon writes its result about the configuration to its container's
 termination message, which the operator reads from the pod's status: neither logs nor exec are needed.
 
-Both Slurm 24.11 and 26.05 say `Running as primary controller` and `slurmd started on` once they have read everything,
+Both Slurm 24.11 and 26.05 log `Running as primary controller` and `slurmd started on` once they have read everything,
 each within 0.1 s; with `SlurmdUser=slurm` a slurmd starts without being root (measured). So the pod stays within the
-restricted Pod Security level, unless a NodeSet gives its slurmd a security context of its own: then slurmd runs under
-that one here too, since whether a cgroup plugin can start depends on it.
+restricted Pod Security level, unless a NodeSet sets its own security context for slurmd: then slurmd runs with that one
+here too, since whether a cgroup plugin can start depends on it.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from slinky_operator.slurm.conf.derive import FOLDER, derive
 from slinky_operator.slurm.templates import RefusedFragment
 
 ANNOTATION_CANDIDATE: Final = labels.CLUSTER_PREFIX + "candidate"
-"""On a preflight's pod: hash of the configuration it looks at."""
+"""On a preflight's pod: hash of the configuration it tries."""
 
 REFUSED: Final = 1
-"""Exit code of a daemon's container where the daemon has refused the configuration."""
+"""Exit code of a daemon's container if the daemon has rejected the configuration."""
 
 UNDECIDED: Final = 2
-"""The same where it neither runs nor has ended in time."""
+"""The same if it neither runs nor has ended in time."""
 
 UNTRIED: Final = 3
-"""The same where there is no such daemon in its image."""
+"""The same if its image contains no such daemon."""
 
 LASTS: Final = 600
-"""Seconds after which the kubelet ends a preflight's pod that nobody has ended: a slow pull has that much time."""
+"""Seconds after which the kubelet ends a preflight's pod that nobody has deleted: the time for a slow pull."""
 
 MOST_SLURMDS: Final = 8
-"""Kinds of slurmd that one preflight tries: the first, in an order of their own."""
+"""Maximum kinds of slurmd that one preflight tries: the first, in a fixed order."""
 
 _RUN: Final = "run"
 _FOLDER: Final = "preflight"
@@ -54,10 +54,10 @@ CONFIG: Final = "config"
 _NOT_COPIED: Final = frozenset(
     ("containers", "initContainers", "volumes", "hostNetwork", "hostPID", "hostIPC", "hostname", "subdomain")
 )
-"""Fields of slurmctld's pod that would let its namesake be taken for it, or see it."""
+"""Fields of slurmctld's pod with which this pod would look like it, or see it."""
 
-# A daemon gets 15 seconds for what takes it a tenth of one; a machine may be busy. What a signal has ended (the kernel
-# for want of memory, say) has refused nothing.
+# A daemon gets 15 seconds for what normally takes 0.1 s; a machine may be busy. A daemon ended by a signal (for example
+# by the kernel, out of memory) has rejected nothing.
 _WATCH: Final = """\
 tries=0
 until grep -q "$2" "$1.log" 2>/dev/null; do
@@ -108,20 +108,20 @@ class SlurmdKind:
 
     image: str
     security: Mapping[str, Any] | None = field(default=None, hash=False)
-    """Security context of a NodeSet's own; `None` for the operator's."""
+    """Security context set by a NodeSet; `None` for the operator's."""
 
     node_sets: tuple[str, ...] = field(default=(), compare=False)
-    """Whose it is."""
+    """The NodeSets that run it."""
 
     pull_secrets: tuple[str, ...] = ()
-    """Secrets that its image is pulled with."""
+    """Pull secrets of its image."""
 
     node: str = field(default="", compare=False)
     """A Node where a pod of it runs; empty if there is none."""
 
     @property
     def key(self) -> str:
-        """Tells it from the others."""
+        """Identifies the kind."""
         return json.dumps([self.image, self.security], sort_keys=True, default=str)
 
 
@@ -139,11 +139,11 @@ class Preflight:
 
     @property
     def name(self) -> str:
-        """Name of both."""
+        """Name of both objects."""
         return self.pod.name
 
     def part(self, numbers: Collection[int]) -> Child:
-        """The pod with some of its slurmds only, by their places."""
+        """The pod with some of its slurmds only, by their positions."""
         spec = self.pod.body["spec"]
         names = {f"slurmd-{number}" for number in range(len(self.kinds)) if number not in numbers}
         containers = [one for one in spec["containers"] if one["name"] not in names]
@@ -160,7 +160,7 @@ def preflight(
     running: Mapping[str, Any] | None = None,
     node: str = "",
 ) -> Preflight:
-    """Make the preflight of a configuration.
+    """Build the preflight of a configuration.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def preflight(
     files, digest
         The configuration and its hash.
     running
-        Spec of slurmctld's pod as it runs; that of a new one where there is none.
+        Spec of slurmctld's running pod; of a new one if none runs.
     node
         The only Node it may run on; empty for any.
     """
@@ -192,7 +192,7 @@ def preflight(
 
 
 def _placed(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
-    """The same pod on one Node, whatever is said of Nodes elsewhere; an image that is there is not asked for again."""
+    """The same pod on one Node, whatever its scheduling fields say; an image that is present is not pulled again."""
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     free = {key: value for key, value in spec.items() if key not in {"nodeSelector", "topologySpreadConstraints"}}
@@ -205,7 +205,7 @@ def _placed(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
 
 
 def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
-    """Spec of slurmctld's pod; without the user's template where that is refused, which is told elsewhere."""
+    """Spec of slurmctld's pod; without the user's template if that is rejected, which is reported elsewhere."""
     try:
         made = slurmctld.stateful_set(cluster, images, {})
     except RefusedFragment:
@@ -219,18 +219,18 @@ def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
 def pod_spec(
     cluster: Cluster, template: Mapping[str, Any], images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool
 ) -> dict[str, Any]:
-    """Make the spec of a preflight's pod.
+    """Build the spec of a preflight's pod.
 
     Parameters
     ----------
     template
         Spec of slurmctld's pod.
     own_context
-        Whether a slurmd has a security context of its own, so that the pod cannot have one for all.
+        Whether a slurmd has its own security context, so that the pod cannot have one for all.
     """
     own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
     ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN}
-    # What may be shared with the real one without disturbing it.
+    # Volumes that can be shared without affecting the real slurmctld.
     volumes = [
         one
         for one in template["volumes"]
@@ -253,7 +253,7 @@ def pod_spec(
         "activeDeadlineSeconds": LASTS,
         "terminationGracePeriodSeconds": 1,
         "hostname": host,
-        # Nobody but this pod is slurmctld to the daemons in it.
+        # The daemons in this pod can only connect to the slurmctld in it.
         "hostAliases": [*template.get("hostAliases", ()), {"ip": "127.0.0.1", "hostnames": [host, service]}],
         "securityContext": pod_security(naming.SLURM_UID, volumes=True)
         if not own_context
@@ -282,7 +282,7 @@ def pod_spec(
 
 
 def slurmctld_security() -> dict[str, Any]:
-    """Security context of slurmctld's container, complete: the pod's may be looser for the sake of slurmd."""
+    """Complete security context of slurmctld's container: the pod's may be less strict, for slurmd."""
     return {**locked_down(), "runAsNonRoot": True, "runAsUser": naming.SLURM_UID, "runAsGroup": naming.SLURM_UID}
 
 

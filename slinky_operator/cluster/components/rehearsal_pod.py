@@ -1,14 +1,14 @@
-"""A rehearsal: a throw-away pod by the template that slurmctld's pod is to have, made before that pod is replaced.
+"""A rehearsal: a disposable pod from the new template of slurmctld's pod, created before that pod is replaced.
 
-It shows what a template, an image or a claim does to the pod: whether it is admitted, finds a Node and its volumes, has
-its images, starts its containers under their security contexts, and whether slurmctld of that image runs with the
-configuration that is live. Like a preflight it has no key, no state and no address of the real one.
+It shows the effect of a template, an image or a claim: whether the pod is admitted, finds a Node and its volumes, has
+its images, starts its containers with their security contexts, and whether slurmctld of that image runs with the live
+configuration. Like a preflight it has no key, no state and no address of the real one.
 
-What it must not do decides the rest. Claims that the running pod has are left out: they are bound, and a volume that
-one Node holds could not be had on another. Claims that are new are in the pod, so that they have to be bound, but in no
-container. Other containers, which may do anything, are started with a command that no image has: that takes their
-image, variables and mounts, and ends at once. Requests are what the new pod wants beyond the running one, whose own are
-free when it goes, on the running pod's Node if possible.
+What it must not do determines the rest. Claims of the running pod are left out: they are bound, and a volume attached
+to one Node could not be mounted on another. New claims are in the pod, so that they have to be bound, but in no
+container. Other containers, which may do anything, are started with a command that no image has: this needs their
+image, variables and mounts, and ends at once. Requests are only those beyond the running pod's, whose own are free when
+it is deleted, on the running pod's Node if possible.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ANNOTATION: Final = labels.CLUSTER_PREFIX + "rehearsal"
 """On a rehearsal's objects: hash of the configuration it starts with."""
 
 NO_COMMAND: Final = "/there-is-no-such-command"
-"""What containers other than slurmctld's are started with."""
+"""The command of containers other than slurmctld's."""
 
 _MARK: Final = "r"
-"""What tells its name from that of a preflight, which goes on with a digit of a hash."""
+"""Distinguishes its name from that of a preflight, which continues with a digit of a hash."""
 
 _KEY_VARIABLES: Final = frozenset({"SLURM_SACK_KEY", "SLURM_SACK_JWKS"})
 
@@ -49,16 +49,16 @@ def rehearsal(
     digest: str,
     node: str,
 ) -> Preflight:
-    """Make the rehearsal of a pod template.
+    """Build the rehearsal of a pod template.
 
     Parameters
     ----------
     template
-        Spec of slurmctld's pod as it is to be.
+        Spec of slurmctld's new pod.
     running
-        The same as it is.
+        Spec of the running one.
     files, digest
-        The configuration that is live, and its hash.
+        The live configuration, and its hash.
     node
         Where slurmctld runs; empty if nowhere.
     """
@@ -76,12 +76,12 @@ def rehearsal(
 
 
 def is_rehearsal(cluster: Cluster, obj: Object) -> bool:
-    """Whether an object of a preflight's name is one of a rehearsal's."""
+    """Whether an object with a preflight's name belongs to a rehearsal."""
     return str(obj["metadata"]["name"]).startswith(naming.preflight(cluster.name, _MARK))
 
 
 def claims(spec: Mapping[str, Any]) -> frozenset[str]:
-    """Names of the claims in a pod's spec, and of volumes that come with a claim of their own."""
+    """Names of the claims in a pod's spec, and of its ephemeral volumes with a claim."""
     found = set()
     for one in spec.get("volumes") or ():
         if "ephemeral" in one:
@@ -123,7 +123,7 @@ def _read_only(volume: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_own(made: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """slurmctld's container of a preflight, with what the template says of it."""
+    """slurmctld's container of a preflight, with the settings of the template."""
     variables = [one for one in own.get("env") or () if one["name"] not in _KEY_VARIABLES]
     known = {one["name"] for one in made["env"]}
     container = {
@@ -138,7 +138,7 @@ def _with_own(made: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
         requests = dict(made["resources"]["requests"])
         for name, limit in limits.items():
             asked, most = quantity(requests.get(name, "0")), quantity(limit)
-            # A request that is not named would be as high as the limit.
+            # A request that is not set would be as high as the limit.
             requests[name] = requests.get(name, "0") if asked is None or most is None or asked <= most else limit
         plain = {name: limit for name, limit in limits.items() if name in {"cpu", "memory", "ephemeral-storage"}}
         asked_for = {name: value for name, value in requests.items() if name in {"cpu", "memory", *plain}}
@@ -174,7 +174,7 @@ def _requests(spec: Mapping[str, Any]) -> defaultdict[str, Decimal]:
 
 
 def _near(affinity: Mapping[str, Any], node: str) -> dict[str, Any]:
-    """Preferably where slurmctld runs: it is there that the running pod makes room."""
+    """Prefer slurmctld's Node: the running pod's requests become free there."""
     if not node:
         return dict(affinity)
     of_nodes = affinity.get("nodeAffinity") or {}

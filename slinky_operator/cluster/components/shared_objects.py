@@ -1,4 +1,4 @@
-"""What a Cluster's parts have in common: the configuration, and what all its slurmd pods share."""
+"""The objects shared by a Cluster's parts: the configuration, and what all its slurmd pods share."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ ANNOTATION_HASH: Final = labels.CLUSTER_PREFIX + "config-hash"
 """On the ConfigMap: hash over its files."""
 
 CONFIG_MODE: Final = 0o555
-"""Mode of mounted files: slurmctld ends if a script of its own cannot be executed, and a volume's mode is one for all
-unless each file is named, which would change the pod with every new one."""
+"""Mode of mounted files: slurmctld exits if one of its scripts is not executable, and a volume has one mode for all
+files unless each file is named, which would change the pod with every new one."""
 
 ANNOTATION_CHANGE: Final = labels.CLUSTER_PREFIX + "change"
-"""On both ConfigMaps: which write it is from. The one of the last good files has that of the write that was proven."""
+"""On both ConfigMaps: the write that they are from. On that of the last good files, the write that was verified."""
 
 ANNOTATION_REFUSED: Final = labels.CLUSTER_PREFIX + "refused-hash"
-"""On the ConfigMap: hash of the configuration that slurmctld did not take; what it ran before is back in its place."""
+"""On the ConfigMap: hash of the configuration that slurmctld rejected; the earlier one has been restored."""
 
 ANNOTATION_REFUSED_WHY: Final = labels.CLUSTER_PREFIX + "refused-why"
 ANNOTATION_REFUSED_AT: Final = labels.CLUSTER_PREFIX + "refused-at"
 
 LONGEST_WHY: Final = 2000
-"""Characters of a reason that are kept."""
+"""Maximum characters of a stored reason."""
 
 EVERY_POD: Final = 2_147_483_647
-"""Of a budget: more pods than there can be, so that none may be evicted, however many there are."""
+"""For a PodDisruptionBudget: more pods than there can be, so that none may be evicted, however many there are."""
 
 
 def config_map(cluster: Cluster, files: Mapping[str, str], digest: str, change: str, name: str = "") -> Object:
-    """slurm.conf and its family, under the name that slurmctld mounts or another one.
+    """slurm.conf and its other files, under the name that slurmctld mounts or another one.
 
     Parameters
     ----------
     change
-        Tells this write from every other one, also of the same files.
+        Identifies this write, also among writes of the same files.
     """
     notes = {ANNOTATION_HASH: digest, ANNOTATION_CHANGE: change}
     about = metadata(cluster, name or naming.config(cluster.name), naming.COMPONENT_CONFIG, notes)
@@ -50,7 +50,7 @@ def config_map(cluster: Cluster, files: Mapping[str, str], digest: str, change: 
 
 
 def intact(config_map: Object | None) -> Object | None:
-    """The same ConfigMap if it is there and holds what the operator has written; `None` otherwise."""
+    """The same ConfigMap if it exists and holds what the operator has written; `None` otherwise."""
     if config_map is None:
         return None
     digest = (config_map["metadata"].get("annotations") or {}).get(ANNOTATION_HASH)
@@ -63,12 +63,12 @@ def change_of(config_map: Object) -> str:
 
 
 def marked_refused(body: Object, digest: str, why: str, at: datetime | None) -> Object:
-    """The same ConfigMap with a note on which configuration slurmctld did not take.
+    """The same ConfigMap with a note on which configuration slurmctld rejected.
 
     Parameters
     ----------
     at
-        When; `None` where it is not to be tried again by itself.
+        When; `None` if it is not to be retried automatically.
     """
     about = body["metadata"]
     note = {
@@ -80,7 +80,7 @@ def marked_refused(body: Object, digest: str, why: str, at: datetime | None) -> 
 
 
 def refused_of(config_map: Object) -> tuple[str, str, datetime | None]:
-    """Hash of the configuration that slurmctld did not take, why, and when; empty where there is none."""
+    """Hash of the configuration that slurmctld rejected, why, and when; empty if there is none."""
     notes = config_map["metadata"].get("annotations") or {}
     try:
         at = datetime.fromisoformat(notes.get(ANNOTATION_REFUSED_AT, ""))
@@ -90,7 +90,7 @@ def refused_of(config_map: Object) -> tuple[str, str, datetime | None]:
 
 
 def node_service(cluster: Cluster) -> Object:
-    """The headless Service of all slurmd pods: a name for each, before it is ready."""
+    """The headless Service of all slurmd pods: a DNS name for each, before it is ready."""
     return {
         "metadata": metadata(cluster, naming.node_service(cluster.name), naming.COMPONENT_CONFIG),
         "spec": {
@@ -103,10 +103,10 @@ def node_service(cluster: Cluster) -> Object:
 
 
 def disruption_budget(cluster: Cluster) -> Object:
-    """The budget over all slurmd pods that are labelled as such: none of them may be evicted.
+    """The PodDisruptionBudget of all slurmd pods with the label: none of them may be evicted.
 
-    It selects by the Cluster's name: pods that a Cluster of this name has left are in it from its first second on, and
-    the budget that was left protects those that are made for the next one.
+    It selects by the Cluster's name: pods left by a former Cluster of this name are in it at once, and the budget left
+    by a former Cluster protects pods created for the next one.
     """
     return {
         "metadata": metadata(cluster, naming.disruption_budget(cluster.name), naming.COMPONENT_CONFIG),

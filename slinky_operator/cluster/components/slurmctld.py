@@ -1,4 +1,4 @@
-"""slurmctld: a StatefulSet with one pod and its state on a claim, and a headless Service that gives it a name.
+"""slurmctld: a StatefulSet with one pod and its state on a claim, and a headless Service for its DNS name.
 
 Its pod is in `slurmctld_pod`. Whether a running one may be replaced is decided elsewhere (`preflight.replacement`).
 """
@@ -29,7 +29,7 @@ from slinky_operator.slurm.conf import restart_keys
 
 
 def service(cluster: Cluster) -> Object:
-    """The headless Service. It answers before the pod is ready: slurmd must find slurmctld while that starts."""
+    """The headless Service. It resolves before the pod is ready: slurmd must find slurmctld while that starts."""
     fragment = cluster.spec.controller.service
     body = metadata(cluster, naming.controller(cluster.name), naming.COMPONENT_CONTROLLER)
     if fragment is not None:
@@ -59,17 +59,17 @@ def stateful_set(
     Parameters
     ----------
     restart
-        Values of keys that slurmctld reads only when it starts, as in the configuration that is to run.
+        Values of keys that slurmctld reads only at start, in the configuration to run.
     annotations
-        Of the StatefulSet itself: its pods stay when they change.
+        Of the StatefulSet itself: a change does not replace its pods.
     start
-        Tries of the startup probe.
+        Attempts of the startup probe.
     """
     persistence = cluster.spec.controller.persistence
     spec: dict[str, Any] = {
         "replicas": 1,
         "serviceName": naming.controller(cluster.name),
-        # With one pod there is no order to keep, and a pod that never becomes ready must not hold up its mending.
+        # One pod needs no order, and a pod that never becomes ready must not block its own correction.
         "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_CONTROLLER)},
         "template": slurmctld_pod.template(cluster, images, restart, start),
@@ -87,7 +87,7 @@ def stateful_set(
         if persistence.annotations:
             about["annotations"] = dict(persistence.annotations)
         spec["volumeClaimTemplates"] = [{"metadata": about, "spec": claim}]
-        # Jobs and their history are the user's: only the user deletes them.
+        # Jobs and their history belong to the user: only the user deletes them.
         spec["persistentVolumeClaimRetentionPolicy"] = {"whenDeleted": "Retain", "whenScaled": "Retain"}
     return {
         "metadata": metadata(
@@ -98,7 +98,7 @@ def stateful_set(
 
 
 def note(cluster: Cluster) -> dict[str, str]:
-    """The annotation that tells what the spec says of the pod."""
+    """The annotation with the digest of the pod settings in the spec."""
     controller, keys = cluster.spec.controller, (naming.slurm_key(cluster), naming.jwt_key(cluster))
     says = {
         "image": controller.image,
@@ -132,7 +132,7 @@ class Slurmctld(Component):
 
     @override
     def workload(self, materials: Materials) -> Child:
-        """The StatefulSet; an operator of another version is no reason to replace the pod for agent or probe."""
+        """The StatefulSet; an operator of another version does not replace the pod for agent or probe."""
         snapshot, images = materials.snapshot, materials.images
         cluster, restart = snapshot.cluster, restart_keys(materials.slurm_conf)
         notes = {**materials.key_notes, **default_images.note(self.spec(cluster), self.daemon), **note(cluster)}
@@ -153,7 +153,7 @@ class Slurmctld(Component):
 
     @override
     def takes_patches(self, cluster: Cluster) -> bool:
-        # Another image is another pod, and state in an `emptyDir` ends with the pod.
+        # Another image replaces the pod, and state in an `emptyDir` ends with the pod.
         return cluster.spec.controller.persistence.enabled
 
     @override
@@ -184,7 +184,7 @@ SLURMCTLD: Final = Slurmctld()
 
 
 def claim_name(snapshot: Snapshot) -> str:
-    """The claim with slurmctld's state; empty where there is none."""
+    """The claim with slurmctld's state; empty if there is none."""
     persistence = snapshot.cluster.spec.controller.persistence
     if not persistence.enabled:
         return ""
@@ -192,7 +192,7 @@ def claim_name(snapshot: Snapshot) -> str:
 
 
 def _without_pod(snapshot: Snapshot, daemon: str, name: str) -> DaemonTrouble:
-    """Why a StatefulSet has no pod: a claim that is being deleted, or what only its Events tell."""
+    """Why a StatefulSet has no pod: a claim that is being deleted, or a cause that only its Events show."""
     claim, namespace = snapshot.memory.claim, snapshot.cluster.namespace
     if claim is not None and claim.deleted and claim.name == claim_name(snapshot):
         theirs = snapshot.cluster.spec.controller.persistence.existing_claim is not None

@@ -1,9 +1,9 @@
-"""slurmctld's pod: the template that its StatefulSet has, and how that compares with the one that runs.
+"""slurmctld's pod: the template of its StatefulSet, and how it compares with the running pod.
 
-Beside slurmctld runs the agent, which sees the same configuration and no key. The configuration is a volume of its own,
-so that both look at the same files; keys are mounted elsewhere, and Slurm is told where.
+The agent runs beside slurmctld; it mounts the same configuration and no key. The configuration is a separate volume, so
+that both read the same files; keys are mounted elsewhere, and slurm.conf names the path.
 
-Its readiness is what `scontrol ping` says: both Slurm 24.11 and 26.05 understand that, while 24.11 answers no HTTP.
+Its readiness probe is `scontrol ping`: both Slurm 24.11 and 26.05 support that, while 24.11 answers no HTTP.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from slinky_operator.reconcile.children import Child, applied_fields, shows
 from slinky_operator.slurm import naming
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
-"""On the pod template: values of keys that slurmctld reads only when it starts."""
+"""On the pod template: values of keys that slurmctld reads only at start."""
 
 ANNOTATION_POD_SPEC: Final = labels.CLUSTER_PREFIX + "pod-spec"
-"""On the StatefulSet: digest of what the Cluster's spec says of the pod. It tells a change that somebody asked for from
-one that another version of the operator brings."""
+"""On the StatefulSet: digest of the pod settings in the Cluster's spec. It distinguishes a change that somebody
+requested from one made by another version of the operator."""
 
 STATE: Final = "state"
 CONFIG: Final = "config"
 KEYS: Final = "keys"
 RUN: Final = "run"
 
-# In the foreground slurmctld replaces itself when it reconfigures, and a file it refuses is its end, while slurmrestd
-# answers that all is well. As a daemon it starts a successor and goes on if that fails; slurmrestd says so (both seen
-# with Slurm 24.11 and 26.05). So it runs as one, below a first process that follows its pid file, passes SIGTERM on,
-# and reaps: `wait` takes whatever child has ended.
+# In the foreground slurmctld replaces itself when it reconfigures, and exits on a file that it rejects, while
+# slurmrestd reports success. As a daemon it starts a successor and continues if that fails; slurmrestd reports so (both
+# seen with Slurm 24.11 and 26.05). So it runs as a daemon, below a first process that follows its pid file, forwards
+# SIGTERM, and reaps: `wait` takes any child that has ended.
 _FIRST_PROCESS: Final = f"""\
 slurmctld || exit
 send() {{ kill "-$1" "$(cat {naming.SLURMCTLD_PID} 2>/dev/null)" 2>/dev/null; }}
@@ -54,32 +54,31 @@ _PING: Final = {"exec": {"command": ["scontrol", "ping"]}, "timeoutSeconds": 5}
 
 
 START: Final = 1_000_000
-"""Tries, a second apart, until a slurmctld that does not answer is killed: never, for all that can be waited for.
+"""Attempts, a second apart, until a slurmctld that does not answer is killed: practically never.
 
-A slurmctld that starts gives each static node that nobody can resolve ten seconds, of which there may be tens of
-thousands, and waits for slurmdbd as long as that takes. Its successor would have to wait for the same, and would begin
-anew. One that has ended is noticed by the first process. The number does not depend on the spec: another one would
-replace the pod.
+A starting slurmctld spends ten seconds on each static node that cannot be resolved, of which there may be tens of
+thousands, and waits for slurmdbd as long as that takes. A restart would only begin the same wait again. The first
+process notices a slurmctld that has ended. The number does not depend on the spec: another one would replace the pod.
 """
 
 START_BEFORE: Final = 300
-"""What earlier versions of the operator wrote instead: no reason to replace a pod that runs."""
+"""The value of earlier versions of the operator: no reason to replace a running pod."""
 
 
 def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start: int) -> dict[str, Any]:
-    """Make the pod template.
+    """Build the pod template.
 
     Parameters
     ----------
     restart
-        Values of keys that slurmctld reads only when it starts.
+        Values of keys that slurmctld reads only at start.
     start
-        Tries of the startup probe, a second apart.
+        Attempts of the startup probe, a second apart.
 
     Raises
     ------
     RefusedFragment
-        If the user's template cannot be merged over it.
+        The user's template cannot be merged over it.
     """
     spec = cluster.spec
     generated: dict[str, Any] = {
@@ -110,7 +109,7 @@ def keeps_state(template: Mapping[str, Any]) -> bool:
 
 
 def same_pod(wanted: Object, live: Object) -> bool:
-    """Whether the pod would be the same, but for its restart: the files it restarts for have been tried."""
+    """Whether the pod would be the same except for its restart: the files it restarts for have been tried."""
     template, running = wanted["spec"]["template"], live["spec"]["template"]
     notes = dict(template["metadata"]["annotations"])
     restart = ((running.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION_RESTART)
@@ -121,9 +120,9 @@ def same_pod(wanted: Object, live: Object) -> bool:
 
 
 def as_it_runs(wanted: Child, live: Object) -> Child:
-    """The StatefulSet with the pod that runs, restarted for the keys for which that is wanted.
+    """The StatefulSet with the running pod, restarted for the keys that need it.
 
-    Only with what the operator has applied of that pod: what others have added must not become ours.
+    Only with the fields of that pod that the operator has applied: fields of others must not become the operator's.
     """
     body, template = wanted.body, live["spec"]["template"]
     applied = inside(applied_fields(live), "spec", "template")
@@ -135,7 +134,7 @@ def as_it_runs(wanted: Child, live: Object) -> Child:
     kept = {**template, "metadata": {**about, "annotations": notes}}
     metadata = dict(body["metadata"])
     before, after = live["metadata"].get("annotations") or {}, metadata.get("annotations") or {}
-    # One goes with the image. The other stays until the pod follows it; older versions of the operator had none.
+    # One changes with the image. The other stays until the pod changes; older versions of the operator had none.
     own = {**after, default_images.ANNOTATION: before.get(default_images.ANNOTATION)}
     own |= {key: before[key] for key in (ANNOTATION_POD_SPEC,) if key in before}
     metadata["annotations"] = {key: value for key, value in own.items() if value is not None}
@@ -155,7 +154,7 @@ def _slurmctld(cluster: Cluster, images: Images, start: int) -> dict[str, Any]:
         "ports": [{"name": "slurmctld", "containerPort": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
         "startupProbe": {**_PING, "periodSeconds": 1, "failureThreshold": start},
         "readinessProbe": {**_PING, "periodSeconds": 10, "failureThreshold": 3},
-        # What slurmctld says before it gives up is shown in the Cluster's condition.
+        # The last output of slurmctld is shown in the Cluster's condition.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": locked_down(),
         "volumeMounts": [
@@ -191,7 +190,7 @@ def _volumes(cluster: Cluster) -> list[dict[str, Any]]:
         {
             "name": KEYS,
             "projected": {
-                # Slurm refuses keys that others can read; the group is added by fsGroup.
+                # Slurm rejects keys that others can read; the group is added by fsGroup.
                 "defaultMode": 0o400,
                 "sources": [
                     {"secret": {"name": key.secret, "items": [{"key": key.key, "path": key.file}]}}

@@ -1,7 +1,7 @@
 """slurmrestd: a Deployment without any key, and a Service in front of it.
 
-It authenticates nobody itself: each call carries a token, and slurmctld decides. Without accounting it must be told
-which of its plugins to load, or Slurm 24.11 refuses to start.
+It authenticates nobody itself: each call carries a token, and slurmctld decides. Without accounting the plugins to load
+must be named, or Slurm 24.11 refuses to start.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from slinky_operator.slurm import naming
 CONFIG: Final = "config"
 RUN: Final = "run"
 
-# Its own health checks want a token in 26.05 and do not exist in 24.11.
+# Its own health checks need a token in 26.05 and do not exist in 24.11.
 _PORT: Final = {"tcpSocket": {"port": naming.SLURMRESTD_PORT}}
 
 
 def service(cluster: Cluster, live: Object | None = None, pods: Object | None = None) -> Object:
-    """The Service; the user's fields but for selector and ports.
+    """Build the Service, with the user's fields except selector and ports.
 
     Parameters
     ----------
     live, pods
-        The Service and the Deployment as they are. Pods of an older operator lack a label by which the Service selects
-        now; it takes them until all pods have it.
+        The live Service and Deployment. Pods of an older operator lack a label by which the Service now selects; it is
+        added to the selector once all pods have it.
     """
     body = metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI)
     fragment = cluster.spec.restapi.service
@@ -66,7 +66,7 @@ def service(cluster: Cluster, live: Object | None = None, pods: Object | None = 
 
 
 def _all_have_label(live: Object) -> bool:
-    """Whether every pod of a Deployment is up, and made by a template with the label."""
+    """Whether every pod of a Deployment is available, and created from a template with the label."""
     status, about = live.get("status") or {}, live["spec"]["template"].get("metadata") or {}
     if labels.LABEL_DAEMON not in (about.get("labels") or {}):
         return False
@@ -82,7 +82,7 @@ def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] 
     Parameters
     ----------
     annotations
-        Of the Deployment itself: its pods stay when they change.
+        Of the Deployment itself: a change does not replace its pods.
     """
     restapi = cluster.spec.restapi
     container: dict[str, Any] = {
@@ -99,7 +99,7 @@ def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] 
         "env": [
             {"name": "SLURM_JWT", "value": "daemon"},
             {"name": "SLURM_CONF", "value": f"{naming.CONF_FOLDER}/slurm.conf"},
-            # The runtime's seccomp profile forbids to unshare; the container is apart already.
+            # The runtime's seccomp profile forbids unshare; the container is isolated already.
             {"name": "SLURMRESTD_SECURITY", "value": "disable_unshare_sysv,disable_unshare_files"},
         ],
         "ports": [{"name": "slurmrestd", "containerPort": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
@@ -125,7 +125,7 @@ def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] 
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "securityContext": pod_security(naming.NOBODY),
-            # As first process it does not heed SIGTERM; its calls are short, and may be made again.
+            # As PID 1 it ignores SIGTERM; its calls are short, and may be repeated.
             "terminationGracePeriodSeconds": 3,
             "containers": [container],
             "volumes": [

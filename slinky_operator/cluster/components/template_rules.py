@@ -1,7 +1,7 @@
-"""A user's template over that of a daemon: what it says wins, except for what makes the daemon what it is.
+"""Merges a user's template over that of a daemon: the user's settings win, except for the daemon's identity.
 
-slurmctld is found by its host name, and each daemon by its labels; its container is the one that the operator's own
-files, probes and arguments belong to. A template that changes these is refused by field, and the daemon stays as it is.
+slurmctld is found by its host name, and each daemon by its labels; the operator's files, probes and arguments are for
+the daemon's container. A template that changes these is rejected by field, and the daemon stays unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fitted(generated: Mapping[str, Any], fragment: Mapping[str, Any], container:
     Raises
     ------
     RefusedFragment
-        If it cannot be merged, or would make something else of the daemon.
+        It cannot be merged, or would change the daemon's identity.
     """
     for field, reason in misfits(fragment, POD_TEMPLATE):
         raise RefusedFragment(field, reason)

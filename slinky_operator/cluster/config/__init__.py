@@ -1,1 +1,1 @@
-"""How far the wanted configuration has come on its way to the running slurmctld."""
+"""The rollout of the wanted configuration to the running slurmctld."""

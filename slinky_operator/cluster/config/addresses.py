@@ -1,16 +1,16 @@
-"""The part of the plan about nodes outside Kubernetes whose names have no address where slurmctld runs. Pure.
+"""The part of the plan about nodes outside Kubernetes whose names do not resolve in slurmctld's pod. Pure.
 
-slurmctld looks up the name of each such node whenever it reads its files, gives each that nobody knows ten seconds in
+slurmctld resolves the name of each such node whenever it reads its files, spends ten seconds on each unknown name, in
 which it answers nothing, and then treats the node as `State=FUTURE` (Slurm 24.11 and 26.05). A node that is `FUTURE` in
-the file is neither looked up nor pinged, and comes by a `reconfigure` as soon as it is no longer. So:
+the file is neither resolved nor pinged, and is added by a `reconfigure` as soon as it is no longer. So:
 
-- a node that needs a name server comes into the file as `FUTURE`, and is what the spec says once the agent beside
-  slurmctld has found its address;
-- a node that has once been live stays as it is, whatever a name server says: it may have jobs;
-- a node that never was, and that Slurm does not show either, goes back to `FUTURE` if its name is not found.
+- a node that needs a name server is first written as `FUTURE`, and as in the spec once the agent beside slurmctld has
+  found its address;
+- a node that has once been live is not changed, whatever a name server answers: it may have jobs;
+- a node that never was, and that Slurm does not show either, becomes `FUTURE` again if its name is not found.
 
-How far a node is stands in the files themselves: an operator that starts knows it. The agent alone says what is found;
-as long as it has said nothing, nothing changes.
+The state of a node is in the files themselves: an operator that starts knows it. Only the agent resolves names; as long
+as it has not answered, nothing changes.
 """
 
 from __future__ import annotations
@@ -32,49 +32,49 @@ from slinky_operator.slurm.conf.render import SLURM_CONF
 from slurm_client import hostlist
 
 ASK_FIRST: Final = 0.5
-"""Seconds between two questions while names are looked up for the first time."""
+"""Seconds between two queries while names are resolved for the first time."""
 
 ASK_WAITING: Final = 10.0
-"""The same while there are nodes that wait for an address."""
+"""The same while nodes wait for an address."""
 
 ASK_LIVE: Final = 60.0
-"""The same while there are none."""
+"""The same while no nodes do."""
 
 PATIENCE: Final = 10.0
-"""Seconds for which a configuration counts as live only after the names in it have been looked up."""
+"""Seconds for which a configuration does not count as live before the names in it have been resolved."""
 
 LOOK_UP: Final = 10.0
-"""Seconds that slurmctld gives a name that nobody knows."""
+"""Seconds that slurmctld spends on an unknown name."""
 
 REMEMBERED: Final = 8
 """Texts whose nodes are kept for the next pass. Few: each may name all nodes that there can be."""
 
 NAMED: Final = 10
-"""Names that are shown."""
+"""Maximum number of names shown."""
 
 _NO_ADDRESS: Final = frozenset({"FUTURE", "CLOUD"})
-"""States in which slurmctld looks up no address."""
+"""States in which slurmctld resolves no address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """What is known of the nodes whose names must be looked up."""
+    """What is known of the nodes whose names must be resolved."""
 
     future: frozenset[str] = frozenset()
-    """Nodes that are to be `FUTURE` for now."""
+    """Nodes to write as `FUTURE` for now."""
 
     missing: tuple[str, ...] = ()
-    """Nodes whose names were looked up in vain, in order."""
+    """Nodes whose names could not be resolved, in order."""
 
     unknown: tuple[str, ...] = ()
-    """Nodes that wait, though nobody has looked up their names yet."""
+    """Nodes that wait, although their names have not been looked up yet."""
 
     why: str = ""
-    """Why the agent says nothing; empty where it does."""
+    """Why the agent does not answer; empty if it does."""
 
     @property
     def message(self) -> str:
-        """What people are to know; empty if nothing."""
+        """The message for people; empty if there is none."""
         if self.missing:
             stay = "; they are left out (State=FUTURE) until they have one" if self.future else ""
             return (
@@ -101,7 +101,7 @@ def addresses(snapshot: Snapshot, inputs: ConfInputs, current: Object | None, go
     judged, never = _judged(inputs.nodes, running, proven, known.found, known.missing)
     slurm = snapshot.slurm
     if never and slurm is not None and slurm.contact.state is ContactState.READY:
-        # Slurm itself takes a node that it shows for one with an address.
+        # A node that Slurm itself shows counts as one with an address.
         back = frozenset(node for node in never if node not in slurm.nodes)
         if back:
             judged = replace(judged, future=judged.future | back)
@@ -111,7 +111,7 @@ def addresses(snapshot: Snapshot, inputs: ConfInputs, current: Object | None, go
 def asking(
     snapshot: Snapshot, current: Object | None, found: Addresses, now: float, *, waits: bool = False
 ) -> tuple[tuple[AskNames, ...], float | None]:
-    """The next question to the agent, and when the one after that is due.
+    """The next query to the agent, and when the one after that is due.
 
     Parameters
     ----------
@@ -128,13 +128,13 @@ def asking(
 
 
 def look_up_time(current: Object) -> float:
-    """Seconds for which slurmctld may look up names when it reads these files, at most."""
+    """Maximum seconds for which slurmctld may resolve names when it reads these files."""
     return LOOK_UP * _asked(_text(current))
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _asked(text: str) -> int:
-    """How many names slurmctld looks up when it reads a file."""
+    """How many names slurmctld resolves when it reads a file."""
     return sum(1 for _ in hosts.names_in(text)) if text else 0
 
 
@@ -152,7 +152,7 @@ def _text(config_map: Object | None) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def _lookups(name: str, config: str) -> tuple[tuple[str, str], ...]:
-    """Nodes of a line of the spec whose names slurmctld looks up, each with that name."""
+    """Nodes of a line of the spec whose names slurmctld resolves, each with that name."""
     words = parse_words(config)
     if isinstance(words, TextProblem):
         return ()
@@ -165,9 +165,9 @@ def _lookups(name: str, config: str) -> tuple[tuple[str, str], ...]:
 def _judged(
     nodes: tuple[StaticNodeConf, ...], running: str, proven: str, found: frozenset[str], missing: frozenset[str]
 ) -> tuple[Addresses, tuple[str, ...]]:
-    """What follows for nodes from the files and from what was looked up.
+    """The states of nodes, from the files and the resolved names.
 
-    And those that were never live, though they are in the file as if they were, and have no address.
+    Also nodes that were never live, although they are in the file as if they were, and have no address.
     """
     before, good = _states_in(running), _states_in(proven)
     future, unfound, unknown, never = set(), [], [], []
@@ -175,7 +175,7 @@ def _judged(
     for one in nodes:
         total += hostlist.size(one.name)
         if total > hosts.MOST:
-            # Such a spec is refused as a whole; its nodes are not even named here.
+            # Such a spec is rejected as a whole; its nodes are not even named here.
             break
         for node, address in _lookups(one.name, one.config):
             lost = address in missing
@@ -193,7 +193,7 @@ def _judged(
 
 @lru_cache(maxsize=REMEMBERED)
 def _states_in(text: str) -> Mapping[str, bool]:
-    """Nodes of a file, and whether they are of the future."""
+    """Nodes of a file, and whether they are `FUTURE`."""
     lines: Mapping[str, Line] = parse(text).nodes
     found: dict[str, bool] = {}
     for key, line in lines.items():
@@ -209,5 +209,5 @@ def some(names: tuple[str, ...]) -> str:
 
 
 def over(inputs: ConfInputs, found: Addresses) -> ConfInputs:
-    """The inputs with what waits."""
+    """The inputs with the waiting nodes as `FUTURE`."""
     return replace(inputs, future=found.future)

@@ -1,4 +1,4 @@
-"""The part of the rollout before the write: disposable daemons try another configuration, then it is written. Pure."""
+"""The part of the rollout before the write: disposable daemons try a new configuration, then it is written. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slinky_operator.reconcile.children import Child
 from slinky_operator.slurm.conf import ConfInputs, render
 
 TRY_REFUSED: Final = timedelta(minutes=5)
-"""How long a configuration that slurmctld did not take is left alone, unless it changes."""
+"""How long a configuration that slurmctld rejected is not retried, unless it changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,19 @@ class Change:
     draft: Draft
     stored: StoredConfig
     load: Loading
-    """How far slurmctld is with what it mounts now."""
+    """How far slurmctld has loaded what it mounts now."""
 
     asking: tuple[Action, ...]
-    """Questions to Slurm that are due."""
+    """Queries to Slurm that are due."""
 
     first: str = ""
-    """What has to come before anything is tried; empty if nothing."""
+    """What has to happen before anything is tried; empty if nothing."""
 
 
 def bring_in(  # noqa: PLR0911 - one for each step
     change: Change, now: float, wall: datetime
 ) -> Rollout:
-    """Bring another configuration into the ConfigMap that slurmctld mounts: tried first, unless none has ever run."""
+    """Write a new configuration to the ConfigMap that slurmctld mounts: tried first, unless none has ever run."""
     snapshot, draft, stored, load = change.snapshot, change.draft, change.stored, change.load
     current, good = stored.current, stored.good
     candidate = draft.candidate
@@ -62,7 +62,7 @@ def bring_in(  # noqa: PLR0911 - one for each step
     change_id = stored.next_change
     body = shared_objects.config_map(snapshot.cluster, candidate.files, candidate.hash, change_id)
     write = Write(Child(CONFIGMAPS, body), stored.mounted)
-    # What has never run cannot be broken, and what has run last can be put back without asking again.
+    # What has never run cannot break, and what ran last can be restored without a query.
     if stored.never_ran(snapshot, draft.known_status) or (good or {}).get("data") == candidate.files:
         return _written(change, write, busy, now)
     if change.first:
@@ -89,7 +89,7 @@ def bring_in(  # noqa: PLR0911 - one for each step
 def _passed(change: Change, write: Write, tidy: Sequence[Action], now: float) -> Rollout:
     draft = change.draft
     if draft.kept.asks and not is_fresh(change.snapshot, now):
-        # Answers that are dear are used for long: what goes now is looked at once more.
+        # Expensive answers are used for a long time: what is removed now is checked once more.
         ask = AskUse(draft.known_status.applied_hash)
         words = "Slurm is asked once more what is in use"
         return draft.waiting(words, *change.load.actions, ask, wake_up=USE_VALID)
@@ -103,7 +103,7 @@ def _written(change: Change, write: Write, others: Sequence[Action], now: float)
         asked = any(isinstance(one, AskStates) for one in others)
         return draft.waiting(unasked, *others, *(() if asked else questions), wake_up=1.0)
     if set(draft.known_status.node_sets) - set(draft.candidate.node_sets):
-        # The status comes first: from then on nobody makes pods that the next configuration would not know.
+        # The status comes first: from then on no pods are created that the next configuration would not contain.
         return draft.waiting("a NodeSet is being taken out", *others, wake_up=0.0)
     told = manual_changes.events(snapshot, draft.candidate, change.stored.slurm_conf)
     return draft.waiting(f"ConfigMap {write.child.name} is being written", *others, write, *told)

@@ -1,4 +1,4 @@
-"""The configuration as it would be written now, and the answers that all steps of its rollout share. Pure."""
+"""The configuration as it would be written now, and the results that all steps of its rollout share. Pure."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ class Rollout:
     message: str
     rendered: Rendered
     untried: tuple[Untried, ...] = ()
-    """NodeSets whose slurmd preflights leave out."""
+    """NodeSets whose slurmd is left out of preflights."""
 
     wake_up: float | None = None
-    """Seconds until something is due that no event will tell."""
+    """Seconds until something is due without an event."""
 
     unaddressed: str = ""
-    """Nodes outside Kubernetes that have no address where slurmctld runs, for people."""
+    """Nodes outside Kubernetes that do not resolve in slurmctld's pod, for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What all answers have in common."""
+    """The common part of all results."""
 
     wanted: Rendered
-    """As the spec alone would have it."""
+    """According to the spec alone."""
 
     candidate: Rendered
-    """With what must stay for now."""
+    """Including what must stay for now."""
 
     kept: Kept
     known_status: ConfigStatus
-    """What is known to run: as the status says, or as slurmctld has shown where that is lost."""
+    """What is known to run: from the status, or as slurmctld has shown if that is lost."""
 
     joining: tuple[Action, ...]
-    """Comes before everything else: finalizers stand before anything is rendered for their owners."""
+    """Done before everything else: finalizers are set before anything is rendered for their owners."""
 
     remarks: str
     suspects: Mapping[str, str]
-    """NodeSets that are held back although it is not known that they are to blame, and why."""
+    """NodeSets that are held back although they may not be the cause, and why."""
 
     untried: tuple[Untried, ...]
     addresses: Addresses
@@ -66,19 +66,19 @@ class Draft:
     def waiting(
         self, message: str, *actions: Action, wake_up: float | None = None, reason: Reason = Reason.CONFIG_PENDING
     ) -> Rollout:
-        """The wanted configuration is on its way, or waits for somebody's help."""
+        """The wanted configuration is in progress, or waits for somebody's help."""
         return self._rollout(reason, message, actions, wake_up)
 
     def refused(
         self, message: str, *actions: Action, wake_up: float | None = None, reason: Reason = Reason.CONFIG_REFUSED
     ) -> Rollout:
-        """The wanted configuration cannot be used; what runs stays, and so do the NodeSets in it."""
+        """The wanted configuration cannot be used; the running one stays, and so do the NodeSets in it."""
         if self.suspects:
             message = f"{message}; changes of NodeSet {named(sorted(self.suspects))} wait for that"
         return self._rollout(reason, message, actions, wake_up, self._status(self.known_status.node_sets))
 
     def live(self, *actions: Action, wake_up: float | None = None) -> Rollout:
-        """What can be live is; what must stay for now is told."""
+        """Everything that can be live is; what must stay for now is reported."""
         status = self._status(tuple(sorted(self.candidate.node_sets)), self.candidate.hash)
         if self.suspects:
             return self._rollout(Reason.CONFIG_PENDING, self._tried_singly(), actions, wake_up, status)
@@ -88,7 +88,7 @@ class Draft:
         return self._rollout(self.kept.reason, words, actions, wake_up, status)
 
     def _tried_singly(self) -> str:
-        """What goes on with NodeSets of which nobody knows yet which one is to blame."""
+        """The progress of NodeSets that are tried one by one to find the cause."""
         names = sorted(self.suspects)
         return f"with the changes of NodeSets {named(names)}: {self.suspects[names[0]]}; each is tried alone now"
 
@@ -126,7 +126,7 @@ class Draft:
 
 
 def remarks(rendered: Rendered, snapshot: Snapshot, known: Addresses) -> str:
-    """What people are told of a configuration that is live all the same."""
+    """The remarks for people about a configuration that is live."""
     words = [f"NodeSet {one.node_set}: {one.problem}" for one in rendered.refused]
     words += manual_changes.words(rendered)
     words += [f"NodeSet {error.name}: {error.problems[0]}" for _, error in snapshot.invalid_node_sets]

@@ -1,8 +1,8 @@
-"""The part of the plan about NodeSets whose part of the configuration is left as it was. Pure.
+"""The part of the plan about NodeSets whose part of the configuration is held back. Pure.
 
-Where a preflight refuses a configuration, the changes of all NodeSets in it are held back together, and then tried one
-by one. Only what was refused alone is known to be to blame, and is told to its owner: the others are none of their
-business.
+If a preflight rejects a configuration, the changes of all NodeSets in it are held back together, and then tried one by
+one. Only a change that was rejected alone is known to be the cause, and is reported on its NodeSet: the others do not
+concern it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slinky_operator.slurm.conf.render import SLURM_CONF
 
 
 def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
-    """NodeSets that are left as they were, and why."""
+    """NodeSets that are held back, and why."""
     memory = snapshot.memory
     if memory.held_for != _own_part(inputs):
         return {}
@@ -29,24 +29,24 @@ def held(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
 
 
 def suspects(snapshot: Snapshot, inputs: ConfInputs) -> dict[str, str]:
-    """Those of them that were refused together with others, and why."""
+    """Those of them that were rejected together with others, and why."""
     return {name: why for name, why in inputs.held.items() if not snapshot.memory.held[name].proven}
 
 
 def unblamed(rendered: Rendered, why: Mapping[str, str]) -> Rendered:
-    """Without those among the refused NodeSets of which nobody knows yet: each is tried alone before it is told."""
+    """Without the rejected NodeSets that may not be the cause: each is tried alone before it is reported."""
     refused = tuple(one for one in rendered.refused if one.problem.reason != why.get(one.node_set))
     return replace(rendered, refused=refused)
 
 
 def _own_part(inputs: ConfInputs) -> str:
-    """Tells whether the Cluster's own part of the configuration is another one."""
+    """Identifies the Cluster's own part of the configuration."""
     own = replace(inputs, node_sets=(), held={}, future=frozenset(), states={}, settled=True)
     return hashlib.sha256(repr(own).encode()).hexdigest()[:16]
 
 
 def changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeSetConf]:
-    """NodeSets whose lines in a configuration are not those that run."""
+    """NodeSets whose lines in a configuration differ from the running ones."""
     after, before = parse(candidate.files[SLURM_CONF]), parse(running)
     out = {one.node_set for one in candidate.refused}
     return [
@@ -61,13 +61,13 @@ def changed(inputs: ConfInputs, candidate: Rendered, running: str) -> list[NodeS
 def holding(
     snapshot: Snapshot, inputs: ConfInputs, found: Sequence[NodeSetConf], why: str, *, alone: bool
 ) -> HoldBackNodeSets:
-    """Hold back what was refused; what was alone is known to be the cause, others are tried one by one later."""
+    """Hold back what was rejected; a single one is known to be the cause, several are tried one by one later."""
     before = {name: one for name, one in snapshot.memory.held.items() if name in held(snapshot, inputs)}
     return HoldBackNodeSets({**before, **{one.name: Held(repr(one), why, alone) for one in found}}, _own_part(inputs))
 
 
 def next_suspect(snapshot: Snapshot) -> list[HoldBackNodeSets]:
-    """Let one of the NodeSets be tried that were held back together."""
+    """Try one of the NodeSets that were held back together."""
     memory = snapshot.memory
     left = sorted(name for name, one in memory.held.items() if not one.proven)
     if not left:

@@ -1,15 +1,15 @@
-"""The part of the plan that makes slurmctld run what its ConfigMap holds. Pure.
+"""The part of the plan that makes slurmctld load what its ConfigMap holds. Pure.
 
 1. slurmctld's pod is touched, and its kubelet refreshes the volume;
 2. the agent shows that the files are mounted;
-3. slurmctld is told to reconfigure, once, and shows that it has read its files.
+3. slurmctld gets a reconfigure, once, and shows that it has read its files.
 
-A slurmctld that looks up names of nodes answers nothing for ten seconds for each that nobody knows, and its answer to
-the `reconfigure` is a time-out. Told again it would only begin anew: whatever became of the first one, only the look at
-its outcome is repeated, and a second one follows where slurmctld answers and has read nothing.
+A slurmctld that resolves names of nodes answers nothing for ten seconds per unknown name, and its answer to the
+`reconfigure` is a timeout. A second one would only start this again: whatever the result of the first one, only the
+check of its outcome is repeated, and a second one follows if slurmctld answers and has read nothing.
 
-Each step is told from what can be seen, so that the operator may die between any two. Whether the files are the right
-ones is not decided here.
+Each step is derived from what can be observed, so that the operator may die between any two. Whether the files are the
+right ones is not decided here.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 
 ASK_EVERY: Final = 0.25
-"""Seconds between two questions to the agent while a change is on its way."""
+"""Seconds between two queries to the agent while a change is in progress."""
 
 ASK_EVERY_IN_VAIN: Final = 1.0
 """The same while it does not answer."""
 
 TOUCH_AGAIN: Final = 3.0
-"""Seconds until the pod is touched again: a kubelet that was not yet told of the new ConfigMap mounts the old one."""
+"""Seconds until the pod is touched again: a kubelet that has not seen the new ConfigMap yet mounts the old one."""
 
 RETRY_LOST: Final = 1.0
-"""Seconds until the next look where nobody could be asked."""
+"""Seconds until the next pass if nothing answered."""
 
 LATE: Final = 60.0
-"""Seconds that a reconfigure may take beside the looking up of names; after that people are told."""
+"""Seconds that a reconfigure may take beside resolving names; after that it is reported."""
 
 RETRY_RELOAD: Final = 5.0
-"""The same where slurmctld did not take the configuration."""
+"""The same if slurmctld rejected the configuration."""
 
 
 class Stage(Enum):
-    """How far slurmctld is."""
+    """How far slurmctld has loaded its files."""
 
     UNDER_WAY = auto()
     LOADED = auto()
@@ -62,14 +62,14 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What is known of slurmctld and its ConfigMap, and what is to be done."""
+    """What is known of slurmctld and its ConfigMap, and what to do."""
 
     stage: Stage
     message: str = ""
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None
     ended: bool = False
-    """Whether slurmctld has ended on the files, again and again."""
+    """Whether slurmctld has repeatedly exited on the files."""
 
 
 def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
@@ -86,7 +86,7 @@ def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
         words = words_of(pod)
         ended = f"; slurmctld has ended: {words}" if words else ""
         message = f"{_asked(snapshot, config_map, pod, now)}waiting for Slurm to answer{ended}"
-        # One end may have any cause; one after the other has to do with what slurmctld finds when it starts.
+        # One exit may have any cause; repeated exits are caused by what slurmctld finds when it starts.
         keeps_ending = bool(words) and _waits_to_restart(pod)
         stage = Stage.REFUSED if keeps_ending else Stage.UNDER_WAY
         return Loading(stage, message, _replacements(snapshot, digest), ended=keeps_ending)
@@ -94,7 +94,7 @@ def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
 
 
 def words_of(pod: Object) -> str:
-    """What slurmctld has said before it gave up, if it keeps doing so."""
+    """The last output of slurmctld if it keeps exiting."""
     return last_words((pod.get("status") or {}).get("containerStatuses") or (), naming.CONTROLLER_CONTAINER)
 
 
@@ -110,7 +110,7 @@ def _mount(snapshot: Snapshot, pod: Object, files: Object, digest: str, now: flo
     if mounted is None or mounted.pod_uid != metadata["uid"]:
         return Loading(Stage.UNDER_WAY, message, (AskAgent(pod),), ASK_EVERY)
     last, at = snapshot.memory.touched
-    # What was seen before the pod was touched may have changed since, and back.
+    # An answer from before the touch may be outdated: the files may have changed, and back.
     seen = mounted.asked_at >= at or last != digest
     if mounted.files == expected(files) and seen:
         return None
@@ -140,7 +140,7 @@ def _load(snapshot: Snapshot, pod: Object, config_map: Object, change: str, now:
 
 
 def is_asked(snapshot: Snapshot, config_map: Object) -> bool:
-    """Whether slurmctld was told to read these files, and has not shown yet that it has."""
+    """Whether slurmctld got a reconfigure for these files, and has not shown yet that it has read them."""
     pod = snapshot.controller_pod
     loaded = None if pod is None else _last(snapshot, pod, _change(config_map))
     return loaded is not None and loaded.asked is not None
@@ -168,9 +168,9 @@ def _asked(snapshot: Snapshot, config_map: Object, pod: Object, now: float) -> s
 
 
 def _replacements(snapshot: Snapshot, digest: str) -> tuple[ReplacePod, ...]:
-    """Pods whose next attempt may be minutes away, though what they failed on has been mended.
+    """Pods in a long back-off, although the cause of their failure has been corrected.
 
-    Once for each configuration: what fails with this one too is left to the kubelet's pauses.
+    Once for each configuration: what fails with this one too is left to the kubelet's back-off.
     """
     return tuple(
         ReplacePod(pod, daemon.component, digest)

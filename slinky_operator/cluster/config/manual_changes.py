@@ -1,9 +1,8 @@
-"""The part of the plan about partitions whose state an administrator has set by `scontrol`. Pure.
+"""The part of the plan about partitions whose state an administrator has set with `scontrol`. Pure.
 
-A reconfigure gives each partition the state of its line. So before a change is applied slurmctld is asked for the
-states it shows, and what an administrator has set goes into the lines (`slinky_operator.slurm.conf.states`). While
-there is such a state it is looked at from time to time: one that was taken back must not come again with the next
-start.
+A reconfigure gives each partition the state of its line. So before a change is applied slurmctld is queried for the
+current states, and what an administrator has set is written into the lines (`slinky_operator.slurm.conf.states`). While
+there is such a state it is checked from time to time: one that was reverted must not return with the next start.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.states import UP, marked
 
 VALID: Final = 6.0
-"""Seconds for which an answer counts where a change is to be applied."""
+"""Seconds for which an answer is valid when a change is to be applied."""
 
 ASK_EVERY: Final = 3.0
-"""Seconds until a question that was not answered is asked again."""
+"""Seconds until a query without an answer is repeated."""
 
 LOOK_EVERY: Final = 30.0
-"""Seconds between two questions while there are states that an administrator has set."""
+"""Seconds between two queries while there are states that an administrator has set."""
 
 SHOWN: Final = 10
-"""Partitions that are named."""
+"""Maximum number of partitions named."""
 
 EVENT: Final = "PartitionStateKept"
 
 
 def known(snapshot: Snapshot, *, is_live: bool) -> PartitionStates | None:
-    """Slurm's last answer about the configuration that is live."""
+    """Slurm's last answer about the live configuration."""
     found, loaded = snapshot.memory.states, snapshot.memory.loaded
     stored = snapshot.cluster.status.config or ConfigStatus()
     if found is None or found.why or not is_live or found.hash != stored.applied_hash:
@@ -44,7 +43,7 @@ def known(snapshot: Snapshot, *, is_live: bool) -> PartitionStates | None:
 
 
 def questions(snapshot: Snapshot, now: float, *, is_live: bool, changes: bool, marked: bool) -> tuple[AskStates, ...]:
-    """Ask where something depends on the answer: once for a change, and from time to time where there are marks."""
+    """Query if something depends on the answer: once for a change, and from time to time while there are marks."""
     if not is_live or not _answers(snapshot) or not (changes or marked):
         return ()
     found = known(snapshot, is_live=is_live)
@@ -54,9 +53,9 @@ def questions(snapshot: Snapshot, now: float, *, is_live: bool, changes: bool, m
 
 
 def unasked(snapshot: Snapshot, now: float, *, is_live: bool) -> tuple[str, tuple[AskStates, ...]]:
-    """Why a change cannot be written yet, and the question that is missing; empty if it can.
+    """Why a change cannot be written yet, and the missing query; empty if it can.
 
-    Where Slurm does not answer at all, its slurmctld may be waiting for just this change.
+    If Slurm does not answer at all, its slurmctld may be waiting for just this change.
     """
     if not is_live or not _answers(snapshot):
         return "", ()
@@ -87,7 +86,7 @@ def words(rendered: Rendered) -> list[str]:
 
 
 def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[EmitEvent, ...]:
-    """Tell of states that were not kept before."""
+    """Report states that were not kept before."""
     before = marked(running)
     new = {name: one for name, one in rendered.by_hand.items() if before.get(name) != one}
     if not new:

@@ -1,6 +1,6 @@
-"""Which NodeSets are to be in the configuration, and the finalizers that go with it. Pure.
+"""Which NodeSets are in the configuration, and their finalizers. Pure.
 
-A NodeSet's finalizer of ours stands before it is rendered, and goes when a configuration without it is live.
+The operator's finalizer is set on a NodeSet before it is rendered, and removed when a configuration without it is live.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from slinky_operator.slurm.conf.admit import lines_of
 
 
 def members(snapshot: Snapshot, running: Parsed) -> tuple[list[NodeSet], list[SetFinalizer]]:
-    """NodeSets that are to be in the configuration, and the finalizers they need first."""
+    """NodeSets to include in the configuration, and the finalizers they need first."""
     found: list[NodeSet] = []
     finalizers: list[SetFinalizer] = []
     for node_set, raw in snapshot.node_sets:
@@ -33,7 +33,7 @@ def members(snapshot: Snapshot, running: Parsed) -> tuple[list[NodeSet], list[Se
 
 
 def leaving(snapshot: Snapshot, rendered: Rendered) -> list[SetFinalizer]:
-    """Finalizers to take off: their NodeSets are being deleted, and what is live knows nothing of them."""
+    """Finalizers to remove: their NodeSets are being deleted, and the live configuration does not contain them."""
     return [
         SetFinalizer(NODESETS, raw, labels.FINALIZER_NODESET_CONFIG, present=False)
         for node_set, raw in snapshot.node_sets
@@ -44,6 +44,6 @@ def leaving(snapshot: Snapshot, rendered: Rendered) -> list[SetFinalizer]:
 
 
 def unreadable(snapshot: Snapshot, running: Parsed) -> list[NodeSetConf]:
-    """NodeSets whose objects cannot be read any more: what runs of them stays as it is."""
+    """NodeSets whose objects can no longer be parsed: their running part stays unchanged."""
     found = ((error.name, lines_of(error.name, running)) for _, error in snapshot.invalid_node_sets)
     return [NodeSetConf(name, kept=lines) for name, lines in found if lines is not None]

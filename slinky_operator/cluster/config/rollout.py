@@ -1,19 +1,19 @@
-"""The part of the plan about the configuration: how far the wanted one has come. Pure.
+"""The part of the plan about the configuration: the state of its rollout. Pure.
 
-A change goes through these steps. Each is told from what can be seen, so that the operator may die between any two:
+A change goes through these steps. Each is derived from what can be observed, so the operator may die between any two:
 
 1. it is rendered, with what must stay because jobs use it (`removals`);
-2. throw-away daemons try it (`decision`); what they refuse goes no further;
+2. disposable daemons try it (`decision`); what they reject is not written;
 3. the ConfigMap holds the new files;
 4. slurmctld mounts and loads them, and shows that it has (`loading`);
 5. a second ConfigMap keeps them as the last good ones;
-6. the status says so: `appliedHash`, and `nodeSets` with those that are new.
+6. the status shows it: `appliedHash`, and `nodeSets` with those that are new.
 
-If slurmctld does not take the new files all the same, the last good ones are put back, with a mark on the ConfigMap
-that says which were not taken and why.
+If slurmctld still rejects the new files, the last good ones are restored, with an annotation on the ConfigMap that says
+which were rejected and why.
 
-A NodeSet comes into `status.config.nodeSets` last and leaves it first: it gets pods only while the running
-configuration knows it. One NodeSet's text must not hold up the others: if a configuration is refused, it is tried
+A NodeSet is added to `status.config.nodeSets` last and removed from it first: it gets pods only while the running
+configuration contains it. One NodeSet's text must not block the others: if a configuration is rejected, it is tried
 without the changes of NodeSets, and those are then tried one by one.
 """
 
@@ -55,7 +55,7 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
     first
         What a change that has to be tried waits for; empty if nothing.
     images
-        What daemons are tried with where nothing else is said.
+        The images of tried daemons if nothing else is set.
     now
         Monotonic seconds.
     wall
@@ -76,10 +76,10 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
     if current is not None and not is_live:
         load = loading.loading(snapshot, current, now)
         if load.stage is loading.Stage.LOADED and stored.status.applied_hash != hash_of(current["data"]):
-            # The status may be another Cluster's, or lost: what slurmctld has shown to run is told all the same.
+            # The status may be another Cluster's, or lost: what slurmctld has shown to run is still reported.
             shown = _shown(members, lines, stored.status, hash_of(current["data"]))
     use = slurm_use.use(snapshot, now)
-    # What no slurmctld has ever run has no jobs, and waiting for an answer would keep it from being mended.
+    # What no slurmctld has ever run has no jobs, and waiting for an answer would block its correction.
     waits = not stored.never_ran(snapshot, stored.status)
 
     def drawn(states: Mapping[str, str]) -> tuple[ConfInputs, Draft]:
@@ -103,7 +103,7 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
     asking += manual_changes.questions(snapshot, now, is_live=is_live, changes=changes, marked=bool(marked(text)))
     usable = not wanted.problems and not candidate.problems
     if current is None and good is not None and not (usable and candidate.files == good["data"]):
-        # Whatever is refused or tried meanwhile: slurmctld must find what it runs.
+        # Whatever is rejected or tried meanwhile: slurmctld must find what it runs.
         back = shared_objects.config_map(cluster, good["data"], hash_of(good["data"]), stored.next_change)
         write = Write(Child(CONFIGMAPS, back), stored.mounted)
         return draft.waiting("changes made by others are being reverted", write)
@@ -115,7 +115,7 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
         reason = Reason.CONFIG_SOURCE_NOT_FOUND if wanted.missing else Reason.CONFIG_REFUSED
         return draft.refused(words, *load.actions, *strangers, wake_up=load.wake_up, reason=reason)
     if candidate.problems:
-        # What stays and what is wanted do not go together; neither is given up for the other.
+        # What must stay conflicts with what is wanted; both are kept as they are.
         words = "; ".join((*map(str, candidate.problems), *kept.why))
         wake_up = load.wake_up or slurm_use.USE_VALID
         return draft.refused(words, *load.actions, *asking, wake_up=wake_up, reason=kept.reason)

@@ -1,4 +1,4 @@
-"""The part of the rollout after the write: slurmctld loads the files, they are kept as good, or put back. Pure."""
+"""The part of the rollout after the write: slurmctld loads the files, they are saved as good, or rolled back. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from slinky_operator.slurm.conf.render import hash_of
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Questions to the agent about addresses."""
+    """Queries to the agent about addresses."""
 
     actions: tuple[Action, ...] = ()
     due: float | None = None
@@ -32,9 +32,9 @@ class LookUp:
 
 
 def look_up_addresses(change: Change, known: Addresses, now: float) -> LookUp:
-    """Ask where the files are live, or slurmctld may just be looking for addresses.
+    """Query if the files are live, or slurmctld may be resolving addresses.
 
-    Not while a change is on its way: what is found meanwhile would make another one of it.
+    Not while a change is in progress: results found meanwhile would change it again.
     """
     snapshot, current = change.snapshot, change.stored.current
     assert current is not None  # noqa: S101 - it holds the candidate
@@ -47,7 +47,7 @@ def look_up_addresses(change: Change, known: Addresses, now: float) -> LookUp:
 
 
 def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollout:
-    """The ConfigMap holds what it is to hold."""
+    """Continue once the ConfigMap holds what is wanted."""
     snapshot, draft, load = change.snapshot, change.draft, change.load
     current, good = change.stored.current, change.stored.good
     assert current is not None  # noqa: S101 - it holds the candidate
@@ -59,13 +59,14 @@ def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollo
         return draft.waiting(f"ConfigMap {child.name} is being brought up to date", Write(child, current))
     match load.stage:
         case loading.Stage.UNDER_WAY:
-            # Where there are names without an address, they are what takes so long.
+            # If there are names without an address, they are the cause of the delay.
             words = "; ".join(filter(None, (load.message, draft.addresses.message)))
             wake_up = _soonest(load.wake_up, look_up.due)
             return draft.waiting(words, *tidy, *load.actions, *look_up.actions, wake_up=wake_up)
         case loading.Stage.REFUSED if good is not None and hash_of(good["data"]) != candidate.hash:
             back = shared_objects.config_map(cluster, good["data"], hash_of(good["data"]), change.stored.next_change)
-            # What it has ended on is not tried again by itself: each time nobody could be asked for a while.
+            # Files on which it has exited are not retried automatically: each time Slurm would be unreachable for a
+            # while.
             marked = shared_objects.marked_refused(back, candidate.hash, load.message, None if load.ended else wall)
             words = f"slurmctld rejected it, and the last good one is being restored: {load.message}"
             write = Write(Child(CONFIGMAPS, marked), current)
@@ -79,7 +80,7 @@ def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollo
             )
             store = [] if good is not None and shows(keep_good.body, good) else [Write(keep_good, good)]
             if look_up.first and draft.known_status.applied_hash != candidate.hash:
-                # What can be known at once belongs to the configuration: nobody is to see nodes come a moment later.
+                # Results available at once belong to the configuration: nodes should not appear a moment later.
                 words = f"addresses are looked up: {look_up.first}"
                 return draft.waiting(words, *store, *tidy, *look_up.actions, wake_up=look_up.due)
             retry = [] if draft.known_status.applied_hash != candidate.hash else next_suspect(snapshot)

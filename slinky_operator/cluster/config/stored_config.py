@@ -1,4 +1,4 @@
-"""The configuration as Kubernetes has it: what slurmctld mounts, the last good one, and what the status says. Pure."""
+"""The configuration in Kubernetes: what slurmctld mounts, the last good one, and the status. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StoredConfig:
     """Both ConfigMaps of a Cluster, and the part of its status about them."""
 
     mounted: Object | None
-    """The ConfigMap that slurmctld mounts, whatever is in it."""
+    """The ConfigMap that slurmctld mounts, whatever it contains."""
 
     current: Object | None
     """The same, if it holds what the operator has written."""
@@ -31,7 +31,7 @@ class StoredConfig:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> StoredConfig:
-        """Take it from a snapshot."""
+        """Read it from a snapshot."""
         name = snapshot.cluster.name
         mounted = snapshot.children.get(("ConfigMap", naming.config(name)))
         good = snapshot.children.get(("ConfigMap", naming.good_config(name)))
@@ -40,7 +40,7 @@ class StoredConfig:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The files that slurmctld runs with, or is to; none for a Cluster without any."""
+        """The files that slurmctld runs with, or will; none for a Cluster without any."""
         found: Mapping[str, str] = (self.current or self.good or {}).get("data") or {}
         return found
 
@@ -59,7 +59,7 @@ class StoredConfig:
 
     @property
     def next_change(self) -> str:
-        """Tells the write that follows from all others, and is the same as long as it has not happened."""
+        """Identifies the next write, and stays the same until it has happened."""
         both = (self.mounted, self.good)
         return "-".join(str(one["metadata"].get("resourceVersion", "")) if one else "none" for one in both)
 
@@ -68,10 +68,10 @@ class StoredConfig:
         return self.current is not None and hash_of(self.current.get("data") or {}) == digest
 
     def never_ran(self, snapshot: Snapshot, status: ConfigStatus) -> bool:
-        """Whether no slurmctld has ever run with any configuration of the Cluster, by what `status` says is applied."""
+        """Whether no slurmctld has ever run with any configuration of the Cluster, given the hash in `status`."""
         slurm = snapshot.slurm
         answers = slurm is not None and slurm.contact.state is ContactState.READY
-        # A slurmctld that an earlier Cluster of this name has left runs, though this one has never applied anything.
+        # A slurmctld left by an earlier Cluster of this name runs, although this one has never applied anything.
         return not status.applied_hash and self.good is None and not answers and not _is_ready(snapshot.controller_pod)
 
 

@@ -1,1 +1,1 @@
-"""Carries out a plan: writes to Kubernetes, questions to Slurm, reloads."""
+"""Carries out a plan: writes to Kubernetes, queries to Slurm, reloads."""

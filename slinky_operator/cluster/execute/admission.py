@@ -1,6 +1,6 @@
-"""Asks the API server for whose sake it refuses a preflight's pod: slurmctld's, or that of one way to run slurmd.
+"""Finds out why the API server rejects a preflight's pod: because of slurmctld, or of one kind of slurmd.
 
-Nothing is created: each question is a dry run, which admission (Pod Security, quotas, policies) judges like a real
+Nothing is created: each query is a dry run, which admission (Pod Security, quotas, policies) treats like a real
 creation. What follows from the answers is decided in `decision`.
 """
 
@@ -15,17 +15,17 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 
 LONGEST: Final = 600
-"""Characters of a refusal that are kept."""
+"""Maximum characters of a stored rejection."""
 
 
 async def refused_parts(action: StartPreflight, namespace: str, kube: KubeClient) -> dict[str, str]:
-    """Find out which slurmds keep a preflight's pod from being admitted.
+    """Find out which slurmds prevent a preflight's pod from being admitted.
 
     Returns
     -------
     dict
-        The API server's words for each of them; empty if the pod would be refused without slurmds too, or if no single
-        one is to blame.
+        The API server's message for each of them; empty if the pod would be rejected without slurmds too, or if no
+        single one is the cause.
     """
     if action.alone is None or await _refusal(action.alone, namespace, kube) is not None:
         return {}

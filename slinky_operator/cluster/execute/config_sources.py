@@ -1,8 +1,8 @@
-"""ConfigMaps of the user's that Clusters name: read by name, and watched one by one while a Cluster names them.
+"""The user's ConfigMaps that Clusters name: read by name, and watched individually while a Cluster names them.
 
-They carry no label of ours, and a cache of all ConfigMaps would hold everybody's. So each gets a watch of its own over
-just that name, as the kubelet does for the pods it runs: what is held is what is needed, a change is known at once, and
-who names no ConfigMap pays nothing. One that does not exist is watched too, since it may come.
+They have no label of the operator, and a cache of all ConfigMaps would hold everybody's. So each gets its own watch for
+just that name, as the kubelet does for the pods it runs: only what is needed is cached, a change is seen at once, and a
+Cluster without ConfigMaps costs nothing. A ConfigMap that does not exist is watched too, since it may be created.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.conf.gather import refusal
 
 Listener = Callable[[Key], None]
-"""Told the key of a Cluster of whose ConfigMaps one has changed. Must not block."""
+"""Called with the key of a Cluster if one of its ConfigMaps has changed. Must not block."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class ConfigMapWatcher:
     client
         Reads only.
     supervisor
-        Runs the watches; a crash of one of them is noticed there.
+        Runs the watches and notices if one crashes.
     """
 
     def __init__(self, client: KubeClient, supervisor: Supervisor) -> None:
@@ -55,7 +55,7 @@ class ConfigMapWatcher:
         self._numbers = itertools.count()
 
     def subscribe(self, listener: Listener) -> None:
-        """Call `listener` with the key of each Cluster concerned, after each change from now on."""
+        """Call `listener` with the key of each Cluster affected by a change from now on."""
         self._listeners.append(listener)
 
     @property
@@ -64,7 +64,7 @@ class ConfigMapWatcher:
         return frozenset(self._watched)
 
     async def read(self, cluster: Key, names: Iterable[str]) -> dict[str, TextSource]:
-        """Give the ConfigMaps that a Cluster names; from now on these are watched for it, and no others.
+        """Return the ConfigMaps that a Cluster names; from now on these are watched for it, and no others.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class ConfigMapWatcher:
         Raises
         ------
         KubeError
-            If one that is not yet in a cache cannot be read. One that does not exist is no error.
+            One that is not yet in a cache cannot be read. One that does not exist is no error.
         """
         wanted = dict.fromkeys(names)
         for name in wanted:
@@ -85,7 +85,7 @@ class ConfigMapWatcher:
         return {name: await self._one((cluster[0], name)) for name in wanted}
 
     async def forget(self, cluster: Key) -> None:
-        """Watch nothing for this Cluster any more."""
+        """Stop all watches for this Cluster."""
         await self._release(cluster, list(self._watched))
 
     def _watch(self, key: Key) -> _Watched:
@@ -95,7 +95,7 @@ class ConfigMapWatcher:
         namespace, name = key
         selector = f"metadata.name={name}"
         informer = Informer(self._client, CONFIGMAPS, namespaces=[namespace], field_selector=selector, prune=prune)
-        # Numbered: the watch before it may be ending still.
+        # Numbered: the previous watch may still be ending.
         made = _Watched(informer, f"ConfigMap {namespace}/{name} #{next(self._numbers)}")
         self._watched[key] = made
 
@@ -135,11 +135,11 @@ class ConfigMapWatcher:
 
 
 REFUSED: Final = "refused"
-"""Key of an object, beside `metadata`, with the reason for which its data was not kept."""
+"""Key of an object, beside `metadata`, with the reason why its data was not kept."""
 
 
 def prune(obj: Object) -> None:
-    """Drop bookkeeping, and all data of a ConfigMap that is too big to be used: it would only fill the memory."""
+    """Drop managed fields, and all data of a ConfigMap that is too big to be used: it would only fill the memory."""
     prune_managed_fields(obj)
     obj[REFUSED] = refusal(obj.get("data") or {}, obj.get("binaryData") or {})
     if obj[REFUSED]:
@@ -148,7 +148,7 @@ def prune(obj: Object) -> None:
 
 
 def text_source(obj: Object) -> TextSource:
-    """Texts of a ConfigMap; what stands under `binaryData` counts if it is text all the same."""
+    """Texts of a ConfigMap; entries of `binaryData` count if they are text."""
     if obj.get(REFUSED):
         return TextSource(obj["metadata"]["name"], exists=True, refused=obj[REFUSED])
     texts = dict(obj.get("data") or {})

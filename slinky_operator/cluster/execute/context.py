@@ -1,4 +1,4 @@
-"""What the actions of a plan are carried out with: clients, watches, the recorder of Events, and the clock."""
+"""The tools for the actions of a plan: clients, watches, the recorder of Events, and the clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slinky_operator.slurm.clients import ClientMap
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What actions are carried out with; one for all Clusters."""
+    """The tools for carrying out actions; one set for all Clusters."""
 
     kube: KubeClient
     sources: SecretReader
@@ -30,7 +30,7 @@ class Tools:
     clients: ClientMap
     recorder: Recorder
     http: httpx.AsyncClient
-    """For asking agents."""
+    """For queries to agents."""
 
     clock: Callable[[], float] = time.monotonic
     """Monotonic seconds."""
@@ -39,7 +39,7 @@ class Tools:
     agent_url: Callable[[Object], str] = slurm_queries.agent_url
 
     async def live(self, resource: Resource, name: str, namespace: str) -> Object | None:
-        """Read an object past the caches; `None` if there is none."""
+        """Read an object past the caches; `None` if it does not exist."""
         try:
             return await self.kube.get(resource, name, namespace)
         except errors.NotFound:

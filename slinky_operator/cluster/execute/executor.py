@@ -1,4 +1,4 @@
-"""Carries out actions, in order, one Cluster at a time. No rules: what is to be done was decided in `plan`."""
+"""Carries out actions in order, one Cluster at a time. No rules: `plan` decides what to do."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ from slurm_client import MintedToken, StaticToken, TokenProvider
 
 
 async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Carry out actions in order; the first that fails ends it.
+    """Carry out actions in order, until one fails.
 
     Returns
     -------
     bool
-        Whether something was learned that no cache will tell, so that another look is worth while at once.
+        Whether something was learned that no cache shows, so that another round is worthwhile at once.
 
     Raises
     ------
     SupersededError
-        If the Cluster is found to be gone.
+        The Cluster is gone.
     """
     again = False
     try:
@@ -78,7 +78,7 @@ async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, too
 
 
 def _reference(cluster: Cluster) -> Object:
-    """What an Event is about."""
+    """The object that an Event is about."""
     about = {"name": cluster.name, "namespace": cluster.namespace, "uid": cluster.uid}
     return {"apiVersion": CLUSTERS.api_version, "kind": CLUSTERS.kind, "metadata": about}
 

@@ -1,8 +1,8 @@
-"""The part of `executor` that writes Secrets with keys, and tries one.
+"""The part of `executor` that writes Secrets with keys, and tries a key.
 
-Each write may be done twice, and a cache may be late.
+Each write may be repeated, and a cache may be outdated.
 
-No key is ever logged, told or kept anywhere but in Secrets and in memory.
+No key is ever logged, reported or kept anywhere but in Secrets and in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KeyAction: TypeAlias = MakeKey | PutKeyBack | SealKey | KeepKeys | ReadKeys | Tr
 
 
 async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Carry one out; returns whether another look is worth while at once."""
+    """Carry out one action; returns whether another round is worthwhile at once."""
     match action:
         case MakeKey():
             await _make(action, cluster, memory, tools)
@@ -53,7 +53,7 @@ async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, tools: 
 
 
 async def _make(action: MakeKey, cluster: Cluster, memory: Memory, tools: Tools) -> None:
-    """Make a Secret with a new key, after a look past the caches for what may have had another."""
+    """Create a Secret with a new key, after checking past the caches for what may have had another."""
     name = action.body["metadata"]["name"]
     why = await _had_another(action, cluster, tools)
     if why:
@@ -64,7 +64,7 @@ async def _make(action: MakeKey, cluster: Cluster, memory: Memory, tools: Tools)
 
 
 async def _put_back(action: PutKeyBack, cluster: Cluster, memory: Memory, tools: Tools) -> None:
-    """Make a Secret with a known key, in place of another one if there is one; and tell of it."""
+    """Create a Secret with a known key, replacing another one if there is one; and emit an Event."""
     if action.replaces:
         try:
             await tools.kube.delete(SECRETS, action.body["metadata"]["name"], cluster.namespace, uid=action.replaces)
@@ -84,7 +84,7 @@ async def _seal(action: SealKey, cluster: Cluster, tools: Tools) -> None:
 
 
 async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, tools: Tools) -> None:
-    """Write the copy, unless there is a Secret of that name that is somebody else's."""
+    """Write the copy, unless a Secret of that name belongs to somebody else."""
     name = action.body["metadata"]["name"]
     found = await tools.live(SECRETS, name, cluster.namespace)
     try:
@@ -106,7 +106,7 @@ async def _keep(action: KeepKeys, cluster: Cluster, memory: Memory, tools: Tools
 
 
 async def _try_key(action: TryKey, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Look whether slurmctld takes a token made with a key; no answer counts as none."""
+    """Check whether slurmctld accepts a token signed with a key; an error is not an answer."""
     token = MintedToken(action.key, lifetime=action.lifetime)
     accepted = await tools.clients.accepts(cluster.uid, token)
     before = memory.key_trial
@@ -116,7 +116,7 @@ async def _try_key(action: TryKey, cluster: Cluster, memory: Memory, tools: Tool
 
 
 async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Create a Secret; returns whether it was."""
+    """Create a Secret; returns whether it was created."""
     name = body["metadata"]["name"]
     created = False
     try:
@@ -125,7 +125,7 @@ async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory
         created = True
         memory.denied.pop(("Secret", name), None)
     except errors.AlreadyExists:
-        # The next look tells whose it is and what is in it.
+        # The next round shows whose it is and what it contains.
         logger.info("Secret %s/%s is there already", cluster.namespace, name)
     except _REFUSALS as error:
         memory.denied["Secret", name] = Denied("", error.message, tools.clock())
@@ -134,7 +134,7 @@ async def _create(body: Object, key: str, value: bytes, cluster: Cluster, memory
 
 
 async def _had_another(action: MakeKey, cluster: Cluster, tools: Tools) -> str:
-    """What is there that was given another key; empty if nothing is."""
+    """The existing object that had another key; empty if there is none."""
     for resource, name in ((STATEFULSETS, action.controller), (SECRETS, action.copy)):
         if await tools.live(resource, name, cluster.namespace) is not None:
             return f"{resource.kind} {name} is there already, and daemons may run with another key"

@@ -1,4 +1,4 @@
-"""The part of `executor` that writes Kubernetes objects: each write may be done twice, and a cache may be late."""
+"""The part of `executor` that writes Kubernetes objects: each write may be repeated, and a cache may be outdated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 async def set_finalizer(action: SetFinalizer, memory: Memory, tools: Tools) -> None:
-    """Put a finalizer on an object, or take it off; one that is gone needs none taken off."""
+    """Add or remove a finalizer; nothing is removed from an object that is gone."""
     resource, obj, finalizer = action.resource, action.obj, action.finalizer
     try:
         answer = await finalizers.set_finalizer(tools.kube, resource, obj, finalizer, present=action.present)
@@ -33,7 +33,7 @@ async def set_finalizer(action: SetFinalizer, memory: Memory, tools: Tools) -> N
 
 
 async def adopt_key(action: AdoptKey, cluster: Cluster, memory: Memory, tools: Tools) -> None:
-    """Give a Secret that a former Cluster has left to this one, once that is proven to be gone."""
+    """Assign a Secret left by a former Cluster to this one, once that is proven to be gone."""
     await succession.prove(tools.kube, cluster)
     patch = {"metadata": {"labels": {labels.LABEL_CLUSTER_UID: cluster.uid}}}
     try:
@@ -45,7 +45,7 @@ async def adopt_key(action: AdoptKey, cluster: Cluster, memory: Memory, tools: T
 
 
 async def write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Apply an object; what is refused, or is somebody else's, is remembered and told."""
+    """Apply an object; a rejection, or an object that belongs to somebody else, is remembered and reported."""
     child = action.child
     body = child.body
     found = action.live or await tools.live(child.resource, child.name, cluster.namespace)
@@ -60,7 +60,7 @@ async def write(action: Write, cluster: Cluster, memory: Memory, tools: Tools) -
     if uid is not None:
         body = {**body, "metadata": {**body["metadata"], "uid": uid}}
     try:
-        # Where there was nothing, force is left out: what has come up meanwhile is not taken over.
+        # Force is not used to create an object: one that somebody has created meanwhile is not taken over.
         answer = await tools.kube.apply(child.resource, body, force=uid is not None)
     except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
         memory.denied[child.key] = Denied(child.digest, error.message, tools.clock())
@@ -83,7 +83,7 @@ async def ask_claim(name: str, namespace: str, tools: Tools) -> Claim:
 
 
 async def touch(action: TouchPod, tools: Tools) -> None:
-    """Change the annotation of a pod that makes its kubelet refresh volumes."""
+    """Change the annotation of a pod, so that its kubelet refreshes volumes."""
     metadata = action.pod["metadata"]
     try:
         await tools.kube.merge_patch(
@@ -106,7 +106,7 @@ async def remove(resource: Resource, name: str, namespace: str, uid: str, tools:
 
 
 async def start_preflight(action: StartPreflight, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Make the ConfigMap, then the pod; what stands already is taken as it is, since names tell contents."""
+    """Create the ConfigMap, then the pod; existing ones are used, since names identify contents."""
     wanted = action.preflight
     for child in (wanted.config_map, wanted.pod):
         try:
@@ -125,7 +125,7 @@ async def start_preflight(action: StartPreflight, cluster: Cluster, memory: Memo
 
 
 async def tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Delete everything, then let the Cluster go. A cache may be late: the API server is asked for pods once more."""
+    """Delete everything, then release the Cluster. As a cache may be outdated, pods are queried again first."""
     await succession.prove(tools.kube, cluster)
     node_sets = [
         obj
@@ -153,7 +153,7 @@ async def tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: T
 
 
 async def _slurmd_pods(cluster: Cluster, node_sets: list[Object], tools: Tools) -> tuple[str, ...]:
-    """Names of the pods that NodeSets of a Cluster have: by label, and by owner where somebody has taken the label."""
+    """Names of the pods of a Cluster's NodeSets: by label, and by owner if somebody has removed the label."""
     uids = {obj["metadata"]["uid"] for obj in node_sets}
     pods = (await tools.kube.list(PODS, cluster.namespace)).items
     return tuple(

@@ -1,9 +1,9 @@
-"""Telling slurmctld to read its files, once, and looking whether it has.
+"""Sends slurmctld a reconfigure, once, and checks whether it has read its files.
 
-An answer alone proves nothing, and no answer neither: slurmctld says with each list of partitions when it answered, and
-gives none for a question whether they have changed since, unless they have; reading the configuration counts as a
-change (Slurm 24.11 and 26.05). What is sent is remembered by the time that slurmctld had then, so that whatever becomes
-of the answer the look alone is repeated.
+An answer alone proves nothing, and neither does a missing one: slurmctld's list of partitions contains the time of the
+answer, and a query for changes since a time returns nothing unless there are some; reading the configuration counts as
+a change (Slurm 24.11 and 26.05). What is sent is remembered by slurmctld's time before it, so that whatever the answer
+is, only the check is repeated.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from slurm_client.models import Partition
 Clock = Callable[[], float]
 
 ATTEMPTS: Final = 2
-"""How often slurmctld must refuse its files, or leave them unread, and answer other questions in between, until that is
+"""How often slurmctld must reject its files, or leave them unread, and answer other queries in between, before that is
 believed."""
 
 TIMEOUT: Final = 5.0
-"""Seconds for each call: what takes longer is looked for again, and keeps no other Cluster waiting."""
+"""Seconds for each call: a longer one is checked again later, and delays no other Cluster."""
 
 UNREAD: Final = 5.0
-"""Seconds for which a slurmctld that has read nothing may still be about to begin."""
+"""Seconds for which a slurmctld that has read nothing may still be about to start."""
 
 
 async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> Loaded:
-    """Tell slurmctld to read its files, unless it has been told, and look whether it has."""
+    """Send slurmctld a reconfigure, unless one was sent, and check whether it has read its files."""
     last = action.before or Loaded(action.pod_uid, action.change, clock(), proven=False)
     if client is None:
         return replace(last, at=clock(), lost=True, why="there is no connection with Slurm")
@@ -41,7 +41,7 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
     refusal = ""
     try:
         if last.asked is not None:
-            # Told again, it would only begin anew.
+            # A second reconfigure would only start this again.
             found = await slurm.partitions(last.asked, timeout=TIMEOUT)
         else:
             for _ in range(ATTEMPTS):
@@ -53,8 +53,8 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
                 if not refusal:
                     break
     except errors.SlurmError as error:
-        # A slurmctld that has ended says nothing about the files: whoever asks slurmrestd gets an error of any kind.
-        # One that has just read them looks up the names of its nodes, ten seconds for each that it does not find.
+        # A slurmctld that has exited proves nothing about the files: slurmrestd then returns an error of any kind. One
+        # that has just read them resolves the names of its nodes, ten seconds for each unknown one.
         return replace(last, at=clock(), lost=True, why=str(error))
     if refusal:
         return replace(last, at=clock(), lost=False, why=refusal)
@@ -66,14 +66,14 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
 
 
 async def _tell(slurm: SlurmClient, last: Loaded) -> tuple[Loaded, str]:
-    """Send the `reconfigure`; returns how it stands, and why slurmctld has refused."""
+    """Send the `reconfigure`; returns its state, and why slurmctld has rejected it."""
     try:
         await slurm.reconfigure(timeout=TIMEOUT)
     except errors.CircuitOpen as error:
         # Nothing was sent.
         return replace(last, asked=None, lost=True, why=str(error)), ""
     except errors.Unreachable as error:
-        # It has been sent, and whether it was heard shows later.
+        # It was sent; whether it was received shows later.
         return replace(last, lost=True, why=str(error)), ""
     except errors.SlurmError as error:
         return replace(last, asked=None), str(error) or type(error).__name__
@@ -81,9 +81,9 @@ async def _tell(slurm: SlurmClient, last: Loaded) -> tuple[Loaded, str]:
 
 
 def _unread(last: Loaded, now: float) -> Loaded:
-    """slurmctld answers, and has read nothing since it was told to.
+    """The outcome if slurmctld answers, and has read nothing since the reconfigure.
 
-    It may be about to begin. One that was told twice and still has not cannot use the files.
+    It may be about to start. One that has not after two reconfigures cannot use the files.
     """
     if now - last.since < UNREAD:
         return replace(last, at=now, lost=True, why="slurmctld has not read its files yet")
@@ -96,7 +96,7 @@ def _unread(last: Loaded, now: float) -> Loaded:
 
 
 def _differs(found: Iterable[Partition], wanted: Mapping[str, str]) -> str:
-    """What slurmctld shows otherwise than the files have it; empty where it shows the same."""
+    """What slurmctld shows that differs from the files; empty if there is nothing."""
     shown = {one.name: one.node_sets for one in found}
     missing = sorted(name for name in wanted if name not in shown)
     if missing:

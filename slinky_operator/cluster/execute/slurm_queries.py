@@ -1,6 +1,6 @@
-"""Questions to the agent and to Slurm: what is mounted, found, running and in use. Answers are data for the next plan.
+"""Queries to the agent and to Slurm: what is mounted, resolved, running and in use. Answers are data for the next plan.
 
-An answer that does not come is an answer too, and says why; nothing here raises for it.
+A failed query is an answer too, with the reason; nothing here raises for it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ logger = logging.getLogger(__name__)
 Clock = Callable[[], float]
 
 AGENT_TIMEOUT: Final = 2.0
-"""Seconds for one question to the agent."""
+"""Seconds for one query to the agent."""
 
 USE_TIMEOUT: Final = 20.0
-"""Seconds for the question what is in use."""
+"""Seconds for the query of what is in use."""
 
 LONGEST_ANSWER: Final = 8 * 2**20
-"""Bytes of an agent's answer that are read: names of more nodes than Slurm can have."""
+"""Maximum bytes of an agent's answer: names of more nodes than Slurm can have."""
 
 
 def agent_url(pod: Object) -> str:
-    """Where the agent in a pod answers."""
+    """URL of the agent in a pod."""
     address = str(pod["status"]["podIP"])
     return f"http://{f'[{address}]' if ':' in address else address}:{naming.AGENT_PORT}/files"
 
 
 async def ask_agent(http: httpx.AsyncClient, url: str, pod_uid: str, clock: Clock) -> Mounted:
-    """Ask which files are mounted."""
+    """Query which files are mounted."""
     files: Mapping[str, str] | None = None
     why = ""
     try:
@@ -61,7 +61,7 @@ async def ask_agent(http: httpx.AsyncClient, url: str, pod_uid: str, clock: Cloc
 
 
 async def ask_names(http: httpx.AsyncClient, url: str, pod_uid: str, before: Names | None, clock: Clock) -> Names:
-    """Ask which names of nodes have an address; what was known stays where there is no answer."""
+    """Query which node names have an address; without an answer the known ones stay."""
     known = before if before is not None and before.pod_uid == pod_uid else Names(pod_uid, 0.0)
     try:
         told = json.loads(await _read(http, f"{url.removesuffix('/files')}/names"))
@@ -85,7 +85,7 @@ async def _read(http: httpx.AsyncClient, url: str) -> bytes:
 
 
 async def count(client: ClusterClient | None, before: Jobs | None, clock: Clock) -> Jobs | None:
-    """Count jobs; the old counts stay where Slurm does not answer."""
+    """Count jobs; the old counts stay if Slurm does not answer."""
     if client is None:
         return None
     began = clock()
@@ -93,14 +93,14 @@ async def count(client: ClusterClient | None, before: Jobs | None, clock: Clock)
     try:
         counts = count_jobs(await client.client.job_states())
     except errors.SlurmError as error:
-        # The poll over nodes says whether Slurm answers; a count can wait.
+        # The poll of nodes shows whether Slurm answers; a count can wait.
         logger.info("jobs of %s/%s cannot be counted: %s", client.namespace, client.name, error)
     now = clock()
     return Jobs(now, now - began, counts)
 
 
 async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Use:
-    """Ask which jobs and reservations there are, and what they use."""
+    """Query which jobs and reservations there are, and what they use."""
     if client is None:
         return Use(clock(), digest, why="there is no connection with Slurm")
     began = clock()
@@ -115,7 +115,7 @@ async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Us
     tasks = [tasks_in(job.array_tasks) if job.is_pending and job.array_tasks else 1 for job in jobs]
     now = clock()
     return Use(
-        # What was asked for first is as old as the question.
+        # The first answers are as old as the query.
         began,
         digest,
         tuple(_used_by(job) for job in jobs if not job.state.is_finished),
@@ -128,7 +128,7 @@ async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Us
 
 
 async def ask_states(client: ClusterClient | None, digest: str, clock: Clock) -> PartitionStates:
-    """Ask for the states of all partitions."""
+    """Query the states of all partitions."""
     if client is None:
         return PartitionStates(clock(), digest, why="there is no connection with Slurm")
     try:

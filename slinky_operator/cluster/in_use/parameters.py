@@ -1,7 +1,7 @@
-"""Keys of slurm.conf that stay as they run while jobs need them. Pure.
+"""Keys of slurm.conf that keep their running value while jobs need them. Pure.
 
-Which keys these are, and why, stands in `slinky_operator.slurm.conf.key_rules`; what a change of lines (partitions,
-nodes, GRES) would end is decided in `removals`.
+Which keys these are, and why, is in `slinky_operator.slurm.conf.key_rules`; what a change of lines (partitions, nodes,
+GRES) would end is decided in `removals`.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ MAX_JOB_COUNT: Final = 10_000
 MAX_JOB_ID: Final = 0x03FF_0000
 FIRST_JOB_ID: Final = 1
 MAX_ARRAY_SIZE: Final = 1001
-"""Slurm's own values where slurm.conf has none (slurm.conf(5), 24.11 and 26.05)."""
+"""Slurm's defaults if slurm.conf sets none (slurm.conf(5), 24.11 and 26.05)."""
 
 COUNT_KEYS: Final = ("MaxJobCount", "MaxJobId", "FirstJobId")
-"""Keys that say how many job records slurmctld has room for."""
+"""Keys that set the number of job records in slurmctld."""
 
 NAMED: Final = 10
-"""Job ids that are shown."""
+"""Maximum number of job ids shown."""
 
 SHOWN: Final = 60
-"""Characters of a value that are shown."""
+"""Maximum characters of a value shown."""
 
 _TASKS: Final = re.compile(r"(?P<first>\d{1,9})(?:-(?P<last>\d{1,9})(?::(?P<step>\d{1,9}))?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class JobsThere:
-    """What Slurm has said of its jobs."""
+    """Slurm's answer about its jobs."""
 
     holding: tuple[int, ...]
-    """Ids of jobs that have begun and not ended: running, suspended, completing."""
+    """Ids of jobs that have started and not ended: running, suspended, completing."""
 
     records: int
-    """Job records in slurmctld, those of finished jobs and each task of an array among them."""
+    """Job records in slurmctld, including finished jobs and each task of an array."""
 
     shortened: int = 0
-    """Arrays among them of whose tasks only the first are listed; each counts as one record."""
+    """Arrays among them of which only the first tasks are listed; each counts as one record."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptKeys:
-    """Keys that stay, in lower case, each with its values in the running file: none where it has none."""
+    """Keys that stay, in lower case, each with its values in the running file: none if it has none."""
 
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     why: tuple[str, ...] = ()
     asks: bool = False
-    """Whether Slurm's answer decides."""
+    """Whether it depends on Slurm's answer."""
 
 
 def keys_that_stay(old: Parsed, new: Parsed, jobs: JobsThere | None, silence: str = "") -> KeptKeys:
@@ -62,16 +62,16 @@ def keys_that_stay(old: Parsed, new: Parsed, jobs: JobsThere | None, silence: st
     Parameters
     ----------
     old, new
-        What runs, and what is wanted.
+        The running and the wanted configuration.
     jobs
-        Slurm's answer; `None` while there is none, and every key in question stays.
+        Slurm's answer; `None` if there is none, and then every key in question stays.
     silence
         Why there is no answer.
     """
     values: dict[str, tuple[str, ...]] = {}
     why: list[str] = []
     lowered = _room(new) < _room(old)
-    # As many as there may be: an array has no more tasks than the file that runs allows.
+    # The maximum: an array has no more tasks than the running file allows.
     array_size = _number(old.value("MaxArraySize"), MAX_ARRAY_SIZE)
     records = None if jobs is None else jobs.records + jobs.shortened * max(0, array_size - 1)
     if lowered and (records is None or records >= _room(new)):
@@ -85,7 +85,7 @@ def keys_that_stay(old: Parsed, new: Parsed, jobs: JobsThere | None, silence: st
 
 
 def tasks_in(text: str) -> int | None:
-    """How many tasks a record of an array stands for, as in `0-3,7-15:2%4`; `None` for a list that Slurm has cut."""
+    """How many tasks a record of an array has, as in `0-3,7-15:2%4`; `None` for a list that Slurm has cut."""
     listed = text.split("%", 1)[0]
     return None if "..." in listed else max(1, sum(_span(item) for item in listed.split(",")))
 
@@ -103,12 +103,12 @@ def _is_guarded(key: str, old: Parsed, new: Parsed) -> bool:
     if before == after:
         return False
     rule = rule_of(key)
-    # A key that neither release knows is mostly misspelt: the preflight refuses it at once, whatever runs.
+    # A key that neither release knows is mostly misspelt: the preflight rejects it at once, whatever runs.
     return rule is not None and rule.kind is Kind.WAITS and rule.concerns(before, after)
 
 
 def _room(conf: Parsed) -> int:
-    """Records slurmctld holds at most: fewer than `MaxJobCount` where there are not that many job ids."""
+    """Maximum records in slurmctld: fewer than `MaxJobCount` if there are not that many job ids."""
     count, last, first = (
         _number(conf.value(key), default)
         for key, default in zip(COUNT_KEYS, (MAX_JOB_COUNT, MAX_JOB_ID, FIRST_JOB_ID), strict=True)
@@ -117,7 +117,7 @@ def _room(conf: Parsed) -> int:
 
 
 def _number(text: str, default: int) -> int:
-    # What is no number is Slurm's to refuse.
+    # A value that is not a number is left to Slurm to reject.
     return int(text) if text.isascii() and text.isdigit() and len(text) <= NAMED else default
 
 
@@ -149,7 +149,7 @@ def _for_jobs(jobs: JobsThere | None, silence: str) -> str:
 
 
 def users(jobs: Iterable[int], reservations: Iterable[str]) -> str:
-    """Name jobs and reservations, some of them where there are many."""
+    """Name jobs and reservations, only the first if there are many."""
     numbers, names = list(jobs), list(reservations)
     parts = []
     if numbers:
@@ -162,5 +162,5 @@ def users(jobs: Iterable[int], reservations: Iterable[str]) -> str:
 
 
 def quoted(words: str) -> str:
-    """Slurm's words in brackets, if there are any."""
+    """Slurm's reason in brackets, if there is one."""
     return f" ({words})" if words else ""

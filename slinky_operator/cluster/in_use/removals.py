@@ -1,23 +1,23 @@
-"""What a change of the configuration would end, and what of the running one therefore stays for now. Pure.
+"""What a change of the configuration would end, and what therefore stays for now. Pure.
 
-Slurm ends jobs without asking when a line goes from under them (measured, or from Slurm's manual):
+Slurm ends jobs without asking when a line they depend on is removed (measured, or from Slurm's manual):
 
 ==========================  =======================================================================================
-what goes                   what Slurm does with jobs
+what is removed             what Slurm does with jobs
 ==========================  =======================================================================================
 a partition                 running and pending jobs of it end as NODE_FAIL
-a node outside Kubernetes   jobs on it end; the same where its CPUs, sockets, cores, threads or GRES become others
-room for nodes              with `MaxNodeCount` below the number of nodes, it forgets some, and their jobs
-room for job records        with `MaxJobCount` at or below their number, it forgets some: running jobs, too
-keys of slurm.conf          some end or hang what runs: `slinky_operator.slurm.conf.key_rules` says which
+a node outside Kubernetes   jobs on it end; the same if its CPUs, sockets, cores, threads or GRES change
+room for nodes              with `MaxNodeCount` below the number of nodes, it drops some, and their jobs
+room for job records        with `MaxJobCount` at or below their number, it drops some, even running jobs
+keys of slurm.conf          some end or hang running jobs: see `slinky_operator.slurm.conf.key_rules`
 a kind of GRES              jobs that hold it lose it
 a line of gres.conf         nodes with a job that holds such a device are drained
 ==========================  =======================================================================================
 
-A partition goes in two steps, so that no job can slip in between the question and the answer: first it stays as
-`State=INACTIVE`, which takes none; once Slurm shows that, and neither job nor reservation in it, it goes. For
-the others there is no such state. They go when no job uses them; what begins in the seconds until the change is live is
-not held back.
+A partition is removed in two steps, so that no job can start between the query and the write: first it stays as
+`State=INACTIVE`, which accepts none; once Slurm shows that, and neither a job nor a reservation in it, it is deleted.
+The others have no such state. They are removed when no job uses them; a job that starts in the seconds until the change
+is live is not prevented.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from slurm_client import hostlist
 HARDWARE: Final = frozenset(
     ("cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore", "gres")
 )
-"""Words of a node's line that jobs on it hold."""
+"""Keywords of a node's line for hardware that jobs on it hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class JobUse:
     partitions: frozenset[str]
     nodes: frozenset[str]
     gres: frozenset[str]
-    """Kinds of generic resources it asked for or has."""
+    """Kinds of generic resources it requested or has."""
 
     holding: bool = False
-    """Whether it has begun: what it started, or what of it is stopped or ending, is on its nodes."""
+    """Whether it has started: its processes, running, stopped or ending, are on its nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class ReservationUse:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Slurm's answer to what is in use."""
+    """Slurm's answer about what is in use."""
 
     asked_at: float
     """Monotonic seconds."""
@@ -77,16 +77,16 @@ class Use:
     jobs: tuple[JobUse, ...] = ()
     reservations: tuple[ReservationUse, ...] = ()
     records: int = 0
-    """Job records, those of finished jobs and each task of an array among them."""
+    """Job records, including finished jobs and each task of an array."""
 
     states: Mapping[str, str] = field(default_factory=dict)
-    """State of each partition that there is, asked before the jobs."""
+    """State of each existing partition, queried before the jobs."""
 
     shortened: int = 0
     """Arrays of which Slurm has listed only the first tasks; each counts as one record."""
 
     why: str = ""
-    """Why there is no answer; with it, everything counts as used."""
+    """Why there is no answer; then everything counts as used."""
 
     cost: float = 0.0
     """Seconds the answer took."""
@@ -94,13 +94,13 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What stays though it is not wanted any more."""
+    """What stays although it is no longer wanted."""
 
     partitions: tuple[str, ...] = ()
     node_sets: tuple[str, ...] = ()
     nodes: tuple[StaticNodeConf, ...] = ()
     max_node_count: int = 0
-    """0 where the spec's may be used."""
+    """0 if the spec's may be used."""
 
     gres: tuple[str, ...] = ()
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -109,15 +109,15 @@ class Kept:
     files: Mapping[str, str] = field(default_factory=dict)
     reason: Reason = Reason.AS_EXPECTED
     why: tuple[str, ...] = ()
-    """For people: what stays, and which jobs and reservations it is for."""
+    """For people: what stays, and for which jobs and reservations."""
 
     asks: bool = False
-    """Whether Slurm's answer decides."""
+    """Whether it depends on Slurm's answer."""
 
     def over(self, inputs: ConfInputs) -> ConfInputs:
         """The inputs with what stays."""
         taken = {name for one in self.nodes for name in hostlist.expand(one.name)}
-        # What is wanted under a name that stays comes later, too.
+        # What is wanted under a name that stays is added later, too.
         nodes = [one for one in inputs.nodes if not taken or taken.isdisjoint(hostlist.expand(one.name))]
         return replace(
             inputs,
@@ -141,9 +141,9 @@ def keep(
     running
         Files slurmctld has, or is about to get.
     wanted
-        Files as the spec alone would have them.
+        Files according to the spec alone.
     use
-        Slurm's answer about `running`; `None` if it was not asked.
+        Slurm's answer about `running`; `None` if it was not queried.
     nodes
         How many nodes Slurm has; `None` while it does not answer.
     live
@@ -204,7 +204,7 @@ def _there(use: Use) -> JobsThere:
 
 
 def _reason(*, partitions: bool, nodes: bool, room: bool, gres: bool, keys: bool) -> Reason:
-    """What is known to be in use; where nothing is, the change is merely on its way."""
+    """What is known to be in use; if nothing is, the change is merely in progress."""
     if partitions:
         return Reason.PARTITION_IN_USE
     if nodes or room:
@@ -219,14 +219,14 @@ def _is_closed(line: Line) -> bool:
 
 
 def _gone(old: Parsed, new: Parsed) -> list[str]:
-    # As Slurm does: a name in other letters is another partition.
+    # As in Slurm: names are case-sensitive.
     return [name for name in old.partitions if name not in new.partitions]
 
 
 def _partitions(
     old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, *, live: bool
 ) -> tuple[list[str], bool]:
-    """Partitions that stay, and whether any of them is known to be in use, or open to be."""
+    """Partitions that stay, and whether any of them is known to be in use, or open for jobs."""
     kept, busy = [], False
     for name in _gone(old, new):
         if not live or not _is_closed(old.partitions[name]):
@@ -234,7 +234,7 @@ def _partitions(
         elif use is None:
             why.append(f"partition {name} stays until Slurm says what is in it{quoted(silence)}")
         elif use.states.get(name, INACTIVE) != INACTIVE:
-            # A flag, or an administrator, has opened it: a job could come into it after any look.
+            # A flag, or an administrator, has opened it: a job could start in it after any check.
             close = f"`scontrol update PartitionName={name} State={INACTIVE}` closes it"
             busy = True
             why.append(f"partition {name} stays: Slurm shows it {use.states[name]}, though it is to be closed; {close}")
@@ -250,8 +250,8 @@ def _partitions(
 
 
 def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, frozenset[str]]:
-    """Lines of nodes outside Kubernetes, each with those of its nodes that go or get other hardware."""
-    # A line may stand for tens of thousands of nodes: those that are the same in both are not taken apart.
+    """Lines of nodes outside Kubernetes, each with those of its nodes that are removed or change hardware."""
+    # A line may contain tens of thousands of nodes: those that are the same in both are not expanded.
     before, now = ({key: _hardware(line) for key, line in one.nodes.items()} for one in (old, new))
     others = {key: hardware for key, hardware in now.items() if before.get(key) != hardware}
     after = {name: hardware for key, hardware in others.items() for name in hostlist.expand(key)}
@@ -266,9 +266,9 @@ def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, frozenset[str]]:
 def _nodes(
     old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, named: frozenset[str]
 ) -> list[StaticNodeConf]:
-    """Lines that stay as they are, whole: addresses in them may be lists as long as that of the names.
+    """Lines that stay unchanged as a whole: addresses in them may be lists as long as that of the names.
 
-    A line stays, too, where a partition that stays names its nodes: slurmctld does not start without them.
+    A line stays, too, if a partition that stays names its nodes: slurmctld does not start without them.
     """
     kept = []
     for key, names in _changed_nodes(old, new).items():
@@ -292,7 +292,7 @@ def _hardware(line: Line) -> frozenset[tuple[str, str]]:
 def _changed_gres(
     running: Mapping[str, str], wanted: Mapping[str, str], old: Parsed, new: Parsed
 ) -> tuple[set[str], set[str]]:
-    """Kinds that go from GresTypes, and kinds whose lines in gres.conf go or change."""
+    """Kinds that are removed from GresTypes, and kinds whose lines in gres.conf are removed or changed."""
     types = _items(old.value("GresTypes")) - _items(new.value("GresTypes"))
     before, after = (_gres_lines(files.get(GRES_CONF, "")) for files in (running, wanted))
     return types, {kind for kind, line in before if (kind, line) not in after}
@@ -308,7 +308,7 @@ def _gres(
     silence: str,
 ) -> tuple[list[str], dict[str, str]]:
     types, lines = _changed_gres(running, wanted, old, new)
-    # Jobs are gone through once: a text may name thousands of kinds.
+    # One loop over the jobs: a text may name thousands of kinds.
     held: dict[str, list[int]] = {kind: [] for kind in types | lines}
     for job in use.jobs if use else ():
         for kind in {*job.gres, *([""] if job.gres else ())} & held.keys():

@@ -1,1 +1,1 @@
-"""The signing keys of a Cluster: where they are, how they are made, rotated, guarded and loaded."""
+"""The signing keys of a Cluster: where they are, how they are generated, rotated, guarded and loaded."""

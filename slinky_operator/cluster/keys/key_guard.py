@@ -1,7 +1,7 @@
-"""The part of the plan that keeps daemons from reading a key that others do not have. Pure.
+"""The part of the plan that prevents daemons from reading a key that others do not have. Pure.
 
-slurmctld reads its keys when it starts and when it reconfigures, and has slurmds read theirs; from what is mounted, of
-which the operator knows what Secrets held when they were last read.
+slurmctld reads its keys when it starts and when it reconfigures, and makes slurmds read theirs; from mounted Secrets,
+of which the operator knows what they contained when they were last read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm import naming
 
 KEYS_VALID: Final = 15.0
-"""Seconds for which Secrets count that were read for just this; what was read before for other reasons does not."""
+"""Seconds for which Secrets count that were read for this purpose; earlier reads for other reasons do not count."""
 
 
 def guarded(actions: list[Action], snapshot: Snapshot, keys: Keys, now: float) -> list[Action]:
-    """Without what would let a daemon read a key that others do not have; Secrets are read again before the rest."""
+    """Drop actions that would let a daemon read a key that others lack; Secrets are read again before the rest."""
     kept = [one for one in actions if not (_reads_keys(one, snapshot) and _is_held(one, keys))]
     purpose = " ".join(_purpose(one) for one in kept if _reads_keys(one, snapshot))
     if not purpose:
@@ -33,7 +33,7 @@ def guarded(actions: list[Action], snapshot: Snapshot, keys: Keys, now: float) -
 
 
 def _purpose(action: Action) -> str:
-    """Tells what Secrets were read for from what comes after."""
+    """Identify what Secrets are read for, from the action that follows."""
     match action:
         case Reload():
             return f"reload:{action.pod_uid}:{action.change}"

@@ -1,8 +1,8 @@
-"""The part of the plan that brings a changed key of auth/jwt into slurmctld. Pure.
+"""The part of the plan that loads a changed key of auth/jwt into slurmctld. Pure.
 
 Only slurmctld has that key. It reads it when it starts and with each reconfigure, from what its kubelet has mounted by
-then. Nobody can see that but by a token: one made with the new key is tried, and once slurmctld takes it, the earlier
-key is forgotten.
+then. Only a token can show that: one signed with the new key is tried, and once slurmctld accepts it, the earlier key
+is dropped.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 
 MOUNTED_AFTER: Final = 2.0
-"""Seconds that a kubelet gets for mounting a changed Secret, once its pod was touched."""
+"""Seconds that a kubelet gets to mount a changed Secret, once its pod was touched."""
 
 PAUSE: Final = 4.0
-"""Seconds until slurmctld is told again to read a key that it has not read; doubled each time."""
+"""Seconds until the next reconfigure if slurmctld has not read a key; doubled each time."""
 
 LONGEST_PAUSE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be done about a changed key, and when to look again."""
+    """What to do about a changed key, and when to check again."""
 
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None
@@ -42,8 +42,8 @@ def load(snapshot: Snapshot, keys: Keys, now: float, *, settled: bool) -> Step:
     Parameters
     ----------
     settled
-        Whether slurmctld may be told to read its files: it is ours, runs what its ConfigMap holds, and has no other
-        key of auth/slurm to read along with this one.
+        Whether slurmctld may get a reconfigure: it is managed, runs what its ConfigMap holds, and would not read
+        another key of auth/slurm along with this one.
     """
     slurm, memory = snapshot.slurm, snapshot.memory
     if not keys.changed or slurm is None or slurm.contact.state is not ContactState.READY:
@@ -64,7 +64,7 @@ def load(snapshot: Snapshot, keys: Keys, now: float, *, settled: bool) -> Step:
 
 
 def _tell(snapshot: Snapshot, since: float, now: float) -> Step:
-    """Have the Secret mounted, then let slurmctld read its files."""
+    """Let the Secret be mounted, then let slurmctld read its files."""
     pod = snapshot.controller_pod
     config_map = snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name)))
     if pod is None or config_map is None:
@@ -77,6 +77,6 @@ def _tell(snapshot: Snapshot, since: float, now: float) -> Step:
         return Step((), MOUNTED_AFTER - (now - touched))
     shown = {name: line.get("Nodes") for name, line in parse(files[SLURM_CONF]).partitions.items()}
     uid, change, last = pod["metadata"]["uid"], shared_objects.change_of(config_map) or digest, snapshot.memory.loaded
-    # One that was sent and not heard of is looked for first.
+    # The outcome of one sent before is checked first.
     on_its_way = last is not None and (last.pod_uid, last.change) == (uid, change) and last.asked is not None
     return Step((Reload(uid, change, shown, last if on_its_way else None),), MOUNTED_AFTER)

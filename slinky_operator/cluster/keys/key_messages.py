@@ -1,4 +1,4 @@
-"""What is said of keys: what has happened, to which Secret, and what to do. No key is ever in it."""
+"""Messages about keys: what has happened, to which Secret, and what to do. They never contain a key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PURPOSES: Final = {naming.SLURM_KEY: "key of auth/slurm", naming.JWT_KEY: "key o
 
 
 def lost(cluster: Cluster, name: str, source: KeySource) -> str:
-    """Neither the Secret nor the copy is there."""
+    """Neither the Secret nor the copy exists."""
     return (
         f"{PURPOSES[name]}: Secret {source.secret} is gone, and so is its copy; daemons that run still have the key, "
         f"and no new pod can start. {_from_slurmctld(cluster, source)}"
@@ -28,7 +28,7 @@ def other_than_started(cluster: Cluster, name: str, source: KeySource) -> str:
 
 
 def missing(cluster: Cluster, name: str, why: str) -> str:
-    """The user's Secret is gone, or has no key in it."""
+    """The user's Secret does not exist, or has no key in it."""
     return (
         f"{why}; daemons that run still have the key, and no new pod can start. Put it back: it is {name} of Secret "
         f"{naming.key_copy(cluster.name)}"
@@ -36,7 +36,7 @@ def missing(cluster: Cluster, name: str, why: str) -> str:
 
 
 def changed(cluster: Cluster, source: KeySource) -> str:
-    """The Secret has another key of auth/slurm than daemons run with."""
+    """The Secret has another key of auth/slurm than the daemons."""
     undo = (
         f"Put the earlier one back, which is {naming.SLURM_KEY} of Secret {naming.key_copy(cluster.name)}; or scale "
         "all NodeSets to 0, which waits for their jobs: once no slurmd pod is left, the new one is used"
@@ -50,7 +50,7 @@ def changed(cluster: Cluster, source: KeySource) -> str:
 
 
 def pending(source: KeySource, why: str) -> str:
-    """The key of auth/jwt has changed, and slurmctld is to read it."""
+    """The key of auth/jwt has changed, and slurmctld must read it."""
     return (
         f"{PURPOSES[naming.JWT_KEY]}: {source.key} of Secret {source.secret} has changed. slurmctld is told to read it"
         f"{f' ({why})' if why else ''}; until it has, the operator makes its tokens with the earlier key. Tokens of "
@@ -59,7 +59,7 @@ def pending(source: KeySource, why: str) -> str:
 
 
 def pending_elsewhere(source: KeySource) -> str:
-    """The same, where slurmctld is not the operator's."""
+    """The same, if slurmctld is external."""
     return (
         f"{PURPOSES[naming.JWT_KEY]}: {source.key} of Secret {source.secret} has changed, and slurmctld, which runs "
         "elsewhere, does not take it: give slurmctld that key, or put the earlier one back. Until then the operator "
@@ -68,7 +68,7 @@ def pending_elsewhere(source: KeySource) -> str:
 
 
 def restored(name: str, source: KeySource) -> str:
-    """A generated key was gone."""
+    """A generated key was missing."""
     return f"{PURPOSES[name]}: Secret {source.secret} was gone; it is back, with the key that the daemons run with"
 
 
@@ -81,12 +81,12 @@ def undone(source: KeySource) -> str:
 
 
 def taken(source: KeySource) -> str:
-    """A new key of the user's is used."""
+    """A new key of the user is used."""
     return f"{source.key} of Secret {source.secret} is used now: no slurmd pod is left that has the earlier key"
 
 
 def _from_slurmctld(cluster: Cluster, source: KeySource) -> str:
-    """How a key is taken from slurmctld, whose kubelet keeps what it has mounted."""
+    """How to recover a key from slurmctld, whose kubelet keeps what it has mounted."""
     kubectl = f"kubectl -n {cluster.namespace}"
     pod = f"{naming.controller_pod(cluster.name)} -c {naming.CONTROLLER_CONTAINER}"
     return (

@@ -1,4 +1,4 @@
-"""Key sets of auth/slurm (`slurm.jwks`): whether one may follow another without any daemon noticing. Pure."""
+"""Key sets of auth/slurm (`slurm.jwks`): whether one may replace another without affecting any daemon. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def extends(old: bytes, new: bytes, wall: datetime) -> bool:
-    """Whether a key set has every key of another that has not expired: keys are replaced one after the other."""
+    """Whether a key set has every key of another that has not expired: keys are rotated one at a time."""
     before, after = _keys(old), _keys(new)
     if not before or not after:
         return False
@@ -26,7 +26,7 @@ def _expired(one: Mapping[str, Any], wall: datetime) -> bool:
 
 
 def _keys(text: bytes) -> dict[str, Mapping[str, Any]]:
-    """Keys by id; none if it is no key set."""
+    """Keys by id; none if it is not a key set."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

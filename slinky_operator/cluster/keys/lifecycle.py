@@ -1,16 +1,16 @@
-"""The part of the plan about keys: which ones daemons run with, and what follows where a Secret says otherwise. Pure.
+"""The part of the plan about keys: which ones daemons run with, and what to do if a Secret differs. Pure.
 
-A key is generated once, before slurmctld has first existed. What the daemons are given is kept in a Secret of the
-operator's own, the copy, and that is written before slurmctld's StatefulSet: so whether a key is known, and which,
-survives the operator. For a generated key of auth/slurm the StatefulSet bears a fingerprint besides, which tells the
-right one where both Secrets were lost, or put back from a backup.
+A key is generated once, before slurmctld has first existed. The daemons' keys are kept in a Secret of the operator, the
+copy, and that is written before slurmctld's StatefulSet: so whether a key is known, and which, survives the operator.
+For a generated key of auth/slurm the StatefulSet also has a fingerprint, which identifies the right one if both Secrets
+were lost, or restored from a backup.
 
-- A generated key that is gone is put back. So is one of auth/slurm that was replaced: slurmds that run have the
-  earlier one, and a slurmctld with another refuses the ends of their jobs.
-- A key of the user's is theirs: where it is gone or another one, that is told, and nothing goes on that would make a
-  daemon read it. Another one of auth/slurm is taken once nothing is left that runs with the earlier one.
-- A changed key of auth/jwt is told to slurmctld, the only one that has it. Until then tokens are made with the earlier
-  one, and with whichever slurmctld takes (`key_loading`).
+- A generated key that is missing is restored. So is one of auth/slurm that was replaced: running slurmds have the
+  earlier one, and a slurmctld with another rejects the ends of their jobs.
+- A user's key belongs to the user: if it is missing or changed, that is reported, and nothing is done that would make a
+  daemon read it. A changed one of auth/slurm is used once nothing is left that runs with the earlier one.
+- A changed key of auth/jwt is loaded into slurmctld, the only daemon that has it. Until then tokens are signed with the
+  earlier one, and with whichever slurmctld accepts (`key_loading`).
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ KEY_REPLACED: Final = "KeyReplaced"
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What is known of a Cluster's keys, and what is to be done."""
+    """What is known of a Cluster's keys, and what to do."""
 
     known: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """What the daemons have, by its name in the copy."""
+    """The keys of the daemons, by their names in the copy."""
 
     actions: tuple[Action, ...] = ()
     slurm: Missing | None = None
-    """What is wrong with the key of auth/slurm: nothing may go on then that lets a daemon read it."""
+    """What is wrong with the key of auth/slurm: nothing may be done then that lets a daemon read it."""
 
     jwt: Missing | None = None
     """What is wrong with the key of auth/jwt."""
@@ -58,22 +58,22 @@ class Keys:
     """Another key of auth/jwt than the one that slurmctld is known to have; empty if there is none."""
 
     mountable: bool = True
-    """Whether both Secrets hold what a new pod of slurmctld is to mount, and the copy has been written."""
+    """Whether both Secrets contain what a new pod of slurmctld has to mount, and the copy has been written."""
 
     @property
     def trouble(self) -> Missing | None:
-        """What is to be told."""
+        """The trouble to report."""
         return self.slurm or self.jwt
 
     @property
     def candidates(self) -> tuple[bytes, ...]:
-        """Keys to make tokens with, that which slurmctld is known to have first."""
+        """Keys to sign tokens with, the one that slurmctld is known to have first."""
         return tuple(one for one in (self.known.get(naming.JWT_KEY), self.changed) if one)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What has come out for one key."""
+    """The findings about one key."""
 
     known: bytes = field(default=b"", repr=False)
     actions: tuple[Action, ...] = ()
@@ -82,7 +82,7 @@ class _Found:
 
 
 def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
-    """Look at the keys of a managed Cluster, at `now` (monotonic seconds)."""
+    """Check the keys of a managed Cluster, at `now` (monotonic seconds)."""
     slurm, jwt = naming.slurm_key(snapshot.cluster), naming.jwt_key(snapshot.cluster)
     assert slurm is not None and jwt is not None  # noqa: PT018, S101 - a managed Cluster has both
     of_slurm = _of_slurm(snapshot, slurm, now, wall)
@@ -101,13 +101,13 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
 
 
 def look_elsewhere(snapshot: Snapshot) -> Keys:
-    """Look at the key of a Cluster elsewhere: what slurmctld there was seen to take is remembered, and no more."""
+    """Check the key of an external Cluster: only what its slurmctld was seen to accept is remembered."""
     source = naming.jwt_key(snapshot.cluster)
     if source is None or snapshot.cluster.spec.token is not None:
         return Keys()
     value, known = stored_keys.value_in(snapshot, source), snapshot.memory.keys.get(naming.JWT_KEY, b"")
     if not value or not_allowed(snapshot, source.secret, "") is not None:
-        # Whoever takes the Secret away may want the operator to have no access.
+        # An administrator who removes the Secret may want to deny the operator access.
         return Keys()
     if not known or value == known or _is_accepted(snapshot, value):
         return Keys({naming.JWT_KEY: value})
@@ -116,7 +116,7 @@ def look_elsewhere(snapshot: Snapshot) -> Keys:
 
 
 def notes(snapshot: Snapshot, keys: Keys) -> dict[str, str]:
-    """What slurmctld's StatefulSet is to say of its key; what it says already where nothing better is known."""
+    """The annotations of slurmctld's StatefulSet about its key; unchanged if nothing better is known."""
     source = naming.slurm_key(snapshot.cluster)
     if source is None or not source.generated:
         return {}
@@ -145,7 +145,7 @@ def _of_slurm(snapshot: Snapshot, source: KeySource, now: float, wall: datetime)
 
 
 def _of_jwt(snapshot: Snapshot, source: KeySource, now: float) -> tuple[_Found, bytes]:
-    """What has come out, and another key than the known one if there is one."""
+    """The findings, and a key that differs from the known one, if any."""
     known, value = stored_keys.known(snapshot, naming.JWT_KEY, source), stored_keys.value_in(snapshot, source)
     if not known:
         return _first(snapshot, naming.JWT_KEY, source, value, now), b""
@@ -159,7 +159,7 @@ def _of_jwt(snapshot: Snapshot, source: KeySource, now: float) -> tuple[_Found, 
 
 
 def _first(snapshot: Snapshot, name: str, source: KeySource, value: bytes, now: float) -> _Found:
-    """Nothing is known of the key so far."""
+    """The findings if nothing is known of the key so far."""
     cluster, purpose = snapshot.cluster, key_messages.PURPOSES[name]
     found, mark = snapshot.sources.get(source.secret), stored_keys.mark_of(snapshot, source)
     if value and mark in {"", stored_keys.fingerprint(value)}:
@@ -181,7 +181,7 @@ def _first(snapshot: Snapshot, name: str, source: KeySource, value: bytes, now: 
 
 
 def _gone(snapshot: Snapshot, name: str, source: KeySource, known: bytes, now: float) -> _Found:
-    """The Secret is gone, or has no key in it any more."""
+    """The findings if the Secret is gone, or no longer has a key in it."""
     found = snapshot.sources.get(source.secret)
     if source.generated and (found is None or not found.exists or found.cluster_uid):
         return _put_back(snapshot, source, known, key_messages.restored(name, source), now)
@@ -211,7 +211,7 @@ def _is_accepted(snapshot: Snapshot, value: bytes) -> bool:
 
 
 def _replaced(snapshot: Snapshot, source: KeySource, value: bytes, *, extended: bool) -> _Found:
-    """Take the new key; a slurmctld that runs is replaced before that is written down, so that it is not forgotten."""
+    """Use the new key; a running slurmctld is replaced before the key is recorded, so that this is not forgotten."""
     pod = snapshot.controller_pod
     if extended or pod is None:
         return _Found(value)
@@ -234,7 +234,7 @@ def _put_back(snapshot: Snapshot, source: KeySource, known: bytes, words: str, n
 
 
 def _seal(snapshot: Snapshot, source: KeySource) -> Iterator[SealKey]:
-    """A generated key of auth/slurm is immutable: nobody changes it in place, and no kubelet mounts another."""
+    """Make a generated key of auth/slurm immutable: it cannot be changed in place, and no kubelet mounts another."""
     found = snapshot.sources[source.secret]
     if source.generated and not found.immutable and stored_keys.is_ours(snapshot, found):
         yield SealKey(source.secret, found.object_uid)
@@ -247,7 +247,7 @@ def _body(snapshot: Snapshot, source: KeySource) -> Object:
 
 
 def _keep(snapshot: Snapshot, known: Mapping[str, bytes], now: float) -> Iterator[KeepKeys]:
-    """Write the copy where it does not hold what is known; what it holds besides stays."""
+    """Write the copy if it does not contain what is known; other entries stay."""
     name, copy = naming.key_copy(snapshot.cluster.name), stored_keys.copy_in(snapshot)
     held = dict(copy.data) if copy is not None else {}
     wanted = {**held, **known}

@@ -1,4 +1,4 @@
-"""What is stored of a Cluster's keys: in the Secrets of its spec, in the copy, on slurmctld's StatefulSet. Pure."""
+"""The stored data about a Cluster's keys: in the Secrets of its spec, in the copy, on slurmctld's StatefulSet. Pure."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ ANNOTATION_KEY: Final = labels.CLUSTER_PREFIX + "slurm-key"
 """On slurmctld's StatefulSet: name of the Secret with the generated key of auth/slurm, and the key's fingerprint."""
 
 TRY_AGAIN: Final = 60.0
-"""Seconds until a Secret is written again that could not be."""
+"""Seconds until a Secret that could not be written is tried again."""
 
 
 def fingerprint(key: bytes) -> str:
-    """Tells keys apart without giving any away; for generated keys only, which nobody can guess."""
+    """Distinguishes keys without disclosing any; for generated keys only, which cannot be guessed."""
     return hashlib.sha256(b"slurm-operator key\0" + key).hexdigest()[:16]
 
 
 def value_in(snapshot: Snapshot, source: KeySource) -> bytes:
-    """What is in a Secret; nothing if it is blank."""
+    """The key in a Secret; nothing if it is blank."""
     found = snapshot.sources.get(source.secret)
     value = found.data.get(source.key, b"") if found is not None and found.exists else b""
     return value if value.strip() else b""
 
 
 def copy_in(snapshot: Snapshot) -> Source | None:
-    """The copy, if it is there and the operator has made it."""
+    """The copy, if it exists and was created by the operator."""
     found = snapshot.sources.get(naming.key_copy(snapshot.cluster.name))
     return found if found is not None and found.exists and found.cluster_uid else None
 
 
 def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
-    """The key that daemons have: by the copy, or as it was last seen; the mark on the StatefulSet must not deny it."""
+    """The key of the daemons, from the copy or as last seen, unless the fingerprint contradicts it."""
     mark, copy = mark_of(snapshot, source), copy_in(snapshot)
     found = (copy.data.get(name, b"") if copy is not None else b"", snapshot.memory.keys.get(name, b""))
     return next((one for one in found if one and mark in {"", fingerprint(one)}), b"")
 
 
 def mark_of(snapshot: Snapshot, source: KeySource) -> str:
-    """The fingerprint that slurmctld's StatefulSet bears of the key in this Secret; empty if it bears none."""
+    """The fingerprint on slurmctld's StatefulSet of the key in this Secret; empty if it has none."""
     secret, _, mark = marks(snapshot).partition(":")
     return mark if source.generated and source.file == naming.SLURM_KEY and secret == source.secret else ""
 
@@ -58,9 +58,9 @@ def marks(snapshot: Snapshot) -> str:
 
 
 def existed(snapshot: Snapshot) -> bool:
-    """Whether a slurmctld of this Cluster has existed: then its keys are somewhere, and new ones are of no use.
+    """Whether a slurmctld of this Cluster has existed: then its keys exist somewhere, and new ones are useless.
 
-    A pod alone shows nothing: that of a namesake lives for a moment after the rest of it has gone.
+    A pod alone shows nothing: that of an earlier Cluster of the name exists for a moment after the rest is deleted.
     """
     name = snapshot.cluster.name
     copy = snapshot.sources.get(naming.key_copy(name))
@@ -80,7 +80,7 @@ def ran(snapshot: Snapshot) -> bool:
 
 
 def is_ours(snapshot: Snapshot, source: Source) -> bool:
-    """Whether a Secret says that it is this Cluster's."""
+    """Whether a Secret is labelled as this Cluster's."""
     return source.cluster_uid == snapshot.cluster.uid
 
 

@@ -1,1 +1,1 @@
-"""Whether a configuration, or another slurmctld, has been tried by disposable daemons, and what came of it."""
+"""Whether disposable daemons have tried a configuration, or a new slurmctld pod, and the outcome."""

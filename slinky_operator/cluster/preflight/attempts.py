@@ -1,8 +1,8 @@
-"""The part of the plan about one preflight: whether it has to be begun, and what its pod says. Pure.
+"""The part of the plan about one preflight: whether to start it, and what its pod shows. Pure.
 
-Its outcome is remembered, and its pod goes as soon as that is known; after a restart of the operator it is simply made
-again. A pod that could not say anything (never scheduled, evicted, too slow) decides nothing, and is made again later.
-What is to be tried, and what follows, is decided in `decision` and `single_trial`.
+Its outcome is remembered, and its pod is deleted as soon as that is known; after a restart of the operator it is simply
+repeated. A pod without a result (never scheduled, evicted, too slow) decides nothing, and is recreated later. What to
+try, and what follows, is decided in `decision` and `single_trial`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ TRY_AGAIN: Final = 30.0
 """Seconds until a configuration is tried again whose preflight has decided nothing."""
 
 PATIENCE: Final = timedelta(seconds=90)
-"""How long a preflight's pod may take until it is given up."""
+"""How long a preflight's pod may take before it is given up."""
 
 PULLING: Final = timedelta(seconds=540)
-"""The same while slurmctld's image is being pulled, or that of a slurmd which is tried beside everything else."""
+"""The same while the image of slurmctld is being pulled, or of a slurmd in a single trial."""
 
 
 class Stage(Enum):
-    """How far the trial of a configuration is."""
+    """The state of a configuration's trial."""
 
     UNDER_WAY = auto()
     STUCK = auto()
-    """It cannot be tried, or not to the end, unless somebody helps."""
+    """It cannot be tried, or not completely, unless somebody helps."""
 
     PASSED = auto()
     REFUSED = auto()
@@ -50,7 +50,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is known of a configuration's preflight, and what is to be done."""
+    """What is known of a configuration's preflight, and what to do."""
 
     stage: Stage
     message: str = ""
@@ -59,7 +59,7 @@ class Trial:
 
 
 def kinds_of(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[SlurmdKind, ...]:
-    """The ways in which slurmd is run, or is to be with this configuration."""
+    """The ways in which slurmd is run, or will be with this configuration."""
     members = [one for one, _ in snapshot.node_sets if one.name in rendered.node_sets]
     return kinds(members, images, snapshot.slurmd_objects)
 
@@ -67,7 +67,7 @@ def kinds_of(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[Sl
 def made(
     snapshot: Snapshot, images: Images, tried: Sequence[SlurmdKind], rendered: Rendered, node: str = ""
 ) -> Preflight:
-    """Make the preflight of a configuration, with slurmctld's pod as it runs."""
+    """Build the preflight of a configuration, with slurmctld's running pod."""
     live = snapshot.children.get(("StatefulSet", naming.controller(snapshot.cluster.name)))
     running = None if live is None else live["spec"]["template"]["spec"]
     return preflight(snapshot.cluster, images, tried, rendered.files, rendered.hash, running=running, node=node)
@@ -76,7 +76,7 @@ def made(
 def attempt(  # noqa: PLR0911 - one for each stage
     snapshot: Snapshot, wanted: Preflight, found: Sequence[SlurmdKind], now: float, wall: datetime
 ) -> Trial:
-    """Look for the outcome of one preflight, or begin it."""
+    """Check for the outcome of one preflight, or start it."""
     stale = leftovers(snapshot, wanted.name)
     verdict, denied = snapshot.memory.verdicts.get(wanted.name), denied_of(snapshot, wanted)
     stage, words = Stage.UNDER_WAY, "slurmctld and slurmd try it"
@@ -97,7 +97,7 @@ def attempt(  # noqa: PLR0911 - one for each stage
     left_out = still(snapshot.memory.left_out, found)
     own = pod_troubles.own(pod, wanted.kinds, wall)
     if own:
-        # What the others say is worth knowing all the same.
+        # The results of the others are still useful.
         new = left_out_again(left_out, own, now, on_its_node=bool(wanted.node))
         told = "; ".join(f"slurmd of {whose(kind)}: {own[kind.key]}" for kind in wanted.kinds if kind.key in own)
         return Trial(
@@ -113,19 +113,19 @@ def attempt(  # noqa: PLR0911 - one for each stage
 
 
 def start(wanted: Preflight) -> StartPreflight:
-    """Make its objects; should its pod be refused, it is asked for whose sake."""
+    """Create its objects; if its pod is rejected, find out which part is the cause."""
     parts = {kind.key: wanted.part((number,)).body for number, kind in enumerate(wanted.kinds)}
     return StartPreflight(wanted, parts, wanted.part(()).body if parts else None)
 
 
 def denied_of(snapshot: Snapshot, wanted: Preflight) -> Denied | None:
-    """Why its objects could not be made; `None` if they could, or it has not been tried."""
+    """Why its objects could not be created; `None` if they could, or it has not been tried."""
     known = snapshot.memory.denied
     return known.get(wanted.config_map.key) or known.get(wanted.pod.key)
 
 
 def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[str, LeftOut]:
-    """What is left out of what there still is."""
+    """The exclusions of kinds that still exist."""
     return {kind.key: left_out[kind.key] for kind in found if kind.key in left_out}
 
 
@@ -150,10 +150,10 @@ def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
 def outcome_of(
     pod: Object, wanted: Preflight, found: Sequence[SlurmdKind], now: float, wall: datetime
 ) -> Verdict | None:
-    """What a preflight's pod says; `None` while it says nothing."""
+    """The outcome that a preflight's pod shows; `None` while there is none."""
     status = pod.get("status") or {}
     ended = pod_troubles.ended(pod)
-    # slurmctld comes first: what it refuses, slurmd never sees.
+    # slurmctld comes first: what it rejects, slurmd never reads.
     names = sorted(ended, key=lambda name: (name != naming.CONTROLLER_CONTAINER, name))
     for name in names:
         if ended[name].get("exitCode") == REFUSED:
@@ -177,7 +177,7 @@ def outcome_of(
 
 
 def _named(container: str, wanted: Preflight, found: Sequence[SlurmdKind]) -> str:
-    """A daemon as people know it: whose slurmd it is, where there are several kinds."""
+    """A daemon's usual name: with its NodeSets, if there are several kinds of slurmd."""
     if container == naming.CONTROLLER_CONTAINER:
         return container
     kind = wanted.kinds[pod_troubles.place(container)]

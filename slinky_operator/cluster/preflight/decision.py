@@ -1,11 +1,11 @@
-"""The part of the plan about preflights: whether a configuration has been tried, and what came of it. Pure.
+"""The part of the plan about preflights: whether a configuration has been tried, and the outcome. Pure.
 
-Nothing is applied until throw-away daemons have said yes, once for each configuration (`attempts`).
+Nothing is applied until disposable daemons have accepted it, once for each configuration (`attempts`).
 
-A way to run slurmd that cannot be tried for reasons of its own (`pod_troubles`) is left out, and the others are tried
-without it. Pods of it may run all the same, where their Nodes have an image that others cannot pull: it is then tried
-on one of those Nodes, alone. If that is not possible either, only such changes go on as no slurmd can end on (`reach`).
-What is left out is tried again beside everything else while the Cluster is at rest (`single_trial`).
+A slurmd kind that cannot be tried for reasons of its own (`pod_troubles`) is left out, and the others are tried without
+it. Its pods may run nevertheless, if their Nodes have an image that others cannot pull: it is then tried on one of
+those Nodes, alone. If that is not possible either, only changes that cannot end any slurmd are applied (`reach`). What
+is left out is tried again separately while the Cluster is idle (`single_trial`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def trial(
     now: float,
     wall: datetime,
 ) -> Trial:
-    """Look for the outcome of a configuration's preflights, or begin one.
+    """Check for the outcome of a configuration's preflights, or start one.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""What a preflight's pod shows of slurmds that cannot be tried for reasons of their own. Pure.
+"""Which slurmds in a preflight's pod cannot be tried for reasons of their own. Pure.
 
-Its own are: an image that cannot be had or is still being pulled, one without a shell or a slurmd, and a container that
-cannot be started under its security context. What slurmctld's container cannot do, and whether the pod finds a Node, is
-no slurmd's own trouble: without them nothing can be tried.
+These reasons are: an image that cannot be pulled or is still being pulled, one without a shell or a slurmd, and a
+container that cannot be started with its security context. A failure of slurmctld's container, or of scheduling, is not
+slurmd's own: nothing can be tried then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SLOW: Final = timedelta(seconds=20)
 
 _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"})
 _KILLED: Final = 128
-"""Exit codes above it are those of signals."""
+"""Exit codes above this one are signals."""
 
 
 def own(pod: Object, tried: Sequence[SlurmdKind], wall: datetime, *, patient: bool = False) -> dict[str, str]:
@@ -32,7 +32,7 @@ def own(pod: Object, tried: Sequence[SlurmdKind], wall: datetime, *, patient: bo
     tried
         In the order of their containers.
     patient
-        Whether an image that is being pulled is waited for.
+        Whether to wait for an image that is being pulled.
     """
     found: dict[str, str] = {}
     ends = ended(pod)
@@ -52,7 +52,7 @@ def own(pod: Object, tried: Sequence[SlurmdKind], wall: datetime, *, patient: bo
 
 
 def passed(pod: Object, number: int) -> bool:
-    """Whether one slurmd has taken the configuration."""
+    """Whether one slurmd has accepted the configuration."""
     return ended(pod).get(f"slurmd-{number}", {}).get("exitCode") == 0 and ended(pod).get(
         naming.CONTROLLER_CONTAINER, {}
     ).get("exitCode") in {0, None}
@@ -68,7 +68,7 @@ def ended(pod: Object) -> dict[str, Mapping[str, Any]]:
 
 
 def pulls_slurmctld(pod: Object) -> bool:
-    """Whether a pod has a Node, and slurmctld's container has neither been started nor has anything to complain."""
+    """Whether a pod has a Node, and slurmctld's container is neither started nor failing."""
     status = pod.get("status") or {}
     for one in status.get("containerStatuses") or ():
         if one["name"] == naming.CONTROLLER_CONTAINER:
@@ -77,7 +77,7 @@ def pulls_slurmctld(pod: Object) -> bool:
 
 
 def place(container: str) -> int:
-    """Which of the slurmds a container runs."""
+    """Position of the slurmd that a container runs."""
     return int(container.rpartition("-")[2])
 
 
@@ -94,7 +94,7 @@ def _ended(end: Mapping[str, Any], *, others_passed: bool) -> str:
         return not_started(end)
     if code == UNTRIED:
         return f"there is no slurmd in it that can be run: {short(message) or 'no word'}"
-    # Where other slurmds take the same files, it is not the files that keep this one from ending or saying so.
+    # If other slurmds accept the same files, the files are not why this one neither ends nor answers.
     if others_passed and code == UNDECIDED:
         return f"its slurmd neither runs nor ends: {short(message) or 'no word'}"
     if others_passed and isinstance(code, int) and code > _KILLED:
@@ -103,7 +103,7 @@ def _ended(end: Mapping[str, Any], *, others_passed: bool) -> str:
 
 
 def _slow(statuses: Mapping[str, Object], wall: datetime) -> str:
-    """The container that keeps its successors from being started; empty if none has done so for long.
+    """The container that prevents the next ones from being started; empty if none has done so for long.
 
     A kubelet starts the containers of a pod one after the other, each once its image is there.
     """

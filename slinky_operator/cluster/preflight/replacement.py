@@ -1,16 +1,16 @@
-"""The part of the plan about slurmctld's pod: whether it may be replaced by one of another template. Pure.
+"""The part of the plan about slurmctld's pod: whether it may be replaced by one from another template. Pure.
 
-Changing the StatefulSet ends the running slurmctld. Whether the next one comes up depends on what the user or another
-version of the operator says of it: an image, a claim, a Secret, a place. So a disposable pod by the new template comes
-first (`components.rehearsal_pod`), and the StatefulSet is changed once that has come up. Until then slurmctld stays as
-it is, and the condition says what the scheduler, the kubelet or slurmctld said of the other pod.
+Changing the StatefulSet ends the running slurmctld. Whether the next one starts depends on the settings of the user or
+of another version of the operator: an image, a claim, a Secret, a Node. So a disposable pod from the new template is
+created first (`components.rehearsal_pod`), and the StatefulSet is changed once that has started. Until then slurmctld
+stays unchanged, and the condition shows the message of the scheduler, the kubelet or slurmctld about the other pod.
 
-Where the state is an `emptyDir`, it ends with the pod, and jobs with it. Such a pod is replaced while there are jobs
-only because somebody has changed what the spec says of it, never because another version of the operator says something
-else: the StatefulSet's annotation `pod-spec` tells the two apart.
+State in an `emptyDir` ends with the pod, and jobs with it. Such a pod is replaced while there are jobs only if somebody
+has changed its settings in the spec, never because another version of the operator has other settings: the
+StatefulSet's annotation `pod-spec` distinguishes the two.
 
-There is nothing to protect where slurmctld has never run, or where its pod does not start as it is: what is applied
-then may be what mends it.
+There is nothing to protect if slurmctld has never run, or if its current pod does not start: the change may be the
+correction.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf.render import hash_of
 
 ALONE: Final = timedelta(seconds=60)
-"""How long changes of the configuration wait for a rehearsal that has no trouble; a slow pull may take longer."""
+"""How long changes of the configuration wait for a rehearsal without trouble; a slow pull may take longer."""
 
 
 COUNTED: Final = 30.0
-"""Seconds for which a count of jobs tells that there are none."""
+"""Seconds for which a count of jobs proves that there are none."""
 
 LOOK_FOR_JOBS: Final = 5.0
-"""Seconds until the next look where jobs keep slurmctld's pod."""
+"""Seconds until the next check while jobs prevent the replacement of slurmctld's pod."""
 
 
 class Stage(Enum):
@@ -54,12 +54,12 @@ class Stage(Enum):
     FREE = auto()
     TRYING = auto()
     HELD = auto()
-    """The new pod has not come up: somebody's help is needed."""
+    """The new pod has not started: somebody's help is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What is known of the pod that is to take slurmctld's place."""
+    """What is known of the pod that will replace slurmctld's."""
 
     stage: Stage
     message: str = ""
@@ -68,12 +68,12 @@ class Replacement:
 
 
 def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: float, wall: datetime) -> Replacement:
-    """Decide whether the StatefulSet may become what is wanted.
+    """Decide whether the wanted StatefulSet may be written.
 
     Parameters
     ----------
     wanted
-        The StatefulSet; `None` where it cannot be made, so that it stays as it is.
+        The StatefulSet; `None` if it cannot be built, so that it stays unchanged.
     """
     live = None if wanted is None else snapshot.children.get(wanted.key)
     config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
@@ -117,7 +117,7 @@ def _key_trouble(snapshot: Snapshot) -> str:
 
 
 def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) -> str:
-    """Which jobs a replacement would end that nobody has asked for; empty if none."""
+    """Which jobs a replacement that nobody has requested would end; empty if none."""
     if slurmctld_pod.keeps_state(live["spec"]["template"]):
         return ""
     note = slurmctld_pod.ANNOTATION_POD_SPEC
@@ -143,7 +143,7 @@ def _protected(snapshot: Snapshot) -> bool:
 def _look(  # noqa: C901, PLR0911 - one for each stage
     snapshot: Snapshot, tried: Preflight, template: Mapping[str, Any], now: float, wall: datetime
 ) -> Replacement:
-    """Look for the outcome of a rehearsal, or begin it."""
+    """Check for the outcome of a rehearsal, or start it."""
     stale = _leftovers(snapshot, tried.name)
     verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
     if verdict is not None and verdict.outcome is Outcome.PASSED:
@@ -178,7 +178,7 @@ def _look(  # noqa: C901, PLR0911 - one for each stage
 def _verdict(  # noqa: PLR0911 - one for each end
     pod: Object, template: Mapping[str, Any], now: float, wall: datetime
 ) -> Verdict | None:
-    """How a rehearsal has ended; `None` while it goes on."""
+    """The result of a rehearsal; `None` while it runs."""
     ends = pod_troubles.ended(pod)
     own = ends.get(naming.CONTROLLER_CONTAINER)
     others = {name: end for name, end in ends.items() if name != naming.CONTROLLER_CONTAINER}
@@ -186,7 +186,7 @@ def _verdict(  # noqa: PLR0911 - one for each end
         if pod_troubles.not_started(end) and NO_COMMAND not in end.get("message", ""):
             return Verdict(Outcome.UNDECIDED, f"{name}: {pod_troubles.not_started(end)}", now)
     if own is not None and own.get("exitCode"):
-        # Where other containers make ready what slurmctld needs, it cannot be judged without them.
+        # If other containers prepare what slurmctld needs, it cannot be judged without them.
         judged = not template.get("initContainers")
         said = pod_troubles.not_started(own) or short(own.get("message") or "") or own.get("reason") or "no word"
         words = f"slurmctld: {said}"
@@ -196,7 +196,7 @@ def _verdict(  # noqa: PLR0911 - one for each end
             return Verdict(Outcome.UNDECIDED, words, now)
     status = pod.get("status") or {}
     everybody = {one["name"] for one in pod["spec"]["containers"]}
-    # Some container runtimes look for the command when they make a container, others when they start it.
+    # Some container runtimes look for the command when they create a container, others when they start it.
     done = ends.keys() | {one["name"] for one in status.get("containerStatuses") or () if NO_COMMAND in held_up(one)}
     if status.get("phase") == "Succeeded" or (own is not None and everybody <= done):
         return Verdict(Outcome.PASSED, "", now)
@@ -208,7 +208,7 @@ def _verdict(  # noqa: PLR0911 - one for each end
 
 
 def _slow(pod: Object, template: Mapping[str, Any]) -> str:
-    """What a pod without a word waits for: the kubelet tells of volumes in Events alone."""
+    """What a pod without a message waits for: the kubelet reports volumes only in Events."""
     states = {one["name"]: one.get("state") or {} for one in (pod.get("status") or {}).get("containerStatuses") or ()}
     waits = ", ".join(name for name, state in states.items() if state.get("waiting")) or "its containers"
     named = ", ".join(dict.fromkeys(_named_sources(template))) or "none of its own"
@@ -231,7 +231,7 @@ def _named_sources(template: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _fields(snapshot: Snapshot, template: Mapping[str, Any], running: Mapping[str, Any]) -> Iterable[str]:
-    """Fields of the spec in which the two differ, as far as that can be told."""
+    """Fields of the spec in which the two differ, as far as known."""
     controller = snapshot.cluster.spec.controller
     new, old = _own(template), _own(running)
     if new.get("image") != old.get("image"):

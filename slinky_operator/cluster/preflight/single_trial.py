@@ -1,7 +1,7 @@
-"""The part of the plan about slurmds that preflights leave out: at rest they are tried again. Pure.
+"""The part of the plan about slurmds that preflights leave out: they are retried while the Cluster is idle. Pure.
 
-One after the other, with the files that are live, and with time for a slow pull: nobody waits for it. What has taken
-those files counts again from then on; what refuses them is left out further, since it is no change that it refuses.
+One after the other, with the live files, and with time for a slow pull: nothing waits for it. A slurmd that accepts
+those files counts again from then on; one that rejects them is still left out, since it is no change that it rejects.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.conf import Rendered
 
 APART: Final = 60.0
-"""Seconds until what is left out is tried again beside everything else; twice as many after each attempt."""
+"""Seconds until an excluded kind is tried again separately; doubled after each attempt."""
 
 APART_AT_MOST: Final = 960.0
 
@@ -29,7 +29,7 @@ APART_AT_MOST: Final = 960.0
 def again(  # noqa: PLR0911 - one for each step
     snapshot: Snapshot, images: Images, rendered: Rendered, now: float, wall: datetime
 ) -> Trial:
-    """Try what is left out with the files that are live, one way to run slurmd after the other."""
+    """Try excluded kinds with the live files, one slurmd kind after the other."""
     left_out = snapshot.memory.left_out
     if not left_out:
         return Trial(Stage.PASSED, "", attempts.leftovers(snapshot))
@@ -63,7 +63,7 @@ def again(  # noqa: PLR0911 - one for each step
 
 
 def _why_not(pod: Object, wanted: Preflight, found: Sequence[SlurmdKind], now: float, wall: datetime) -> str | None:
-    """Why a slurmd that is tried beside everything else is still left out; `None` while it may come up."""
+    """Why a slurmd in a single trial is still left out; `None` while it may start."""
     own = pod_troubles.own(pod, wanted.kinds, wall, patient=True)
     if own:
         return next(iter(own.values()))

@@ -1,8 +1,8 @@
-"""In which ways slurmd is run in a Cluster, each once: what a preflight is to try. Pure.
+"""The ways in which slurmd is run in a Cluster, each once: what a preflight tries. Pure.
 
 Two slurmds are of one kind if image and security context are the same. Kinds come from the NodeSets, and from the pods
-that may hold jobs: during an update, or where one is stuck, those differ, and it is the running slurmd that a
-configuration could end.
+that may hold jobs: during an update, or while it is stuck, those differ, and a configuration could end the running
+slurmd.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ SLURMD: Final = "slurmd"
 
 
 def kinds(node_sets: Sequence[NodeSet], images: Images, pods: Iterable[Object] = ()) -> tuple[SlurmdKind, ...]:
-    """The ways in which slurmd is run: those of running pods first, each part in an order of its own.
+    """The ways in which slurmd is run: those of running pods first, each part in a fixed order.
 
     Parameters
     ----------
     node_sets
-        NodeSets whose pods are to come.
+        NodeSets whose pods will be created.
     pods
         slurmd pods of the Cluster.
     """
     found: dict[str, SlurmdKind] = {}
     for one in node_sets:
-        # From a template of another shape, or one that cannot be merged, no pod is made; its NodeSet says why.
+        # No pod is created from a template of another shape, or one that cannot be merged; its NodeSet says why.
         if next(misfits(one.spec.template or {}, POD_TEMPLATE), None) is None:
             with suppress(RefusedFragment):
                 _add(found, _of_node_set(one, images))

@@ -1,11 +1,11 @@
 """Conditions of a Cluster, without their times. Pure.
 
-`Ready` says one thing: Slurm serves. slurmrestd answers, takes the operator's token, and reaches slurmctld. What keeps
-a Cluster from its spec while Slurm serves is said by `ConfigApplied` and `Degraded`, and what needs nobody's help by
-`Progressing`.
+`Ready` means one thing: Slurm serves. slurmrestd answers, accepts the operator's token, and reaches slurmctld. What
+keeps a Cluster from its spec while Slurm serves is shown by `ConfigApplied` and `Degraded`, and what needs nobody's
+help by `Progressing`.
 
-What was true is kept until there is a first answer: an operator that has just started, or connects with another token,
-knows nothing yet, and a Cluster must not seem to have been away for it.
+True conditions are kept until there is a first answer: an operator that has just started, or connects with another
+token, knows nothing yet, and a Cluster must not seem to have been unreachable because of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Word = Literal["True", "False", "Unknown"]
 SERVES: Final = "slurmctld and slurmrestd answer"
 
 CONTACT: Final = (ClusterCondition.API_REACHABLE, ClusterCondition.TOKEN_VALID, ClusterCondition.CONTROLLER_UP)
-"""What `Ready` is made of."""
+"""The conditions that `Ready` depends on."""
 
 ON_ITS_WAY: Final = frozenset(
     {
@@ -47,21 +47,21 @@ ON_ITS_WAY: Final = frozenset(
         Reason.DELETING,
     }
 )
-"""Reasons for which nobody needs to do anything."""
+"""Reasons that need no action."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the plan has found out, for the status."""
+    """The findings of the plan, for the status."""
 
     rollout: Rollout | None
-    """`None` for a Cluster elsewhere."""
+    """`None` for an external Cluster."""
 
     missing: Missing | None
     """Why there is no connection."""
 
     key: Missing | None
-    """What is wrong with a key that daemons have, or are to have."""
+    """What is wrong with a key that daemons have, or will have."""
 
     refused: tuple[str, ...]
     """Objects that could not be written, and why."""
@@ -73,13 +73,13 @@ class Findings:
     """Whether the daemons have never answered yet."""
 
     replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
-    """What is known of the pod that is to take slurmctld's place."""
+    """What is known of the pod that will replace slurmctld's."""
 
     stuck: tuple[DaemonTrouble, ...] = ()
-    """Why pods of the daemons do not come up."""
+    """Why pods of the daemons do not start."""
 
     slurmd_image: str | None = None
-    """Image for NodeSets that name none; `None` for a Cluster elsewhere."""
+    """Image for NodeSets that name none; `None` for an external Cluster."""
 
 
 def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> list[Condition]:
@@ -117,7 +117,7 @@ def condition(kind: ClusterCondition, status: Word, reason: Reason, message: str
 
 
 def _contact(snapshot: Snapshot, findings: Findings) -> Iterable[Condition]:
-    """Whether slurmrestd answers, takes the token, and reaches slurmctld."""
+    """Whether slurmrestd answers, accepts the token, and reaches slurmctld."""
     slurm, missing = snapshot.slurm, findings.missing
     words: tuple[tuple[Word, str], ...]
     if missing is not None:
@@ -137,7 +137,7 @@ def _contact(snapshot: Snapshot, findings: Findings) -> Iterable[Condition]:
 
 
 def _known(snapshot: Snapshot) -> Sequence[Condition]:
-    """What the status says already of a Slurm that served; empty if it did not, or is another one now."""
+    """The conditions in the status of a Slurm that served; empty if it did not, or is another one now."""
     before, server = snapshot.cluster.status, naming.server(snapshot.cluster)
     stored = [one for kind in CONTACT if (one := find(before.conditions, kind)) is not None and one.status == "True"]
     same = len(stored) == len(CONTACT) and before.server == server and bool(snapshot.server)
@@ -145,7 +145,7 @@ def _known(snapshot: Snapshot) -> Sequence[Condition]:
 
 
 def _troubled(trouble: Trouble, why: str) -> tuple[tuple[tuple[Word, str], ...], Reason]:
-    """Status and message for slurmrestd, token and slurmctld; and the reason for what is not true."""
+    """Status and message for slurmrestd, token and slurmctld; and the reason of those that are not True."""
     match trouble:
         case Trouble.NONE:
             return (("True", ""),) * 3, Reason.AS_EXPECTED
@@ -160,9 +160,9 @@ def _troubled(trouble: Trouble, why: str) -> tuple[tuple[tuple[Word, str], ...],
 
 
 def _ready(contact: Sequence[Condition], findings: Findings) -> Condition:
-    """Whether Slurm serves; where it does not, what is known to be the cause comes before what is merely seen."""
+    """Whether Slurm serves; if not, a known cause comes before mere symptoms."""
     kind = ClusterCondition.READY
-    # What is known to be wrong explains what cannot be known.
+    # A known fault explains what cannot be known.
     by_kind = {one.type: one for one in contact}
     ordered = [by_kind[one] for one in (ClusterCondition.TOKEN_VALID, *CONTACT)]
     seen = next((one for status in ("False", "Unknown") for one in ordered if one.status == status), None)
@@ -195,14 +195,14 @@ def _cause(seen: Condition, findings: Findings) -> tuple[Reason, str]:  # noqa: 
 
 
 def _refused(rollout: Rollout | None) -> Rollout | None:
-    """A configuration that cannot be applied without somebody's help."""
+    """The rollout, if the configuration cannot be applied without somebody's help."""
     if rollout is None or rollout.applied or rollout.reason in ON_ITS_WAY:
         return None
     return rollout
 
 
 def _explained(one: Condition, findings: Findings) -> Condition:
-    """With what is known of the daemon's pod before what the connection saw."""
+    """The condition, with what is known of the daemon's pod before what the connection has shown."""
     daemon = _DAEMONS.get(one.type)
     found = [str(trouble) for trouble in findings.stuck if trouble.daemon == daemon]
     if one.status == "True" or not found or findings.missing is not None:
@@ -229,7 +229,7 @@ def _is_connecting(slurm: SlurmView) -> bool:
     return slurm.contact.state is ContactState.CONNECTING
 
 
-# What is on its way, and what needs help
+# What is in progress, and what needs help
 
 
 def _progressing(ready: Condition, findings: Findings, *, deleting: bool) -> Condition:
@@ -268,7 +268,7 @@ def _degraded(ready: Condition, findings: Findings, without_effect: str) -> Cond
     found += [(Reason.NOT_SUPPORTED, without_effect)] if without_effect else []
     if not found:
         return condition(kind, "False", Reason.AS_EXPECTED)
-    # What is part of what was said already is not said twice.
+    # A text that is part of an earlier one is not repeated.
     said: list[str] = []
     for _, words in found:
         if not any(words in earlier for earlier in said):

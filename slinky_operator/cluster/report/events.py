@@ -1,8 +1,8 @@
-"""Events about a Cluster: which changes of conditions are told, and what NodeSets are told of the configuration. Pure.
+"""Events about a Cluster: which changes of conditions are reported, and what is reported on NodeSets. Pure.
 
-An Event is recorded when status or reason of a condition change, so that neither a pass nor a restart of the operator
-repeats one. That something starts, connects or is applied is no Event. One reason is told once, however many conditions
-have it.
+An Event is emitted when status or reason of a condition change, so that neither a pass nor a restart of the operator
+repeats one. That something starts, connects or is applied is no Event. One reason is reported once, however many
+conditions have it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from slinky_operator.cluster.report.conditions import ON_ITS_WAY
 from slinky_operator.kube.events import EventType
 
 _SILENT: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAEMONS_STARTING, Reason.DELETING})
-"""What passes by itself within seconds, or is told by others."""
+"""What ends within seconds without action, or is reported elsewhere."""
 
 _TOLD_ELSEWHERE: Final = frozenset({Reason.CONFIG_REFUSED, Reason.CONFIG_UNTRIED, Reason.NODES_WITHOUT_ADDRESS})
-"""Reasons of `Degraded` that NodeSets, or Events of their own, are told."""
+"""Reasons of `Degraded` that are reported on NodeSets, or in Events of their own."""
 
 _ORDER: Final = (
     ClusterCondition.READY,
@@ -31,11 +31,11 @@ _ORDER: Final = (
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,
 )
-"""Conditions that are told, and which of two with the same reason is."""
+"""Conditions that are reported, and which of two with the same reason is."""
 
 
 def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[EmitEvent]:
-    """Tell of conditions that change."""
+    """Report conditions that change."""
     before = {one.type: one for one in snapshot.cluster.status.conditions}
     new = {one.type: one for one in wanted.conditions}
     told: list[EmitEvent] = []
@@ -53,7 +53,7 @@ def of_conditions(snapshot: Snapshot, wanted: ClusterStatus) -> list[EmitEvent]:
 
 
 def of_configuration(snapshot: Snapshot, config: Rollout) -> list[EmitEvent]:
-    """Tell NodeSets that are left out, and of nodes without an address, once for each reason."""
+    """Report NodeSets that are left out, and nodes without an address, once for each reason."""
     return [*_refused(snapshot, config), *_unaddressed(snapshot, config)]
 
 
@@ -67,7 +67,7 @@ def _is_told(kind: ClusterCondition, one: Condition) -> bool:
 def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Condition | None) -> Iterable[EmitEvent]:
     good = one.reason == Reason.AS_EXPECTED
     if good and kind in {ClusterCondition.DEGRADED, ClusterCondition.NODES_OUT_OF_SERVICE}:
-        # What was wrong has an end in the other two, or was told with its beginning.
+        # The end of what was wrong shows in the other two, or was reported with its beginning.
         return
     if good and kind is ClusterCondition.CONFIG_APPLIED and old is not None and old.status == one.status:
         return
@@ -78,7 +78,7 @@ def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Cond
 
 
 def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
-    """Tell NodeSets that are left out; what the status says already was told by an earlier operator."""
+    """Report NodeSets that are left out; what the status shows already was reported by an earlier operator."""
     by_name = {one.name: raw for one, raw in snapshot.node_sets}
     stored = snapshot.cluster.status.config
     known = snapshot.memory.reported_nodesets | {(one.name, one.message) for one in (stored.refused if stored else ())}
@@ -94,7 +94,7 @@ def _refused(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
 
 
 def _unaddressed(snapshot: Snapshot, config: Rollout) -> Iterable[EmitEvent]:
-    """Tell of nodes outside Kubernetes without an address, once for each change of them."""
+    """Report nodes outside Kubernetes without an address, once for each change of them."""
     reason, words = Reason.NODES_WITHOUT_ADDRESS, config.unaddressed
     if words and snapshot.memory.last_events.get(reason) != words:
         yield EmitEvent(snapshot.raw, EventType.WARNING, reason, words)

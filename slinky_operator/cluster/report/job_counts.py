@@ -1,7 +1,7 @@
 """How many nodes and jobs Slurm has, by state, for the status of a Cluster. Pure.
 
-Each node and each job is counted once, so that the numbers add up to the total. A node counts as what `sinfo` calls it:
-one with an invalid registration is `invalid` whatever else it is, a drained one is `drain` whether it is idle, busy or
+Each node and each job is counted once, so that the numbers add up to the total. A node counts as `sinfo` shows it: one
+with an invalid registration is `invalid` whatever else it is, a drained one is `drain` whether it is idle, busy or
 down.
 """
 
@@ -14,11 +14,11 @@ from slinky_api.v1alpha1.cluster_status import JobCounts, NodeCounts
 from slurm_client.models import JobStateEntry, Node
 
 INVALID: Final = "INVALID_REG"
-"""Flag of a node whose slurmd has registered with less than its record says."""
+"""Flag of a node whose slurmd has registered with less than its record contains."""
 
 
 def count_nodes(nodes: Iterable[Node]) -> NodeCounts:
-    """Count nodes, each under one state."""
+    """Count nodes, each in one state."""
     counts = dict.fromkeys(("total", "idle", "allocated", "mixed", "down", "drain", "invalid", "other"), 0)
     for node in nodes:
         counts["total"] += 1
@@ -27,7 +27,7 @@ def count_nodes(nodes: Iterable[Node]) -> NodeCounts:
 
 
 def count_jobs(jobs: Iterable[JobStateEntry]) -> JobCounts:
-    """Count jobs that have not ended, each under one state; one that is ending counts as completing."""
+    """Count jobs that have not ended, each in one state; one that is ending counts as completing."""
     counts = dict.fromkeys(("total", "running", "pending", "suspended", "completing", "other"), 0)
     for job in jobs:
         if job.state.is_finished:

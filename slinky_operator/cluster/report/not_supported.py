@@ -1,8 +1,8 @@
-"""Fields of a Cluster that the API knows and this version of the operator does not act on.
+"""Fields of a Cluster that are in the API and that this version of the operator does not act on.
 
-They stay in the API, so that manifests need not change when they come. Until then nobody may believe that they do
-something: the condition `Degraded` names those that are set, and what to do. A test compares this list with what
-a pass reads (`tests/unit/test_every_field_counts.py`): a field is either read or in here.
+They stay in the API, so that manifests need not change when they are implemented. Until then nobody may assume that
+they have an effect: the condition `Degraded` names those that are set, and what to do. A test compares this list with
+what a pass reads (`tests/unit/test_every_field_counts.py`): a field is either read or listed here.
 """
 
 from __future__ import annotations

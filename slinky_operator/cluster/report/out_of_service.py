@@ -1,8 +1,8 @@
-"""Nodes that take no job although the operator does not drain them: which, Slurm's reason, who set it and when. Pure.
+"""Nodes that get no jobs although the operator does not drain them: which, Slurm's reason, who set it and when. Pure.
 
-They are no fault of the Cluster's: Slurm serves, and somebody may have drained them on purpose. So they have a
-condition of their own, `NodesOutOfService`, and are not among what degrades the Cluster. Nodes that the operator
-drains, and those that are powered down to save energy, are not meant.
+They are no fault of the Cluster: Slurm serves, and somebody may have drained them on purpose. So they have a condition
+of their own, `NodesOutOfService`, and do not degrade the Cluster. Nodes that the operator drains, and those that are
+powered down to save energy, are not included.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from slinky_operator.slurm.drain_reasons import PARTING, PREFIX
 from slurm_client.models import Node
 
 LONGEST: Final = 120
-"""Characters of the reason of one node that are shown."""
+"""Maximum characters of a node's reason."""
 
 _WORDS: Final = {
     Reason.NODE_DOWN: "down",
     Reason.INVALID_REGISTRATION: "with an invalid registration",
     Reason.FOREIGN_DRAIN: "drained by others",
 }
-"""Reasons in order: what is told first."""
+"""Reasons in the order of reporting."""
 
 _ASLEEP: Final = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP", "REBOOT_ISSUED"})
 

@@ -17,11 +17,11 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.clients import ContactState
 
 COUNTS: Final = ("nodes", "jobs")
-"""Fields of the status that move all the time; written less often than the others."""
+"""Fields of the status that change all the time; written less often than the others."""
 
 
 def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterStatus:
-    """The whole status, conditions with their times."""
+    """The complete status, with the transition times of its conditions."""
     cluster = snapshot.cluster
     slurm = snapshot.slurm
     up = slurm is not None and slurm.contact.state is ContactState.READY
@@ -50,7 +50,7 @@ def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterS
 
 
 def invalid(raw: Mapping[str, Any], stored: ClusterStatus, message: str, now: datetime) -> ClusterStatus:
-    """The status of a Cluster whose spec cannot be read: nothing is touched, and it says why."""
+    """The status of a Cluster whose spec cannot be parsed: nothing is changed, and the status says why."""
     generation = int(raw["metadata"].get("generation") or 0)
     told = [
         condition(ClusterCondition.READY, "False", Reason.INVALID_SPEC, message),
@@ -72,9 +72,9 @@ def _config(snapshot: Snapshot, findings: Findings) -> ConfigStatus | None:
     if findings.rollout is not None:
         return findings.rollout.status
     if findings.key is not None:
-        # New pods would have a key that is not meant for them.
+        # New pods would get a key that is not meant for them.
         return ConfigStatus(node_sets=())
-    # Somebody else writes slurm.conf there, and the operator cannot know better: every NodeSet may have pods.
+    # slurm.conf is not the operator's there, and its content is not known: every NodeSet may have pods.
     names = tuple(one.name for one, _ in snapshot.node_sets if not one.deleting)
     return ConfigStatus(node_sets=names)
 

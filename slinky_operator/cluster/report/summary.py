@@ -1,4 +1,4 @@
-"""The status text of a Cluster, as `kubectl get` shows it: what blocks, else what goes on, else that all is well. Pure.
+"""The status text of a Cluster, as `kubectl get` shows it: trouble, else what is in progress, else success. Pure.
 
 It names one thing, in a few words that do not change with the clock; the conditions have the rest.
 """
@@ -17,7 +17,7 @@ from slinky_operator.cluster.report.out_of_service import OutOfService, brief
 from slinky_operator.reconcile.text import cut, named
 
 LONGEST: Final = 100
-"""Characters of the whole text."""
+"""Maximum characters of the whole text."""
 
 RUNNING: Final = "Running"
 
@@ -48,7 +48,7 @@ _TROUBLE: Final[Mapping[Reason, str]] = {
     Reason.NODES_WITHOUT_ADDRESS: "nodes without an address",
     Reason.INVALID_SPEC: "spec invalid",
 }
-"""What needs somebody's help."""
+"""Troubles that need somebody's help."""
 
 _UNDER_WAY: Final[Mapping[Reason, str]] = {
     Reason.CONFIG_PENDING: "applying configuration",
@@ -62,12 +62,12 @@ _UNDER_WAY: Final[Mapping[Reason, str]] = {
 
 
 def summary(snapshot: Snapshot, findings: Findings, conditions: Sequence[Condition], bad: OutOfService) -> str:
-    """The status text.
+    """Build the status text.
 
     Parameters
     ----------
     conditions
-        As they are to be.
+        The new conditions.
     bad
         Nodes of Slurm that are out of service.
     """
@@ -89,7 +89,7 @@ def _away(ready: Condition, findings: Findings) -> str:
 
 
 def _blocks(findings: Findings) -> str:
-    """What needs somebody's help while Slurm serves."""
+    """The trouble that needs somebody's help while Slurm serves."""
     reason = next(_reasons(findings), None)
     if reason is not None:
         return _TROUBLE.get(reason, str(reason))

@@ -1,1 +1,1 @@
-"""The steps of a plan, by what they are about: pure functions from what is known so far to actions."""
+"""The steps of a plan, by subject: pure functions from what is known so far to actions."""

@@ -1,4 +1,4 @@
-"""Steps about the configuration: how far it has come, and what NodeSets are told of it. Pure."""
+"""Steps about the configuration: its rollout, and what is reported on NodeSets. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slinky_operator.cluster.steps.writes import is_denied
 
 
 def roll_out(progress: Progress) -> Iterable[Action]:
-    """Bring the wanted configuration one step nearer; a trial of slurmctld's next pod comes first."""
+    """Take the next step of the rollout; a trial of slurmctld's next pod comes first."""
     snapshot, swap = progress.snapshot, progress.replacement
     first = swap.message if swap.stage is Stage.TRYING else ""
     rollout = plan_rollout(snapshot, progress.images, progress.now, progress.wall, first)
@@ -26,12 +26,12 @@ def roll_out(progress: Progress) -> Iterable[Action]:
 
 
 def tell_of_configuration(progress: Progress) -> Iterable[Action]:
-    """Tell NodeSets that are left out, and of nodes without an address."""
+    """Report NodeSets that are left out, and nodes without an address."""
     return () if progress.rollout is None else events.of_configuration(progress.snapshot, progress.rollout)
 
 
 def _withheld(rollout: Rollout, progress: Progress) -> Rollout:
-    """The configuration with what keeps its next step from being taken."""
+    """The configuration, with what prevents its next step."""
     snapshot, slurm_key = progress.snapshot, progress.keys.slurm
     for one in rollout.actions:
         if isinstance(one, Write) and is_denied(snapshot, one, progress.now):

@@ -22,18 +22,18 @@ from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.templates import RefusedFragment
 
 ASK_CLAIM_EVERY: Final = 5.0
-"""Seconds between two looks at the claim of a slurmctld without a pod."""
+"""Seconds between two queries of the claim of a slurmctld without a pod."""
 
 
 def keep_images(progress: Progress) -> Iterable[Action]:
-    """Find the image of each daemon whose Cluster names none."""
+    """Find the image of each daemon for which the Cluster names none."""
     snapshot = progress.snapshot
     progress.images = default_images.kept(snapshot, progress.images, daemons.wanted(snapshot.cluster))
     return ()
 
 
 def try_replacement(progress: Progress) -> Iterable[Action]:
-    """Try the pod that is to take the place of slurmctld's."""
+    """Try the pod that will replace slurmctld's."""
     snapshot, stored = progress.snapshot, (progress.config_map or {}).get("data") or {}
     if SLURM_CONF not in stored or snapshot.cluster.deleting:
         return ()
@@ -41,7 +41,7 @@ def try_replacement(progress: Progress) -> Iterable[Action]:
     try:
         wanted = SLURMCTLD.workload(_materials(progress, stored[SLURM_CONF]))
     except RefusedFragment:
-        # It stays as it is; the step `write_daemons` says so.
+        # It stays unchanged; the step `write_daemons` reports it.
         wanted = None
     progress.replacement = replacement(snapshot, progress.images, wanted, progress.now, progress.wall)
     progress.wake_up(progress.replacement.wake_up)
@@ -60,8 +60,8 @@ def write_daemons(progress: Progress) -> Iterator[Action]:
     progress.made = replace(made, children=children)
     if rollout.rendered.problems and progress.config_map is None:
         return
-    # Pods whose Secrets are missing would wait for them in ever longer pauses; and what daemons run with is
-    # written down before the first of them is.
+    # Pods whose Secrets are missing would wait for them with growing back-off; and the keys of daemons are recorded
+    # before the first daemon is written.
     held = frozenset() if keys.mountable else daemons.mounting_keys(snapshot.cluster)
     for write in writes(snapshot, children, progress.now):
         if write.child.key not in held or write.child.key in snapshot.children:
@@ -69,7 +69,7 @@ def write_daemons(progress: Progress) -> Iterator[Action]:
 
 
 def write_shared(progress: Progress) -> Iterable[Action]:
-    """Write what slurmd pods share where their slurmctld is elsewhere."""
+    """Write what slurmd pods share if their slurmctld is external."""
     progress.made = daemons.Made(_shared(progress))
     return writes(progress.snapshot, progress.made.children, progress.now)
 
@@ -87,7 +87,7 @@ def remove_unwanted(progress: Progress) -> Iterator[Action]:
 
 
 def ask_claim(progress: Progress) -> Iterator[Action]:
-    """Look at slurmctld's claim where slurmctld has no pod, though its StatefulSet is there to make one."""
+    """Query slurmctld's claim if slurmctld has no pod, although its StatefulSet exists."""
     snapshot = progress.snapshot
     name, known = slurmctld.claim_name(snapshot), snapshot.memory.claim
     there = snapshot.controller_pod is not None or snapshot.controller_ending is not None
@@ -112,7 +112,7 @@ def _shared(progress: Progress) -> tuple[Child, ...]:
 
 
 def _with_running_pod(progress: Progress, child: Child) -> Child:
-    """slurmctld's StatefulSet with the pod that runs; any other object as it is."""
+    """slurmctld's StatefulSet with the running pod; any other object unchanged."""
     live = progress.snapshot.children.get(child.key)
     if live is None or child.key != SLURMCTLD.key(progress.snapshot.cluster):
         return child

@@ -1,4 +1,4 @@
-"""Steps about signing keys: whose they are, what daemons have, and how slurmctld gets a changed one. Pure."""
+"""Steps about signing keys: who owns them, which the daemons have, and how slurmctld gets a changed one. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slinky_operator.slurm import naming
 
 
 def adopt_keys(progress: Progress) -> Iterator[Action]:
-    """Take over Secrets that a former Cluster of this name has left: whose they are is proven before they are used."""
+    """Take over Secrets that a former Cluster of this name has left: their owner is proven before they are used."""
     cluster, sources = progress.snapshot.cluster, progress.snapshot.sources
     for make in (naming.slurm_key_secret, naming.jwt_key_secret, naming.key_copy):
         found = sources.get(make(cluster.name))
@@ -23,19 +23,19 @@ def adopt_keys(progress: Progress) -> Iterator[Action]:
 
 
 def keep_keys(progress: Progress) -> Iterable[Action]:
-    """Make, put back, seal and copy the keys of a managed Cluster."""
+    """Create, restore, seal and copy the keys of a managed Cluster."""
     progress.keys = lifecycle.look(progress.snapshot, progress.now, progress.wall)
     return progress.keys.actions
 
 
 def read_keys(progress: Progress) -> Iterable[Action]:
-    """See which key a Cluster elsewhere has."""
+    """Read which key an external Cluster has."""
     progress.keys = lifecycle.look_elsewhere(progress.snapshot)
     return ()
 
 
 def load_changed_key(progress: Progress) -> Iterable[Action]:
-    """Let slurmctld read a key of auth/jwt that has changed; elsewhere, see whether it has."""
+    """Let slurmctld read a key of auth/jwt that has changed; if it is external, check whether it has."""
     snapshot, keys = progress.snapshot, progress.keys
     settled = not snapshot.cluster.spec.external and StoredConfig.of(snapshot).is_live and keys.slurm is None
     step = key_loading.load(snapshot, keys, progress.now, settled=settled)

@@ -1,4 +1,4 @@
-"""What one pass of the plan knows: the snapshot, and what its earlier steps have found for the later ones."""
+"""The state of one pass of the plan: the snapshot, and the findings of its steps for later ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slinky_operator.slurm import naming
 
 @dataclass(slots=True)
 class Progress:
-    """What is known in one pass. A step writes what it finds; only steps after it may read that."""
+    """What is known in one pass. A step writes its findings; only later steps may read them."""
 
     snapshot: Snapshot
     pace: Pace
@@ -42,21 +42,21 @@ class Progress:
     """Whether slurmctld's pod may be replaced."""
 
     rollout: Rollout | None = None
-    """How far the configuration is; `None` before its step, and for a Cluster elsewhere."""
+    """The state of the configuration; `None` before its step, and for an external Cluster."""
 
     made: Made = Made()  # noqa: RUF009 - frozen
-    """The objects that are written, but for ConfigMaps and Secrets."""
+    """The written objects, except ConfigMaps and Secrets."""
 
     due: list[float] = field(default_factory=list)
-    """Seconds until something is due that no event will tell."""
+    """Seconds until something is due without an event."""
 
     @property
     def config_map(self) -> Object | None:
-        """The ConfigMap with slurm.conf as it is, whoever wrote it."""
+        """The current ConfigMap with slurm.conf, whoever wrote it."""
         return self.snapshot.children.get(("ConfigMap", naming.config(self.snapshot.cluster.name)))
 
     def wake_up(self, seconds: float | None) -> None:
-        """Have the next pass in so many seconds at the latest."""
+        """Requeue after this many seconds at the latest."""
         if seconds is not None:
             self.due.append(seconds)
 

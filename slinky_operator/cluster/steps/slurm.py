@@ -1,4 +1,4 @@
-"""Steps about Slurm itself: the connection with it, and how often its jobs are counted. Pure."""
+"""Steps about Slurm itself: the connection to it, and how often its jobs are counted. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.slurm.clients import ContactState, Trouble
 
 COUNT_JOBS_EVERY: Final = 5.0
-"""Seconds between two counts of jobs, when they are cheap."""
+"""Seconds between two counts of jobs, if they are cheap."""
 
 COUNT_JOBS_SHARE: Final = 0.02
-"""Part of the time that counting jobs may take."""
+"""Maximum fraction of time spent on counting jobs."""
 
 
 def connect(progress: Progress) -> Iterator[Action]:
-    """Have a connection made of what server, Secrets and keys say now."""
+    """Ensure a connection with the current server, Secrets and keys."""
     snapshot = progress.snapshot
     wanted = slurm_connection.connect(snapshot, progress.keys.candidates, progress.pace)
     progress.missing = wanted if isinstance(wanted, Missing) else None
@@ -35,12 +35,12 @@ def connect(progress: Progress) -> Iterator[Action]:
         return
     waiting = slurm.contact.state is not ContactState.READY and slurm.contact.trouble is not Trouble.UNAUTHORIZED
     if waiting and daemons.all_answering_are_ready(snapshot):
-        # Its own pauses grow; once our daemons are up there is nothing to wait for.
+        # Its own back-off grows; once the daemons have started there is nothing to wait for.
         yield Hurry()
 
 
 def count_jobs(progress: Progress) -> Iterator[Action]:
-    """Count jobs where Slurm answers and the last count is old enough."""
+    """Count jobs if Slurm answers and the last count is old enough."""
     if answers(progress.snapshot) and jobs_due(progress.snapshot, progress.now) <= 0:
         yield CountJobs()
 

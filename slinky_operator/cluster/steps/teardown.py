@@ -1,4 +1,4 @@
-"""The end of a Cluster: what it waits for, and what is deleted then. Pure."""
+"""The deletion of a Cluster: what it waits for, and what is deleted then. Pure."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from slinky_operator.kube.resources import (
 from slinky_operator.slurm import naming
 
 LOOK_AGAIN_FOR_PODS: Final = 10.0
-"""Seconds until the API server is asked again for slurmd pods of a Cluster that is being deleted."""
+"""Seconds until the API server is queried again for slurmd pods of a Cluster that is being deleted."""
 
 _ORDER: Final = (DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS)
 
 
 def set_finalizer(progress: Progress) -> list[Action]:
-    """Put the finalizer on a Cluster before anything is made for it."""
+    """Add the finalizer to a Cluster before anything is created for it."""
     cluster = progress.snapshot.cluster
     if labels.FINALIZER_CLUSTER in cluster.metadata.finalizers or cluster.deleting:
         return []
@@ -35,26 +35,26 @@ def set_finalizer(progress: Progress) -> list[Action]:
 
 
 def slurmd_pods_left(snapshot: Snapshot, now: float) -> tuple[str, ...]:
-    """Pods of NodeSets: those that the cache shows, or the API server has shown where labels are lost."""
+    """Pods of NodeSets: those in the cache, or that the API server has shown if labels are lost."""
     names, at = snapshot.memory.slurmd_pods_left
     return snapshot.slurmd_pods or (names if now - at < LOOK_AGAIN_FOR_PODS else ())
 
 
 def tear_down(snapshot: Snapshot) -> TearDown:
-    """Take everything away: no slurmd pod is left."""
+    """Delete everything: no slurmd pod is left."""
     place = {resource.kind: (number, resource) for number, resource in enumerate(_ORDER)}
     children = [
         (place[kind][1], name, obj["metadata"]["uid"])
         for (kind, name), obj in sorted(snapshot.children.items(), key=lambda item: (place[item[0][0]][0], item[0]))
     ]
-    # Generated keys go; the state on the claim, and keys of the user's, stay.
+    # Generated keys are deleted; the state on the claim, and the user's keys, stay.
     generated = {
         make(snapshot.cluster.name) for make in (naming.slurm_key_secret, naming.jwt_key_secret, naming.key_copy)
     }
     secrets = [
         (SECRETS, source.name, source.object_uid)
         for source in snapshot.sources.values()
-        # The label alone is not enough: a key of the user's, which the spec names, may have been given it.
+        # The label alone is not enough: a user's key, which the spec names, may have been given it.
         if source.exists
         and source.cluster_uid
         and source.cluster_name == snapshot.cluster.name

@@ -1,4 +1,4 @@
-"""Which objects are written: those that differ, unless the API server has refused the same text a moment ago. Pure."""
+"""Which objects are written: those that differ, unless the API server has just rejected the same body. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from slinky_operator.reconcile.children import Child, has_settled, is_current
 from slinky_operator.slurm import naming
 
 TRY_AGAIN: Final = 60.0
-"""Seconds until an object that the API server refused is tried again though nothing has changed here."""
+"""Seconds until an object that the API server rejected is tried again although nothing has changed here."""
 
 
 def writes(snapshot: Snapshot, wanted: Iterable[Child], now: float) -> Iterator[Write]:
-    """Write what is not there as wanted, at `now` (monotonic seconds)."""
+    """Write what is missing or differs, at `now` (monotonic seconds)."""
     for child in wanted:
         live = snapshot.children.get(child.key)
         if live is not None and (
@@ -29,7 +29,7 @@ def writes(snapshot: Snapshot, wanted: Iterable[Child], now: float) -> Iterator[
 
 
 def is_denied(snapshot: Snapshot, action: Action, now: float) -> bool:
-    """Whether a write has been refused already, and nothing speaks for another answer yet."""
+    """Whether a write has been rejected already, and there is no reason yet to expect another answer."""
     if not isinstance(action, Write):
         return False
     denied = snapshot.memory.denied.get(action.child.key)
@@ -53,6 +53,6 @@ def refused(snapshot: Snapshot, wanted: Iterable[Child]) -> tuple[str, ...]:
 
 
 def _is_handed_over(snapshot: Snapshot, key: tuple[str, str]) -> bool:
-    """Whether an object that was somebody else's is this Cluster's by now."""
+    """Whether an object that belonged to somebody else is now this Cluster's."""
     denied, live = snapshot.memory.denied.get(key), snapshot.children.get(key)
     return denied is not None and not denied.digest and live is not None and succession.is_ours(live, snapshot.cluster)

@@ -1,4 +1,4 @@
-"""What all tests share: random cases are judged by what they find, never by how long they take."""
+"""Settings of all tests: random cases have no time limit."""
 
 from __future__ import annotations
 

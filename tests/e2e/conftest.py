@@ -1,19 +1,19 @@
-"""What end-to-end tests share: one local Kubernetes for the whole run, named apart from the developer's own.
+"""Fixtures of all end-to-end tests: one local Kubernetes for the whole run, separate from the developer's own.
 
-Its DNS domain is not the usual one, so that nothing of ours can count on that.
+Its DNS domain is not the usual one, so that nothing in this project can rely on that.
 
-Where the run is spread over several processes, all use the same one, each file of tests in namespaces of its own; with
-``--apart`` each process has one of its own, for files that ill-treat what all share. It is ended at the end of the run.
-A cluster that an earlier run left behind (killed in the middle) is replaced: its state is unknown.
+If the run is spread over several processes, all use the same one, each file of tests in its own namespaces; with
+``--apart`` each process has its own, for files with tests that would disturb others. It is stopped at the end of the
+run. A cluster left by an earlier run (killed in the middle) is replaced: its state is unknown.
 
-With ``--cluster=NAME`` the run uses a cluster of yours instead, brings it up if need be, and leaves it up: the quick
-way while writing tests, and how several runs share one.
+With ``--cluster=NAME`` the run uses a named cluster instead, starts it if needed, and leaves it running: the quick way
+while writing tests, and a way for several runs to share one.
 
-A file of tests is run as one, with each version of Slurm apart. Those marked `long` begin first: one that begins last
-would keep all waiting.
+A file of tests runs as one unit, separately for each version of Slurm. Files marked `long` start first: started last,
+they would delay the end of the run.
 
-Tests are run with the newest Slurm; files marked `both_slurms` with the older one too, and with ``--slurm=all`` all of
-them that are not marked `only_slurm`.
+Tests run with the newest Slurm; files marked `both_slurms` with the older one too, and with ``--slurm=all`` all files
+that are not marked `only_slurm`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What integration tests share: one real API server per process; each test makes itself a namespace."""
+"""Fixtures of all integration tests: one real API server per process; each test creates its namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission policies that refuse, as a cluster's own do: the API server answers 403 with words of its own."""
+"""Admission policies that reject objects, as a cluster's own do: the API server answers 403 with their message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing the configuration of a Cluster as a person would, and seeing what becomes of it."""
+"""Changes the configuration of a Cluster as a person would, and observes the result."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
 """The fenced blocks of a Markdown page, and what tests do with each.
 
-A comment in front of a block, which readers do not see, decides it:
+A comment before a block, which readers do not see, determines this:
 
 ``<!-- run -->``
-    Commands are run in the order of the page; other languages are run by a test of their own.
+    Commands are run in the order of the page; other languages are run by a separate test.
 ``<!-- run until it shows -->``
-    A command that only looks is repeated until it prints what the next block shows.
+    A read-only command is repeated until it prints what the next block shows.
 ``<!-- run in a terminal, typing: WORDS -->``
-    A command that opens a shell, which is given these words when it has shown its prompt.
+    A command that opens a shell; these words are typed when it has shown its prompt.
 ``<!-- file: NAME -->``
-    The text is kept in a file of that name, for commands that follow.
+    The text is saved in a file of that name, for later commands.
 ``<!-- shows -->``, ``<!-- shows, varying: 12s 17 -->``
-    What the commands before it print. The words named stand for any word; a line ``…`` stands for any lines.
+    The output of the commands before it. The words named match any word; a line ``…`` matches any lines.
 ``<!-- not run: REASON -->``
-    It is not, because …
+    It is not run, for the given reason.
 
 Running is left to `tests.support.shell` and to the tests.
 """

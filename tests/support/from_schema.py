@@ -1,7 +1,7 @@
-"""Specs out of a CRD's schema: random ones, and one for each text field with that text in it.
+"""Specs generated from a CRD's schema: random ones, and one for each text field with that text in it.
 
-Only what the schema itself says is obeyed, with patterns and rules that are regular expressions; rules across fields
-are not, so that some specs are among them that the API server would refuse: the operator must bear those too.
+Only the schema itself is respected, with patterns and rules that are regular expressions; rules across fields are not,
+so the API server would reject some of these specs: the operator must handle those too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A way to the API server that can be shut: as for a client whose API server goes away and comes back."""
+"""A proxy to the API server that can be closed: the client sees an API server that becomes unreachable and returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An HTTP server that means harm to whoever reads its answers, and counts what it could send."""
+"""A hostile HTTP server that attacks the reader of its answers, and counts what it could send."""
 
 from __future__ import annotations
 

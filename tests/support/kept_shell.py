@@ -1,8 +1,7 @@
-"""A shell in a container that is kept from one command to the next.
+"""A shell in a container that stays open from one command to the next.
 
-An exec of its own costs a tenth of a second of a processor at kubectl, and another at the container's runtime; a
-command in a shell that is there already costs what the command costs. For commands that only look: where the container
-has ended meanwhile, they are asked again in the next one.
+Each exec costs 0.1 s of CPU in kubectl, and as much in the container's runtime; a command in an open shell costs only
+the command. For read-only commands: if the container has ended meanwhile, they are repeated in the next one.
 """
 
 from __future__ import annotations

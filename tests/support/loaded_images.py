@@ -1,4 +1,4 @@
-"""Images in the local cluster's Nodes under other names, where a test needs another name and not another content."""
+"""Images in the local cluster's Nodes under other names, if a test needs another name and not another content."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""An API server in memory that does what it is asked at once, and caches that show it at once.
+"""An API server in memory that executes requests at once, and caches that show the result at once.
 
-For tests that drive whole passes with many inputs. It knows no schema, no conflict and no fault: those are tried
-against real API servers and by the models.
+For tests that run whole passes with many inputs. It has no schema, no conflicts and no faults: those are tested with
+real API servers and in the models.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Kubernetes and Slurm show of a NodeSet: its pods, its nodes, and whether it is as its spec says."""
+"""What Kubernetes and Slurm show of a NodeSet: its pods, its nodes, and whether it matches its spec."""
 
 from __future__ import annotations
 

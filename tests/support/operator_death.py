@@ -1,4 +1,4 @@
-"""The operator's sudden end, and a new leader after it: for tests of what a crash at a certain point does."""
+"""Kills the operator and waits for a new leader: for tests of a crash at a certain point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator as a process of its own, without the local Kubernetes around it."""
+"""The operator as a separate process, without the local Kubernetes around it."""
 
 from __future__ import annotations
 

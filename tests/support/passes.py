@@ -1,4 +1,4 @@
-"""Both controllers over one namespace in memory, for tests that drive whole passes one by one."""
+"""Both controllers over one namespace in memory, for tests that run whole passes one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes about pods when one is replaced, or a program in it started anew."""
+"""What changes about pods when one is replaced, or a program in it is restarted."""
 
 from __future__ import annotations
 

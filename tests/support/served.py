@@ -1,7 +1,7 @@
-"""When an API server acts on what it has taken: some of it only a moment after it has answered.
+"""Waits until an API server acts on accepted objects: for some of them only a moment after its answer.
 
-A CRD is said to be established before its objects are served and found by kind, and a role counts once the authorizer
-has heard of it. Tests that go on at once wait here.
+A CRD is reported as established before its objects are served and found by kind, and a role counts once the authorizer
+has seen it. Tests that continue at once wait here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the processes of one pytest run share: made by the first that needs it, there for the others.
+"""What the processes of one pytest run share: created by the first that needs it, available to the others.
 
-Where the run is one process, it makes everything itself.
+If the run is one process, it creates everything itself.
 """
 
 from __future__ import annotations

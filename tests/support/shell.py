@@ -1,7 +1,7 @@
 """A shell that runs one block of commands after the other, as a reader's terminal would.
 
-Variables, the folder and what runs in the background last from one block to the next. Each block ends at its first
-command that fails.
+Variables, the folder and background processes last from one block to the next. Each block ends at its first failed
+command.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """
-Real Slurm daemons on loopback, for tests that must not be satisfied with a fake.
+Real Slurm daemons on loopback, for tests for which a fake is not enough.
 
-A :class:`SlurmHost` is one small Slurm cluster: slurmctld, slurmrestd and any number of dynamic slurmds, run out of a
-root tree that holds the packages of one Slurm release. Each daemon runs in its own mount and PID namespace inside that
-tree, so that ending the first process of a daemon ends all that it started, job steps included, and nothing of the
-cluster outlives the test. The network is the machine's own: every socket is bound to 127.0.0.1 with its own port.
+A :class:`SlurmHost` is one small Slurm cluster: slurmctld, slurmrestd and any number of dynamic slurmds, run from a
+root tree with the packages of one Slurm release. Each daemon runs in its own mount and PID namespace in that tree, so
+that killing PID 1 of a daemon ends everything that it started, job steps included, and nothing of the cluster outlives
+the test. The network is the machine's own: every socket is bound to 127.0.0.1 with its own port.
 
-Where root trees come from is left to the image builder (``hack.images.rootfs``), what is asked of the cluster to the
-tests. All waiting is done on conditions.
+Root trees come from the image builder (``hack.images.rootfs``), and the requests from the tests. All waiting is for
+conditions.
 """
 
 from __future__ import annotations

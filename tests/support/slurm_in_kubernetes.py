@@ -1,4 +1,4 @@
-"""A Slurm cluster as a user of the operator sees it: manifests in, `kubectl` and Slurm's own commands out."""
+"""A Slurm cluster as a user of the operator sees it: through manifests, `kubectl` and Slurm's own commands."""
 
 from __future__ import annotations
 

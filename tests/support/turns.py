@@ -1,7 +1,7 @@
-"""How long one turn of the event loop keeps everything else waiting, in CPU.
+"""The CPU time for which one turn of the event loop blocks everything else.
 
-On a machine that others use too, a loop is late because it does not get a CPU: that is the lag, by the clock. What the
-process itself is to blame for is the CPU that one turn of its loop takes.
+On a shared machine a loop is also late if it gets no CPU: that is the lag, by the clock. The process itself is
+responsible only for the CPU time of one turn of its loop.
 """
 
 from __future__ import annotations

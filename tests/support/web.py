@@ -1,4 +1,4 @@
-"""One plain HTTP request, for tests that look at what a person with curl would see."""
+"""One plain HTTP request, for tests of what a person with curl would see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks by name: what runs, beside what, and how it is counted."""
+"""The checks by name: what runs, what runs concurrently, and how it is counted."""
 
 from __future__ import annotations
 

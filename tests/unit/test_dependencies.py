@@ -1,4 +1,4 @@
-"""Every dependency is there because something imports it, and is explained."""
+"""Every dependency is imported somewhere, and is explained."""
 
 from __future__ import annotations
 

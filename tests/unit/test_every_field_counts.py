@@ -1,4 +1,4 @@
-"""No field of the API is accepted and then ignored in silence: passes read it, or it is said to be not supported."""
+"""No field of the API is accepted and then silently ignored: passes read it, or it is reported as not supported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kopf is given: credentials, and patience."""
+"""The settings of kopf: credentials, and patience."""
 
 from __future__ import annotations
 

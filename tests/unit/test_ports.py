@@ -1,4 +1,4 @@
-"""Ports that are held: free for their own server at any time, and for nobody else."""
+"""Reserved ports: free for their own server at any time, and for nobody else."""
 
 from __future__ import annotations
 

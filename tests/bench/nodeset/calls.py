@@ -1,4 +1,4 @@
-"""Counts what is asked of Slurm: polls for changed nodes apart from calls that somebody makes."""
+"""Counts requests to Slurm: polls for changed nodes separately from other calls."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The other side of the bench, in a process of its own: Slurm, and machines on which pods come up, register and end.
+"""The other side of the bench, in a separate process: Slurm, and machines on which pods start, register and end.
 
 No kubelet and no kwok: what they would write about a pod is written with the operator's own client (`Machines`), by
 many workers at a time. kwok would write the same, by stages in YAML; but when a pod starts its slurmd has to register
-with the fake slurmrestd, with the pod's uid and the arguments from its spec, and no stage of kwok's can do that, so
-that something like this would stand beside it all the same. It would also have to be built, from its Go module.
+with the fake slurmrestd, with the pod's uid and the arguments from its spec, and no stage of kwok can do that, so
+something like this would be needed anyway. kwok would also have to be built, from its Go module.
 
 Prints the address of its slurmrestd as the first line. Each line on its standard input is a number of nodes: from then
 on that many change their state in a minute, evenly; with 0, all are idle again.

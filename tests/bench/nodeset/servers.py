@@ -1,4 +1,4 @@
-"""How much CPU the API server and etcd have used, so that load on the machine does not decide what a call costs."""
+"""CPU time used by the API server and etcd, so that load on the machine does not affect the cost of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table that is printed at the end: a line for each figure, a column for each size."""
+"""The table printed at the end: a line for each figure, a column for each size."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What many pods cost, beside the same pods made and deleted by a bare loop. Prints, asserts no time.
+"""The cost of many pods, compared with the same pods created and deleted by a bare loop. Prints, asserts no time.
 
-A real API server without Nodes; Slurm and the machines are played by another process (`played`), so that what is
-measured here is the operator: its reconciler, its caches and its clients, in this process. The bare loop uses the same
+A real API server without Nodes; Slurm and the machines are simulated by another process (`played`), so that only the
+operator is measured here: its reconciler, its caches and its clients, in this process. The bare loop uses the same
 client, 50 requests at a time, and pods with the same spec. What the figures mean: docs/performance.md.
 
 Run it with ``make bench``, or alone: ``pytest tests/bench/nodeset --capture=no --override-ini=testpaths=tests/bench``;

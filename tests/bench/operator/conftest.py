@@ -1,4 +1,4 @@
-"""What benchmarks of the operator share: a cluster of their own with one replica of it."""
+"""Fixtures of the operator's benchmarks: a separate cluster with one replica of it."""
 
 from __future__ import annotations
 

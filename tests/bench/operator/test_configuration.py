@@ -1,7 +1,7 @@
-"""How long a configuration change takes, and what its preflight is of that. Prints, asserts nothing.
+"""How long a configuration change takes, and the share of its preflight. Prints, asserts nothing.
 
-The reference is a reconfigure by hand with the same slurmctld: what the change would take if nobody looked at it first,
-and the files were there already. The Go operator polls every 30 s and then waits for the kubelet (72 s measured).
+The reference is a manual reconfigure with the same slurmctld: the time of the change without any check, with the files
+already mounted. The Go operator polls every 30 s and then waits for the kubelet (72 s measured).
 """
 
 from __future__ import annotations

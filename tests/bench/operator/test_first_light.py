@@ -1,4 +1,4 @@
-"""What a user waits for, and what the operator costs, on the local Kubernetes with real Slurm. Prints, asserts nothing.
+"""User-visible delays and the operator's cost, on the local Kubernetes with real Slurm. Prints, asserts nothing.
 
 Run it with ``make bench``, or alone: ``pytest tests/bench/operator --capture=no``. Times include the polling of the
 observer (20 ms on the API server, one ``kubectl exec`` on Slurm's side, which costs about 0.1 s a look).

@@ -1,8 +1,8 @@
-"""What the longest text of each field costs: the event loop, and the thread that rules run in. Prints, asserts nothing.
+"""The cost of the longest text of each field: for the event loop, and the thread of rules. Prints, asserts nothing.
 
-The longest turn is CPU time of the loop's own thread; a plain object's passes are the reference of the same run. All
-waits of a pass are over at once here, so that a turn may be a whole pass. Run it alone:
-``pytest tests/bench/passes --capture=no --override-ini=testpaths=tests/bench``.
+The longest turn is CPU time of the event loop's thread; a plain object's passes are the reference of the same run. All
+waits of a pass end at once here, so that a turn may be a whole pass. Run it alone: ``pytest tests/bench/passes
+--capture=no --override-ini=testpaths=tests/bench``.
 """
 
 from __future__ import annotations

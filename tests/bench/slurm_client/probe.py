@@ -1,5 +1,5 @@
 """
-One measurement, in a process of its own so that memory and imports are its own. Prints one JSON object.
+One measurement, in a separate process so that memory and imports are its own. Prints one JSON object.
 
 ``python probe.py WHAT URL [ARGUMENT]``; run by test_bench.py, with this project on the path.
 """

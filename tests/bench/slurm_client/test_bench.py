@@ -1,5 +1,5 @@
 """
-Tables about the client: a list of 5,000 nodes, an idle watch, a thousand drains, imports; and others beside it.
+Tables about the client: a list of 5,000 nodes, an idle watch, a thousand drains, imports; compared with others.
 
 Nothing is asserted about time: the tables are for reading, and ratios within one run say more than seconds.
 """

@@ -1,4 +1,4 @@
-"""A cluster that ends, however it was interrupted, leaves the machine as it was."""
+"""A cluster leaves the machine as it was when it ends, however it was interrupted."""
 
 from __future__ import annotations
 

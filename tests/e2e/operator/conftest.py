@@ -1,6 +1,6 @@
-"""The operator, installed by its chart as a user would, and Slurm as it runs it.
+"""The operator, installed by its chart as a user would, and the Slurm that it runs.
 
-A test that fails shows what the operator has logged, and what Kubernetes and Slurm show.
+A failed test shows the operator's log, and the state of Kubernetes and Slurm.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The API server is away for three minutes: jobs run on, the operator waits, and goes on by itself."""
+"""The API server is unreachable for three minutes: jobs continue, the operator waits, and recovers without help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions that an administrator closes, and one that goes although Slurm is told to keep states, on real Slurm."""
+"""Partitions closed by an administrator, and one removed although Slurm is set to keep states, on real Slurm."""
 
 from __future__ import annotations
 

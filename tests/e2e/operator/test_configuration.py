@@ -1,4 +1,4 @@
-"""Configuration changes on real Slurm: what works is live in seconds, what does not changes nothing, no job is lost."""
+"""Configuration changes on real Slurm: valid ones are live in seconds, invalid ones change nothing, no job is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A configuration change during which the operator, slurmctld or a kubelet fails: the end is the spec's."""
+"""The operator, slurmctld or a kubelet fails during a configuration change: the result still matches the spec."""
 
 from __future__ import annotations
 

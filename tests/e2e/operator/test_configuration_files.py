@@ -1,4 +1,4 @@
-"""More of what a configuration may hold, and more that cannot work."""
+"""More contents of a configuration, and more invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeSets, Clusters and namespaces are deleted: jobs end first, then pods, records, daemons and objects go."""
+"""NodeSets, Clusters and namespaces are deleted: jobs end first, then pods, records, daemons and objects."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The pages that users follow, followed to the letter: their commands in order, and what they say is shown.
+"""The user documentation, executed as written: its commands in order, and the output it shows.
 
-The pages share one installation, as they do for their readers: install.md begins and ends it, what the others describe
-lies between. So these tests run in their order, on a Kubernetes that has neither the operator nor its CRDs before.
+The pages share one installation, as they do for their readers: install.md begins and ends it, the others come in
+between. So these tests run in this order, on a Kubernetes that has neither the operator nor its CRDs at the start.
 """
 
 from __future__ import annotations

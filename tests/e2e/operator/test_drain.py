@@ -1,4 +1,4 @@
-"""Drains that take too long, and pods that go without one: what becomes of their jobs, on real Slurm."""
+"""Drains that exceed their timeout, and pods deleted without a drain: what happens to their jobs, on real Slurm."""
 
 from __future__ import annotations
 

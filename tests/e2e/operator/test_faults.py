@@ -1,4 +1,4 @@
-"""The operator dies, freezes, or loses sight of Slurm in the middle of a scale-in: no job is lost by that."""
+"""The operator dies, freezes, or loses the connection to Slurm during a scale-in: no job is lost."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""slurmctld, the API server and the operator are replaced in mid-course, and what was begun is brought to its end.
+"""slurmctld, the API server and the operator are replaced during operations, which are then completed.
 
-No job is lost by it, no pod is made twice, and none goes before its job.
+No job is lost, no pod is created twice, and none is deleted before its job ends.
 """
 
 from __future__ import annotations

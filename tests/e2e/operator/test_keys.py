@@ -1,4 +1,4 @@
-"""Lost and changed keys while jobs run: their ends arrive, the operator is not locked out, and says what is wrong."""
+"""Lost and changed keys while jobs run: job ends still arrive, the operator keeps access, and reports what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of the user's on slurmd pods: none makes the operator take one for a daemon, nor for a preflight."""
+"""User labels on slurmd pods: none makes the operator treat one as a daemon or a preflight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A NodeSet whose slurmd cannot be tried is named, and holds up no other's change; a full quota holds up all."""
+"""A NodeSet whose slurmd cannot be tried is named, and blocks no other's change; a full quota blocks all."""
 
 from __future__ import annotations
 

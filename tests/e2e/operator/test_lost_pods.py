@@ -1,4 +1,4 @@
-"""Pods that go without having been asked: evicted, killed, out of memory; their jobs, their records, their successors.
+"""Pods lost without a drain: evicted, killed, out of memory; their jobs, their records, their successors.
 
 A pod deleted by hand is in `test_drain`, one lost with its Node in `test_places`.
 """

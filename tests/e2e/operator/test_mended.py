@@ -1,5 +1,4 @@
-"""What users change their minds about, and what they mend: claims that were kept, specs with which slurmd registers
-badly."""
+"""Corrections by users: claims that were retained, specs with which slurmd registers badly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What NodeSets share, Nodes, the beginning of a name, the name of a node outside Kubernetes, and do not touch."""
+"""What NodeSets share without affecting each other: Nodes, a name prefix, the name of a node outside Kubernetes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubernetes Nodes are labelled, cordoned, drained and given back; jobs end first, and Slurm shows why."""
+"""Kubernetes Nodes are labelled, cordoned, drained and uncordoned; jobs end first, and Slurm shows why."""
 
 from __future__ import annotations
 

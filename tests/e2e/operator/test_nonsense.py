@@ -1,4 +1,4 @@
-"""What cannot work is refused at apply by the name of its field, or said in a condition; nothing else suffers."""
+"""Invalid objects are rejected at apply by field, or reported in a condition; nothing else is affected."""
 
 from __future__ import annotations
 

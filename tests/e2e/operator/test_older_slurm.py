@@ -1,6 +1,6 @@
-"""What is written for the newest Slurm, once more with the older one: one node on each Node, updates, deletion.
+"""Tests of the newest Slurm, repeated with the older one: one node per Kubernetes Node, updates, deletion.
 
-Scaling, drains and their deadlines have tests with both versions beside this.
+Scaling, drains and their deadlines have separate tests with both versions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fields of a NodeSet and what a user sees of them: what nodes offer, how they are called, updated and kept."""
+"""Fields of a NodeSet and their visible effect: what nodes offer, their names, updates and claims."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What Kubernetes Nodes decide: names, places in the topology, who may stand where; and Nodes that are lost.
+"""What Kubernetes Nodes determine: names, topology, which pods may run where; and lost Nodes.
 
-One Node, on which neither the operator's leader nor a daemon of Slurm runs, is ill-treated here: it is tainted, and in
-the end its machine dies, is deleted and comes back.
+One Node, on which neither the operator's leader nor a daemon of Slurm runs, is used for faults here: it is tainted, and
+in the end its machine dies, is deleted and returns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pods that never register, records without a pod, pods without a record: each is put right, or told."""
+"""Pods that never register, records without a pod, pods without a record: each is repaired or reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""slurmctld's pod is replaced only by one that comes up: what keeps it from that is told, and slurmctld stays."""
+"""slurmctld's pod is replaced only by one that starts: if it cannot, the cause is reported, and slurmctld stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every sample as it stands, applied as a user does, up to what that user would see."""
+"""Every sample, unchanged, applied as a user does, up to the result that the user would see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas up and down: idle nodes go, busy ones keep their jobs, other people's drains stay."""
+"""Replicas up and down: idle nodes are removed, busy ones keep their jobs, other people's drains stay."""
 
 from __future__ import annotations
 

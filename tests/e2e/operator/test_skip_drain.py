@@ -1,4 +1,4 @@
-"""A NodeSet whose jobs its user gives up: which jobs these are is told, and Slurm learns at once that they are over."""
+"""A NodeSet whose user gives up its jobs: they are reported, and Slurm sees at once that they have ended."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""NodeSets as users of Slinky 0.1 and 0.3 have them, on real Slurm: they apply, jobs run, and end before their pods go.
+"""NodeSets of users of Slinky 0.1 and 0.3, on real Slurm: they apply, jobs run, and end before their pods are deleted.
 
-Nothing of the manifests is changed but the namespace and the images, which are this project's.
+Only the namespace and the images of the manifests are changed; the images are this project's.
 """
 
 from __future__ import annotations

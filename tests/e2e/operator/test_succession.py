@@ -1,4 +1,4 @@
-"""A Cluster is created again under its name while a job runs: nobody's pods, budget or keys are lost in between."""
+"""A Cluster is recreated under its name while a job runs: no pods, budgets or keys are lost in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes outside Kubernetes that nobody can resolve: a Cluster with many of them works, and names them."""
+"""Nodes outside Kubernetes that do not resolve: a Cluster with many of them works, and names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates under load, with bad images, held back and taken back; names, claims, and autoscaling."""
+"""Updates under load, with bad images, paused and reverted; names, claims, and autoscaling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kubectl get` and `describe` show of a Cluster, situation by situation, as docs/troubleshooting.md has it."""
+"""The output of `kubectl get` and `describe` for a Cluster in each situation of docs/troubleshooting.md."""
 
 from __future__ import annotations
 

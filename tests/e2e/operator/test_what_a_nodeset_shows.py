@@ -1,6 +1,6 @@
-"""What `kubectl get` and `kubectl describe` show of a NodeSet, in the situations that docs/troubleshooting.md explains.
+"""The output of `kubectl get` and `kubectl describe` for a NodeSet in each situation of docs/troubleshooting.md.
 
-One Cluster has a NodeSet for each. Each test leaves what it changes as it was, and logs what a person would see.
+One Cluster has a NodeSet for each. Each test restores what it changes, and logs what a person would see.
 """
 
 from __future__ import annotations

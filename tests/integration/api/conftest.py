@@ -1,4 +1,4 @@
-"""The CRDs on a real API server, and a small client that shows its answers as they are."""
+"""The CRDs on a real API server, and a small client that returns its answers unchanged."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What the API server makes of the CRDs: it takes them, takes what is right, and refuses what is not by name."""
+"""The CRDs on an API server: it accepts them, accepts valid objects, and rejects invalid ones by field."""
 
 from pathlib import Path
 from typing import Any

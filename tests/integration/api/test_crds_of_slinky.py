@@ -1,4 +1,4 @@
-"""The commands of docs/from-slinky.md about CRDs, run over CRDs as Slinky's releases leave them."""
+"""The commands of docs/from-slinky.md about CRDs, run with the CRDs that Slinky's releases leave."""
 
 from __future__ import annotations
 

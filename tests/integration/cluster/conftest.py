@@ -1,4 +1,4 @@
-"""A namespace with the CRDs, and what stands in for kubelet and Slurm."""
+"""A namespace with the CRDs, and substitutes for kubelet and Slurm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server refuses of one NodeSet's slurmd holds up no other; what it refuses of slurmctld's is told."""
+"""A rejection of one NodeSet's slurmd by the API server blocks no other; one of slurmctld's pod is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Cluster controller against a real API server, with a pretended Slurm."""
+"""The Cluster controller with a real API server and a fake Slurm."""
 
 from __future__ import annotations
 

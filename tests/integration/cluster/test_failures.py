@@ -1,4 +1,4 @@
-"""A pass over a Cluster that fails ends in a condition and an Event, and the next good one takes that back."""
+"""A failed pass over a Cluster ends in a condition and an Event, and the next successful one clears it."""
 
 from __future__ import annotations
 

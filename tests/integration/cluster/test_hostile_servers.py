@@ -1,4 +1,4 @@
-"""Servers that mean harm, beside a Cluster that means none, with real HTTP and a real API server."""
+"""Hostile servers next to a healthy Cluster, with real HTTP and a real API server."""
 
 from __future__ import annotations
 

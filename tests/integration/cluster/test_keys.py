@@ -1,4 +1,4 @@
-"""Keys against a real API server: what becomes of a lost or changed one, whenever the operator looks."""
+"""Keys on a real API server: what happens to a lost or changed one, whenever the operator checks."""
 
 from __future__ import annotations
 

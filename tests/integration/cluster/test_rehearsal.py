@@ -1,4 +1,4 @@
-"""A pod by slurmctld's next template comes first, and is one that the API server takes."""
+"""A pod from slurmctld's next template is created first, and the API server accepts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves the spec leaves the daemons; what others have added to them stays. With a real API server."""
+"""What is removed from the spec is removed from the daemons; what others have added stays. With a real API server."""
 
 from __future__ import annotations
 

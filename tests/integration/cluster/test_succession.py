@@ -1,4 +1,4 @@
-"""A Cluster that is created again under its name takes over what the former one has left, on a real API server."""
+"""A recreated Cluster takes over what the former one of its name has left, on a real API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConfigMaps that a Cluster names, against a real API server: noticed at once, and nobody else's are read."""
+"""ConfigMaps that a Cluster names, on a real API server: changes are seen at once, and no others are read."""
 
 from __future__ import annotations
 

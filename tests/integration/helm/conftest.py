@@ -1,4 +1,4 @@
-"""A control plane for each file: charts bring CRDs and rights everywhere, and an operator may serve all namespaces."""
+"""A control plane for each file: charts install cluster-wide CRDs and rights, and may serve all namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart and the kustomize base on a real API server: taken as they are, with the rights they promise."""
+"""The chart and the kustomize base on a real API server: accepted unchanged, with the documented rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator, run as the chart's ServiceAccount with the chart's flags, is never refused anything."""
+"""The operator, run as the chart's ServiceAccount with the chart's flags, is never denied anything."""
 
 from __future__ import annotations
 

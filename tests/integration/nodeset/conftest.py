@@ -1,4 +1,4 @@
-"""The NodeSet controller on a real API server, with a fake slurmrestd and played machines."""
+"""The NodeSet controller on a real API server, with a fake slurmrestd and simulated machines."""
 
 from __future__ import annotations
 

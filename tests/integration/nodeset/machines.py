@@ -1,7 +1,7 @@
-"""Scheduler, kubelets and slurmds for a control plane without Nodes: pods come up, register and end.
+"""Scheduler, kubelets and slurmds for a control plane without Nodes: pods start, register and end.
 
-Slurm is the fake slurmrestd. What a real kubelet and slurmd do is done in the same order: bound, running, registered;
-terminated, gone.
+Slurm is the fake slurmrestd. The order is that of a real kubelet and slurmd: bound, running, registered; terminated,
+deleted.
 """
 
 from __future__ import annotations

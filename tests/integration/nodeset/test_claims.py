@@ -1,4 +1,4 @@
-"""Claims of pods on a real API server: kept, reused, deleted as the spec says, and never taken from anybody else."""
+"""Claims of pods on a real API server: retained, reused, deleted by policy, and never taken from other owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drains that take too long, on a real API server; Slurm and the machines are played."""
+"""Drains that exceed their timeout, on a real API server; Slurm and the machines are simulated."""
 
 from __future__ import annotations
 

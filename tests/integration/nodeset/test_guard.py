@@ -1,4 +1,4 @@
-"""Somebody deletes the guard, on a real API server; its garbage collector, Slurm and the machines are played."""
+"""Somebody deletes the guard, on a real API server; its garbage collector, Slurm and the machines are simulated."""
 
 from __future__ import annotations
 

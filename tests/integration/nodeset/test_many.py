@@ -1,4 +1,4 @@
-"""Many pods at once: what is asked of Slurm does not grow with their number."""
+"""Many pods at once: the number of requests to Slurm does not grow with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeSets whose nodes would be named like another NodeSet, on a real API server."""
+"""NodeSets whose nodes would have the name of another NodeSet, on a real API server."""
 
 from __future__ import annotations
 

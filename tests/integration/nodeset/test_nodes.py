@@ -1,4 +1,4 @@
-"""What happens to Kubernetes Nodes, and what becomes of the Slurm nodes on them; on a real API server."""
+"""Changes of Kubernetes Nodes, and their effect on the Slurm nodes there; on a real API server."""
 
 from __future__ import annotations
 

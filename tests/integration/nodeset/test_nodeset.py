@@ -1,4 +1,4 @@
-"""What users do with a NodeSet, on a real API server; Slurm and the machines are played."""
+"""User operations on a NodeSet, on a real API server; Slurm and the machines are simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The label that keeps pods from being evicted, and what pods show, on a real API server."""
+"""The label that protects pods from eviction, and what pods show, on a real API server."""
 
 from __future__ import annotations
 

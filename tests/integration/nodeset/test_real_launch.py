@@ -1,7 +1,7 @@
-"""What a real slurmd makes of the command lines that NodeSets of Slinky's charts lead to.
+"""How a real slurmd parses the command lines that NodeSets of Slinky's charts lead to.
 
-The last test is the reason for the others: slurmd takes quotes around the value of `--conf` without a word, and then
-has none of its keys.
+The last test is the reason for the others: slurmd accepts quotes around the value of `--conf` without an error, and
+then has none of its keys.
 """
 
 from __future__ import annotations

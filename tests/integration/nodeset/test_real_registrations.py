@@ -1,4 +1,4 @@
-"""What slurmctld of both versions does with a slurmd that registers badly: what `registration` builds on."""
+"""How slurmctld of both versions handles a slurmd that registers badly: the basis of `registration`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods whose slurmds run and never register, on a real API server; Slurm and the machines are played."""
+"""Pods whose slurmds run and never register, on a real API server; Slurm and the machines are simulated."""
 
 from __future__ import annotations
 

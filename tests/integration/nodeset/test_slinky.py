@@ -1,4 +1,4 @@
-"""What users of Slinky 0.1 to 0.3 have: their manifests apply and run, and the pods they have are taken over."""
+"""Existing objects of Slinky 0.1 to 0.3: the manifests apply and run, and the pods are taken over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Cluster of a NodeSet is deleted and created again under its name, while pods hold jobs."""
+"""The Cluster of a NodeSet is deleted and recreated under its name, while pods hold jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates on a real API server: what is recorded, what is held back, what a bad image costs; machines are played."""
+"""Updates on a real API server: what is recorded and held back, the cost of a bad image; machines are simulated."""
 
 from __future__ import annotations
 

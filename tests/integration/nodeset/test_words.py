@@ -1,4 +1,4 @@
-"""What a NodeSet shows of nodes and pods in trouble, on a real API server, and over a restart of the operator."""
+"""What a NodeSet reports about nodes and pods in trouble, on a real API server, also over a restart of the operator."""
 
 from __future__ import annotations
 

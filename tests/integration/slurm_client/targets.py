@@ -1,7 +1,7 @@
 """
-What the conformance suite runs against: real clusters and the fake, behind one face.
+The targets of the conformance suite: real clusters and the fake, with one interface.
 
-A target arranges what a test needs (nodes, jobs in some state) and gives clients; it asserts nothing.
+A target prepares what a test needs (nodes, jobs in some state) and provides clients; it asserts nothing.
 """
 
 from __future__ import annotations

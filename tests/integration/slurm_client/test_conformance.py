@@ -1,6 +1,6 @@
 """One suite for real Slurm of both releases, for each data parser they serve, and for the fake: all must agree.
 
-Nodes and jobs have files of their own.
+Nodes and jobs have separate files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is asked and told of jobs: real Slurm of both releases and the fake must agree, in each data parser."""
+"""Queries and writes of jobs: real Slurm of both releases and the fake must agree, in each data parser."""
 
 from __future__ import annotations
 

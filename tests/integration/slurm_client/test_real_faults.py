@@ -1,4 +1,4 @@
-"""Outages, upgrades and many flips of real daemons, each cluster of its own."""
+"""Outages, upgrades and many state changes of real daemons, each in a separate cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of keys does to jobs that run, on real daemons of both releases: the reasons for the rules."""
+"""The effect of changed keys on running jobs, on real daemons of both releases: the reasons for the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reconfigure does to the states of partitions, on real daemons of both releases."""
+"""The effect of a reconfigure on the states of partitions, on real daemons of both releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rendering relies on, as real daemons of both releases do it."""
+"""The behaviour of real daemons of both releases that rendering relies on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How slurmctld is told to read its files, on a real one that runs as in its pod and is slow to answer."""
+"""How slurmctld gets a reconfigure, on a real one that runs as in its pod and is slow to answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates are merged as kubectl merges them, and by the keys that the API server names."""
+"""Templates are merged as in kubectl, and by the keys that the API server names."""
 
 from __future__ import annotations
 

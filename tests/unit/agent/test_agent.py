@@ -1,4 +1,4 @@
-"""What the agent tells."""
+"""The answers of the agent."""
 
 from __future__ import annotations
 

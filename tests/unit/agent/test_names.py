@@ -1,4 +1,4 @@
-"""Which names the agent looks up, and what it tells of them."""
+"""Which names the agent looks up, and what it reports about them."""
 
 from __future__ import annotations
 

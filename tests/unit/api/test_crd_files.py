@@ -1,4 +1,4 @@
-"""The committed CRDs: generated, small, and consistent with what they point at."""
+"""The committed CRDs: generated, small, and consistent with what they refer to."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The API reference names every field, where a reader looks for it."""
+"""The API reference names every field where a reader looks for it."""
 
 from slinky_api.crd.__main__ import KINDS
 from slinky_api.docs import api_reference

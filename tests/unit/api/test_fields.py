@@ -1,4 +1,4 @@
-"""Texts, names, numbers: the model and the rule in the CRD refuse the same."""
+"""Texts, names, numbers: the model and the rule in the CRD reject the same."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Clusters and NodeSets as they are read, and what is said of those that cannot be."""
+"""Parsed Clusters and NodeSets, and the messages about those that cannot be parsed."""
 
 import base64
 from datetime import UTC, datetime, timedelta

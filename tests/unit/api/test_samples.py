@@ -1,4 +1,4 @@
-"""Each sample says at its top what must be there before it works."""
+"""Each sample names its prerequisites at the top."""
 
 from __future__ import annotations
 

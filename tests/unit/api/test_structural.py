@@ -1,4 +1,4 @@
-"""From pydantic to structural schemas: what is carried over, and what is refused."""
+"""From pydantic to structural schemas: what is translated, and what is rejected."""
 
 from typing import Annotated, Any, Literal, Optional
 

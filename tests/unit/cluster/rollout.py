@@ -1,4 +1,4 @@
-"""A cluster at rest, and what tests of its changes ask of it."""
+"""An idle cluster, and helpers for tests of its changes."""
 
 from __future__ import annotations
 

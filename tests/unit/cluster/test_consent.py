@@ -1,4 +1,4 @@
-"""A Secret is used for a Slurm elsewhere only if it says that it is meant for it."""
+"""A Secret is used for an external Slurm only if it names that server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One way to run slurmd that cannot be tried holds up nobody else, and is named; what runs is not put at risk."""
+"""A slurmd kind that cannot be tried blocks nothing else, and is named; running ones are not put at risk."""
 
 from __future__ import annotations
 

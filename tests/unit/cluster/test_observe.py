@@ -1,4 +1,4 @@
-"""What a pass takes for its Cluster's daemons, preflights, slurmd pods and children: never by labels alone."""
+"""Which objects are a Cluster's daemons, preflights, slurmd pods and children: never by labels alone."""
 
 from __future__ import annotations
 

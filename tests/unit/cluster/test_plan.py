@@ -1,4 +1,4 @@
-"""What the Cluster controller decides."""
+"""The decisions of the Cluster controller."""
 
 from __future__ import annotations
 

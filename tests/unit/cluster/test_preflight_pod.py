@@ -1,4 +1,4 @@
-"""What a preflight's pod may touch, and as whom it runs."""
+"""What a preflight's pod may access, and as which user it runs."""
 
 from __future__ import annotations
 

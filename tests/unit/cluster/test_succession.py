@@ -1,4 +1,4 @@
-"""A Cluster that is created again under its name: what the former one has left is taken over as it stands."""
+"""A recreated Cluster: what the former one of its name has left is taken over unchanged."""
 
 from __future__ import annotations
 

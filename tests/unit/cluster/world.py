@@ -1,4 +1,4 @@
-"""An ideal world: everything a plan asks for happens at once, in memory."""
+"""An ideal world in memory: everything that a plan asks for happens at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every block of commands in the pages that users follow is run by a test, or says why not."""
+"""Every block of commands in the user documentation is run by a test, or says why not."""
 
 from __future__ import annotations
 

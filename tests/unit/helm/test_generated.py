@@ -1,4 +1,4 @@
-"""What is made from the chart is committed as it is made."""
+"""Files generated from the chart are committed unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the chart lets the operator do: no more than it needs, and nowhere else than asked for."""
+"""The rights that the chart gives the operator: no more than it needs, and only where requested."""
 
 from __future__ import annotations
 

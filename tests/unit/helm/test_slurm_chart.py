@@ -1,4 +1,4 @@
-"""The chart of a Slurm cluster renders a Cluster and NodeSets that the API takes."""
+"""The chart of a Slurm cluster renders a Cluster and NodeSets that the API accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides whether something is built."""
+"""What determines whether something is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""While Debian packages are installed their services stay down, and afterwards the machine is as it was."""
+"""While Debian packages are installed their services are not started, and afterwards the machine is as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed or another cluster left is told from what runs, before the host is changed or put back."""
+"""Leftovers of a killed or another cluster are distinguished from what runs, before the host is changed or restored."""
 
 from __future__ import annotations
 

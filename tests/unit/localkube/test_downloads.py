@@ -1,4 +1,4 @@
-"""What could not be downloaded is tried again; what failed for another reason is not."""
+"""Failed downloads are retried; other failures are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arguments of ``kubectl get`` are understood without kubectl."""
+"""Which arguments of ``kubectl get`` are supported without kubectl."""
 
 from __future__ import annotations
 

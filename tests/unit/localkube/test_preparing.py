@@ -1,4 +1,4 @@
-"""What suites need is built beside the checks before them, and is there when they start."""
+"""What suites need is built while the checks before them run, and is ready when they start."""
 
 from __future__ import annotations
 

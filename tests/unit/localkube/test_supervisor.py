@@ -1,4 +1,4 @@
-"""A machine takes requests as soon as it seems to."""
+"""A machine accepts requests as soon as it seems to."""
 
 from __future__ import annotations
 

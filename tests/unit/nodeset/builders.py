@@ -1,4 +1,4 @@
-"""What tests of rules are made of: the NodeSet `ns/a`, its pods, and their records and jobs."""
+"""Builders for tests of rules: the NodeSet `ns/a`, its pods, and their records and jobs."""
 
 from __future__ import annotations
 

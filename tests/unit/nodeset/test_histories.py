@@ -1,7 +1,8 @@
 """Random histories of Slurm and Kubernetes, and what must hold in all of them.
 
-No pod with a living job is deleted by us, nobody else's drain or node is touched, the update budget holds, finalizer
-and guard outlive the pods, and once faults stop everything becomes as wanted. The model begins in `model/world.py`.
+The operator deletes no pod with a running job, changes no drain or node of other owners, respects the update budget,
+keeps finalizer and guard until the pods are gone, and reaches the wanted state once faults stop. The simulation starts
+in `simulation/world.py`.
 """
 
 from __future__ import annotations

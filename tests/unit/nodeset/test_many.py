@@ -1,4 +1,4 @@
-"""Passes over many pods: they are fewer, and their rules keep nobody waiting."""
+"""Passes over many pods: they are fewer, and their rules do not block the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A write of ours is waited for until Slurm's picture shows it, and the picture is asked for once."""
+"""An own write is waited for until Slurm's cache shows it, and the cache is refreshed once."""
 
 from __future__ import annotations
 

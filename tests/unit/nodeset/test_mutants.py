@@ -1,4 +1,4 @@
-"""The model is worth something: it notices each rule that is made wrong."""
+"""The simulation is effective: it detects each broken rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects are read once, and again when they have changed."""
+"""Objects are parsed once, and again when they have changed."""
 
 from __future__ import annotations
 

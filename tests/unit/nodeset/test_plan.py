@@ -1,4 +1,4 @@
-"""What a plan makes of records that no pod of the NodeSet stands for."""
+"""How a plan handles records without a pod of the NodeSet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods are given to the Cluster there is: those made for one of its name that is gone."""
+"""Which pods move to the existing Cluster: those created for a deleted one of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which NodeSets an event wakes."""
+"""Which NodeSets an event triggers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the schema lets through, a pass ends in a status: never in an exception, never in silence."""
+"""Whatever the schema accepts, a pass ends in a status: never in an exception, never without a report."""
 
 from __future__ import annotations
 

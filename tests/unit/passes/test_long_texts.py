@@ -1,7 +1,7 @@
-"""No text of a user's keeps the event loop: what a pass does there does not grow with the text.
+"""No user text blocks the event loop: the work of a pass there does not grow with the text.
 
-Judged by the lines of Python that run in the loop's own thread, which are the same on every machine. The time that such
-passes take is measured in tests/bench.
+Measured in lines of Python that run in the event loop's thread, which are the same on every machine. The time of such
+passes is measured in tests/bench.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls side by side: each with its own result, never too many, and few that fail alike."""
+"""Concurrent calls: each with its own result, never too many, and few that fail for the same reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an object shows of a pass that has failed, and what it does not."""
+"""What an object shows of a failed pass, and what it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes are repeated, failures come back, and no failure ends a worker."""
+"""Passes are repeated, failures are retried, and no failure ends a worker."""
 
 from __future__ import annotations
 

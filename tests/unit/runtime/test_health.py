@@ -1,4 +1,4 @@
-"""What the kubelet and Prometheus are told."""
+"""What is reported to the kubelet and Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log lines name their object and hold no secret."""
+"""Log lines name their object and contain no secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop that hangs is seen from outside."""
+"""A blocked event loop is detected from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One key is never with two workers, and nothing that was added is lost."""
+"""One key is never processed by two workers, and nothing that was added is lost."""
 
 from __future__ import annotations
 

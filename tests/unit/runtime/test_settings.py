@@ -1,4 +1,4 @@
-"""Flags win over the environment, and nonsense is refused by name."""
+"""Flags override the environment, and invalid values are rejected by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client map, against a pretended Slurm."""
+"""The client map, with a fake Slurm."""
 
 from __future__ import annotations
 

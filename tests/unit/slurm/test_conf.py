@@ -1,4 +1,4 @@
-"""slurm.conf: what is rendered, what is refused, and that no text makes more of itself than it may."""
+"""slurm.conf: what is rendered, what is rejected, and that no text can inject more than its value."""
 
 from __future__ import annotations
 

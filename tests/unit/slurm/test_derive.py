@@ -1,4 +1,4 @@
-"""What throw-away daemons are given to read."""
+"""The files that disposable daemons read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often Slurm is asked for all jobs, and how old what is planned with may be."""
+"""How often Slurm is queried for all jobs, and how old the answer used by plans may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features are found wherever a NodeSet's spec can give them to slurmd."""
+"""Features are found wherever a NodeSet's spec can pass them to slurmd."""
 
 from __future__ import annotations
 

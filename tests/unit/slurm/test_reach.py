@@ -1,4 +1,4 @@
-"""Which changes no slurmd can end on."""
+"""Which changes cannot end any slurmd."""
 
 from __future__ import annotations
 

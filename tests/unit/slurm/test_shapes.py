@@ -1,4 +1,4 @@
-"""Fragments of pod templates have the shape of the API server's types, or are refused by their fields."""
+"""Fragments of pod templates have the shape of the API server's types, or are rejected by field."""
 
 from __future__ import annotations
 

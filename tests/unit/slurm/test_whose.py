@@ -1,4 +1,4 @@
-"""What a pod is follows from its owners; labels say so only where there are none."""
+"""A pod is classified by its owners, and by labels only if there are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of a fake server, for tests of what they do when it misbehaves."""
+"""Clients of a fake server, for tests of how they handle its faults."""
 
 from __future__ import annotations
 

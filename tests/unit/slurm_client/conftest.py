@@ -1,4 +1,4 @@
-"""What tests of the client share: a fake server. Random cases are not timed: the machine may be busy."""
+"""Fixtures of the client's tests: a fake server. Random cases have no time limit: the machine may be busy."""
 
 from __future__ import annotations
 

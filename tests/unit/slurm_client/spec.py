@@ -1,5 +1,5 @@
 """
-Checking JSON against the slimmed specifications of the data parsers, as far as those go.
+Checks JSON against the slimmed specifications of the data parsers, as far as those go.
 
 The specifications know types, properties and references; nothing in them is required and null is never mentioned.
 """

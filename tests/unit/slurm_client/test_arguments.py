@@ -1,4 +1,4 @@
-"""What callers hand over is checked before anything is sent: nothing is dropped, split, or taken for more."""
+"""Arguments are checked before anything is sent: nothing is dropped, split, or interpreted as more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are none: cut, empty, of a proxy, of no sense."""
+"""Invalid answers: cut, empty, of a proxy, or nonsense."""
 
 from __future__ import annotations
 

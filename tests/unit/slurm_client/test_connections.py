@@ -1,4 +1,4 @@
-"""TLS with a bundle of our own, client certificates, and unix sockets."""
+"""TLS with a private CA bundle, client certificates, and unix sockets."""
 
 from __future__ import annotations
 

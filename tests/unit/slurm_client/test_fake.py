@@ -1,4 +1,4 @@
-"""The fake's answers have the shape the data parsers promise; that they mean the same is shown by the conformance."""
+"""The fake's answers have the shape of the data parsers; the conformance suite shows that they mean the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory answers may take."""
+"""The memory limits for answers."""
 
 from __future__ import annotations
 

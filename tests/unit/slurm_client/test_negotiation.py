@@ -1,4 +1,4 @@
-"""Which data parser is agreed on with a fake server, and when it is asked again."""
+"""Which data parser is negotiated with a fake server, and when it is negotiated again."""
 
 from __future__ import annotations
 

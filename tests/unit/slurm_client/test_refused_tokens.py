@@ -1,4 +1,4 @@
-"""Calls with tokens that a fake server refuses, and the user that they are made for."""
+"""Calls with tokens that a fake server rejects, and the user that the tokens are for."""
 
 from __future__ import annotations
 

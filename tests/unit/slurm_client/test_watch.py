@@ -1,4 +1,4 @@
-"""Watches over a fake server: nothing lost, nothing out of order, old and new as they were."""
+"""Watches of a fake server: nothing lost, nothing out of order, correct old and new values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the decoders and encoders believe about the data parsers, against the parsers' own specifications."""
+"""The decoders' and encoders' assumptions about the data parsers, against the parsers' own specifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kept shell gives what the command gave, each time, and is begun again when its container is another one."""
+"""A kept shell returns the output of each command, and is restarted when its container is another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What processes share is made once, and by the next one where the first has failed."""
+"""What processes share is created once, and by the next process if the first has failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of daemons is all that the plan knows of them: one more in it is written, reported and removed like any."""
+"""The plan knows daemons only by their list: a new one in it is written, reported and removed like any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running Cluster keeps the images it was given, whatever defaults another version of the operator brings."""
+"""A running Cluster keeps its images, whatever the defaults of another version of the operator."""
 
 from __future__ import annotations
 

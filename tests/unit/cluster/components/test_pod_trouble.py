@@ -1,4 +1,4 @@
-"""What keeps a daemon from coming up is said in Kubernetes' words, with the image, the claim, or its own last words."""
+"""Why a daemon does not start is reported as Kubernetes shows it, with the image, the claim, or its own last output."""
 
 from __future__ import annotations
 

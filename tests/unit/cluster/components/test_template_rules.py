@@ -1,4 +1,4 @@
-"""Templates of daemons: what a user may change, and what would make something else of them."""
+"""Templates of daemons: what a user may change, and what would change the daemon's identity."""
 
 from __future__ import annotations
 

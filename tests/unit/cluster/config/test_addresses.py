@@ -1,4 +1,4 @@
-"""Nodes outside Kubernetes that nobody can resolve: left out until they can be, named, and in nobody's way."""
+"""Nodes outside Kubernetes that do not resolve: left out until they do, named, and blocking nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a change is loaded by a running slurmctld, and what is put back."""
+"""How a running slurmctld loads a change, and what is rolled back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an administrator has done to partitions by `scontrol` lasts over a change of the configuration."""
+"""Changes of partitions with `scontrol` by an administrator survive a change of the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens while a configuration changes, nothing refused is mounted, and the end is the spec's."""
+"""Whatever happens during a configuration change, nothing rejected is mounted, and the result matches the spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a user's ConfigMap counts as text."""
+"""Which parts of a user's ConfigMap count as text."""
 
 from __future__ import annotations
 

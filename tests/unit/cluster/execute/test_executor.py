@@ -1,4 +1,4 @@
-"""What is carried out of a plan that is made again at once."""
+"""What is carried out of a plan that is repeated at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to slurmctld so that it reads its files, and what is believed of its answers."""
+"""What is sent to slurmctld to make it read its files, and how its answers are interpreted."""
 
 from __future__ import annotations
 

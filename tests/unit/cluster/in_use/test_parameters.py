@@ -1,4 +1,4 @@
-"""Keys of slurm.conf that would end jobs keep the value that runs."""
+"""Keys of slurm.conf that would end jobs keep their running value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Key sets of auth/slurm: which one may follow another while daemons run."""
+"""Key sets of auth/slurm: which one may replace another while daemons run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys are made once; afterwards a missing or changed one is put back or told, and no daemon reads another."""
+"""Keys are created once; then a missing or changed one is restored or reported, and no daemon reads another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change is tried before it comes near a running slurmctld, and what is refused is told."""
+"""A change is tried before it reaches a running slurmctld, and a rejection is reported."""
 
 from __future__ import annotations
 

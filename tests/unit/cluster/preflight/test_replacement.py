@@ -1,4 +1,4 @@
-"""slurmctld's pod is replaced only once one by the new template has come up; what keeps it from that is told."""
+"""slurmctld's pod is replaced only once one from the new template has started; if it cannot, the cause is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which ways slurmd is run: what NodeSets say, as far as pods can be made from it."""
+"""The ways in which slurmd is run: from NodeSets, as far as pods can be created from them."""
 
 from __future__ import annotations
 

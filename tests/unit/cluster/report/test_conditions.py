@@ -1,4 +1,4 @@
-"""What the conditions of a Cluster say: Ready is about Slurm alone, and a restart of the operator is no news."""
+"""The conditions of a Cluster: Ready is about Slurm alone, and a restart of the operator changes none."""
 
 from __future__ import annotations
 

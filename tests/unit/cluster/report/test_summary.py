@@ -1,4 +1,4 @@
-"""The status text names one thing: what blocks, else what goes on. Nodes out of service have a condition."""
+"""The status text names one thing: trouble, else what is in progress. Nodes out of service have a condition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several images go into one archive, layers they share once."""
+"""Several images in one archive, with shared layers stored once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is counted twice: own writes are waited for, and only own writes."""
+"""Nothing is counted twice: own writes are waited for, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups for Nodes, against a made-up cgroup file system of either version."""
+"""Cgroups for Nodes, with a simulated cgroup file system of either version."""
 
 from __future__ import annotations
 

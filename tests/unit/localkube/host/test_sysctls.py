@@ -1,4 +1,4 @@
-"""The machine gets back the settings that it had before the first kubelet came."""
+"""The machine's settings from before the first kubelet are restored."""
 
 from __future__ import annotations
 

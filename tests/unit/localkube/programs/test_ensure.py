@@ -1,6 +1,6 @@
-"""A program is built once, whoever asks for it at the same time, and whatever became of those who asked before.
+"""A program is built once, however many callers request it at the same time, and whatever happened to earlier ones.
 
-The compiler is a script: what real ones do is seen wherever a program of the local Kubernetes runs.
+The compiler is a script: real ones are tested wherever a program of the local Kubernetes runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What makes the cache build a program again, and what is pinned."""
+"""What triggers a rebuild of a cached program, and what is pinned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that run and never register: when they are made anew, how many at a time, and which are left alone."""
+"""Pods that run and never register: when they are recreated, how many at a time, and which are not."""
 
 from __future__ import annotations
 

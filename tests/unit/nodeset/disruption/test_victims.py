@@ -1,4 +1,4 @@
-"""Which pods go first."""
+"""Which pods are deleted first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drains that take too long: from when they count, and what is done about which jobs."""
+"""Drains that exceed their timeout: when it starts, and what is done about which jobs."""
 
 from __future__ import annotations
 

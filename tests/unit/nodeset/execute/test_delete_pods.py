@@ -1,4 +1,4 @@
-"""Deletes of pods: what they are sent with, and for how long an answer of Slurm's is a reason for one."""
+"""Deletes of pods: their preconditions, and for how long an answer from Slurm justifies one."""
 
 from __future__ import annotations
 

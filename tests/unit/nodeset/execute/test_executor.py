@@ -1,4 +1,4 @@
-"""What is still done of a plan once a part of it has failed."""
+"""What is still executed of a plan once a part of it has failed."""
 
 from __future__ import annotations
 

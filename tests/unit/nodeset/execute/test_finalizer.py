@@ -1,4 +1,4 @@
-"""The end of a NodeSet: when it is let go, and what is still done for one that others hold."""
+"""The end of a NodeSet: when it is released, and what is still done while other finalizers keep it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims that are there for a pod, or are made for it."""
+"""Claims that exist for a pod, or are created for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods and records that another operator made: which are a NodeSet's, and what makes them ours."""
+"""Pods and records that another operator created: which belong to a NodeSet, and how they are taken over."""
 
 from __future__ import annotations
 

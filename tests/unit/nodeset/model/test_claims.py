@@ -1,4 +1,4 @@
-"""Claims of pods: what they are called, whose they are, and which go."""
+"""Claims of pods: their names, their owners, and which are deleted."""
 
 from __future__ import annotations
 

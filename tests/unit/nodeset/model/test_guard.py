@@ -1,4 +1,4 @@
-"""The guard, and what becomes of pods that have lost it."""
+"""The guard, and what happens to pods that have lost it."""
 
 from __future__ import annotations
 

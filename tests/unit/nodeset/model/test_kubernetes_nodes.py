@@ -1,4 +1,4 @@
-"""What a Kubernetes Node tells, and what of it wakes anybody."""
+"""The facts about a Kubernetes Node, and which of them trigger a pass."""
 
 from __future__ import annotations
 

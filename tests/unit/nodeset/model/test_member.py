@@ -1,4 +1,4 @@
-"""A pod with its node: the join follows what the snapshot is made of."""
+"""A pod joined with its node: the join follows the contents of the snapshot."""
 
 from __future__ import annotations
 

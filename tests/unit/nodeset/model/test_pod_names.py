@@ -1,4 +1,4 @@
-"""What pods and nodes are called."""
+"""The names of pods and nodes."""
 
 from __future__ import annotations
 

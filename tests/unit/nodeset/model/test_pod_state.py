@@ -1,4 +1,4 @@
-"""The one state of each pod, and the last word before it is deleted."""
+"""The one state of each pod, and the last check before it is deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recorded of revisions, and which one a pod is made from."""
+"""Which revisions are recorded, and which one a pod is created from."""
 
 from __future__ import annotations
 

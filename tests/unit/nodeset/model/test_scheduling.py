@@ -1,4 +1,4 @@
-"""Which Nodes a pod may stand on."""
+"""On which Nodes a pod may run."""
 
 from __future__ import annotations
 

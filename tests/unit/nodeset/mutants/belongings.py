@@ -1,4 +1,4 @@
-"""Mutants that mistake where pods stand and what belongs to them: names, Nodes, claims, features, owners."""
+"""Mutants that confuse slots and owners: names, Nodes, claims, features, owner references."""
 
 from __future__ import annotations
 

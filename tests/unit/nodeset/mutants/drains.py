@@ -1,4 +1,4 @@
-"""Mutants that drain, give back, end jobs and settle records wrongly."""
+"""Mutants that drain, undrain, end jobs and clean up records wrongly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants that see too little: jobs that still hold a node, what Slurm says now, whose a pod or a node is."""
+"""Mutants that check too little: jobs that still hold a node, Slurm's current answer, the owner of a pod or a node."""
 
 from __future__ import annotations
 

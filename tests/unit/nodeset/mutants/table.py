@@ -1,4 +1,4 @@
-"""Rules made wrong on purpose, one at a time, by name, each with histories in which that shows."""
+"""Rules broken on purpose, one at a time, by name, each with histories that detect it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants that update or repair too much at once, or what is held back, or forget revisions."""
+"""Mutants that update or repair too much at once, or what is held back, or lose revisions."""
 
 from __future__ import annotations
 

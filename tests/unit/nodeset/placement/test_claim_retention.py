@@ -1,4 +1,4 @@
-"""What becomes of claims: what a scale-in kept stays kept, whatever the policy says later."""
+"""Retention of claims: what a scale-in retained stays, whatever the policy says later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many pods there are to be, and where."""
+"""How many pods a NodeSet has, and where."""
 
 from __future__ import annotations
 

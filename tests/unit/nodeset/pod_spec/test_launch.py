@@ -1,4 +1,4 @@
-"""How slurmd is started: directly, by a command of the user's, or through a shell; and what is refused."""
+"""How slurmd is started: directly, by a user's command, or through a shell; and what is rejected."""
 
 from __future__ import annotations
 

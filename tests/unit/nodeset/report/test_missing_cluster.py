@@ -1,4 +1,4 @@
-"""What a NodeSet without its Cluster says: a Cluster that can be applied as it stands."""
+"""The message of a NodeSet without its Cluster: a Cluster that can be applied unchanged."""
 
 from __future__ import annotations
 

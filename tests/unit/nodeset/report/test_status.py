@@ -1,4 +1,4 @@
-"""What a NodeSet tells of itself: conditions with reasons, and what they name."""
+"""The status of a NodeSet: conditions with reasons, and what they name."""
 
 from __future__ import annotations
 

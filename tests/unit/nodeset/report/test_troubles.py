@@ -1,4 +1,4 @@
-"""What keeps a NodeSet from its spec is told with names, in Slurm's and Kubernetes' words, and in one Event each."""
+"""Troubles of a NodeSet are reported with names, quoting Slurm and Kubernetes, and in one Event each."""
 
 from __future__ import annotations
 

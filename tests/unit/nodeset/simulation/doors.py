@@ -1,7 +1,7 @@
-"""The doors of the model: a Kubernetes API and a Slurm as the controller sees them.
+"""The interfaces of the simulation: a Kubernetes API and a Slurm as the controller sees them.
 
-Before every question to Slurm, something may happen: `meanwhile` is called. Between an answer and the order that
-follows from it nothing happens: that gap is there in reality too, as long as one round trip, and no rule can close it.
+Before every query to Slurm, something may happen: `meanwhile` is called. Between an answer and the write that follows
+from it nothing happens: in reality that gap exists too, as long as one round trip, and no rule can close it.
 """
 
 from __future__ import annotations

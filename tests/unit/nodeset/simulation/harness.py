@@ -1,8 +1,8 @@
-"""Runs the controller in the model's world, one history at a time.
+"""Runs the controller in the simulated world, one history at a time.
 
-A history is a list of steps, each a name and a number. Most happen to the world; `pass` lets the controller make
-a pass, in the midst of which some of the following steps happen; `see` lets a cache catch up; `restart` replaces the
-controller by one that remembers nothing.
+A history is a list of steps, each a name and a number. Most change the world; `pass` lets the controller run a pass,
+during which some of the following steps happen; `see` lets a cache catch up; `restart` replaces the controller by one
+that remembers nothing.
 """
 
 from __future__ import annotations

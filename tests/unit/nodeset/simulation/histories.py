@@ -1,4 +1,4 @@
-"""Random histories: each from a seed, so that one that fails can be lived through again."""
+"""Random histories: each from a seed, so that a failing one can be repeated."""
 
 from __future__ import annotations
 

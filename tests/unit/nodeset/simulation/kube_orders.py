@@ -1,4 +1,4 @@
-"""What the controller orders of Kubernetes, and what it never may."""
+"""The controller's writes to Kubernetes, and those that are never allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in Kubernetes by itself: to pods, their kubelets and the objects that are being deleted."""
+"""What happens in Kubernetes without the controller: to pods, their kubelets and objects that are being deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and objects of the model's world, and how objects are copied."""
+"""Names and objects of the simulated world, and how objects are copied."""
 
 from __future__ import annotations
 

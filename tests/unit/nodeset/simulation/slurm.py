@@ -1,4 +1,4 @@
-"""What happens in Slurm by itself: to jobs, nodes and slurmctld; and how Slurm shows it."""
+"""What happens in Slurm without the controller: to jobs, nodes and slurmctld; and how Slurm shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controller orders of Slurm, and what it never may."""
+"""The controller's writes to Slurm, and those that are never allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The truth about Slurm and Kubernetes in the model, and what can be looked up in it."""
+"""The true state of the simulated Slurm and Kubernetes, with look-ups."""
 
 from __future__ import annotations
 

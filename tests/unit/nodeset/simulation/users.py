@@ -1,4 +1,4 @@
-"""What users and administrators do: to the NodeSet, to its pods, to Kubernetes Nodes and in Slurm."""
+"""Actions of users and administrators: on the NodeSet, its pods, Kubernetes Nodes and in Slurm."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""Slurm and Kubernetes as they are, and what may happen to them: a small model that knows no rule of the controller.
+"""A simulation of Slurm and Kubernetes, and of what may happen to them, that shares no rule with the controller.
 
-`World` holds the truth: pods with their objects, what really runs in them, node records, jobs with their processes.
-Every method named `do_*` is something that happens by itself or by somebody else's hand. The doors through which the
-controller sees and changes the world are in `doors`; they call the methods named `order_*`, which also watch over what
-is never allowed to happen and note it in `violations`.
+`World` holds the true state: pods with their objects, what really runs in them, node records, jobs with their
+processes. Every method named `do_*` is an event that the controller does not cause. The interfaces through which the
+controller sees and changes the world are in `doors`; they call the methods named `order_*`, which also check for what
+is never allowed and record it in `violations`.
 
 ================  =================================================================
 module            concern
 ================  =================================================================
 `objects`         names, and objects as they come over the wire
-`state`           the truth, and what can be looked up in it
-`machines`        what happens to pods by itself
-`slurm`           what happens in Slurm by itself, and how Slurm shows it
-`users`           what users and administrators do
-`slurm_orders`    what the controller orders of Slurm, and what it never may
-`kube_orders`     what the controller orders of Kubernetes, and what it never may
+`state`           the true state, with look-ups
+`machines`        what happens to pods without the controller
+`slurm`           what happens in Slurm without the controller, and how Slurm shows it
+`users`           actions of users and administrators
+`slurm_orders`    the controller's writes to Slurm, and those that are never allowed
+`kube_orders`     the controller's writes to Kubernetes, and those that are never allowed
 ================  =================================================================
 """
 

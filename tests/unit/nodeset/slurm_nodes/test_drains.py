@@ -1,4 +1,4 @@
-"""Whose a drain is, what it is for, and when a node holds nothing any more."""
+"""Who owns a drain, what it is for, and when a node is empty."""
 
 from __future__ import annotations
 

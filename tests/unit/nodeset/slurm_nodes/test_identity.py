@@ -1,4 +1,4 @@
-"""Whose a record is."""
+"""Who owns a record."""
 
 from __future__ import annotations
 

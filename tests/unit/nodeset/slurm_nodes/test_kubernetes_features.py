@@ -1,4 +1,4 @@
-"""Features and topology that Nodes give to the Slurm nodes on them."""
+"""Features and topology that Slurm nodes get from their Kubernetes Nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of records whose pods are gone."""
+"""What happens to records whose pods are gone."""
 
 from __future__ import annotations
 

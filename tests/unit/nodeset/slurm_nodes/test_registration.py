@@ -1,4 +1,4 @@
-"""Nodes whose registrations Slurm does not take: whose their drain is, what they count as, and how they come back."""
+"""Nodes whose registrations Slurm rejects: who owns their drain, what they count as, and how they return."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One small Cluster for each thing that can be said about the configuration, and the files that come of it.
+"""One small Cluster for each option of the configuration, and the resulting files.
 
-``python -m tests.unit.slurm.conf.goldens`` writes them anew; what has changed is then read in the diff.
+``python -m tests.unit.slurm.conf.goldens`` regenerates them; the diff then shows what has changed.
 """
 
 from __future__ import annotations

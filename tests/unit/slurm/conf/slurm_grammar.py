@@ -1,4 +1,4 @@
-"""Slurm's reading of a configuration file, written down a second time: nothing here comes from the operator.
+"""Slurm's parsing of a configuration file, implemented a second time: it shares no code with the operator.
 
 A line goes through these steps, in this order: cut at a `#` that no odd number of backslashes precedes; joined with the
 next if it ends in an odd number of backslashes, blanks after them notwithstanding; freed of backslashes; then read word

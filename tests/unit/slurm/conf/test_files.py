@@ -1,4 +1,4 @@
-"""The user's own files: what is refused, in which field, and which words it has for it."""
+"""The user's own files: what is rejected, in which field, and with which message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is rendered for each option is what is written down, and nothing lies about that nobody renders."""
+"""Each option renders as its golden file says, and there is no golden file that nothing renders."""
 
 from __future__ import annotations
 

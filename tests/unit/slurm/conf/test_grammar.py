@@ -1,4 +1,4 @@
-"""No text of a user's ever says more to Slurm than it may: Slurm's reading of what is rendered, for any text."""
+"""No user text can inject anything into Slurm's configuration: Slurm's parsing of the rendered files, for any text."""
 
 from __future__ import annotations
 

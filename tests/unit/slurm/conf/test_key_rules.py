@@ -1,4 +1,4 @@
-"""Every key of slurm.conf is judged, and the judgement is what the documentation says."""
+"""Every key of slurm.conf is classified, and the documentation shows the same."""
 
 from __future__ import annotations
 

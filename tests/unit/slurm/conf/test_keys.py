@@ -1,4 +1,4 @@
-"""Which changes need a slurmctld that is started anew, and no others."""
+"""Which changes need a restart of slurmctld, and no others."""
 
 from __future__ import annotations
 

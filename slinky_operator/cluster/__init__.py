@@ -11,7 +11,7 @@ room          concern
 `keys`        the signing keys: where they are, how they are generated, rotated, guarded and loaded
 `in_use`      what a change of the configuration would end
 `preflight`   disposable daemons that try a configuration, or a new slurmctld pod, first
-`config`      how far the wanted configuration has come
+`config`      the rollout of the wanted configuration
 `execute`     carries out a plan; no rules
 `report`      status, conditions, status text and Events
 ============  ===========================================================================================

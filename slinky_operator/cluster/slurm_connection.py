@@ -33,7 +33,22 @@ class Pace:
 
 
 def check(source: Source | None, name: str, key: str, purpose: str) -> Missing | None:
-    """Whether a Secret contains what it must."""
+    """Whether a Secret contains what it must.
+
+    Parameters
+    ----------
+    source
+        The Secret as last read; `None` if it was not read.
+    name, key
+        Name of the Secret, and the key that it must have.
+    purpose
+        What the Secret is for, for the message.
+
+    Returns
+    -------
+    Missing or None
+        What is wrong with it; `None` if nothing is.
+    """
     if source is None or not source.exists:
         return Missing(Reason.SECRET_NOT_FOUND, f"{purpose}: there is no Secret {name}")
     if key not in source.data:
@@ -45,7 +60,17 @@ def check(source: Source | None, name: str, key: str, purpose: str) -> Missing |
 
 
 def not_allowed(snapshot: Snapshot, name: str, purpose: str, *, as_token: bool = False) -> Missing | None:
-    """Why a Secret may not be used for an external Slurm; a missing one is not reported here."""
+    """Why a Secret may not be used for an external Slurm; a missing one is not reported here.
+
+    Parameters
+    ----------
+    name
+        Name of the Secret.
+    purpose
+        What the Secret is for, for the message.
+    as_token
+        Whether it is sent as it is.
+    """
     cluster, source = snapshot.cluster, snapshot.sources.get(name)
     if not cluster.spec.external or source is None or not source.exists:
         return None

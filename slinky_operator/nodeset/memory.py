@@ -67,7 +67,7 @@ class Memory:
         Parameters
         ----------
         slurm
-            The Slurm of the Cluster; None where there is none to reach.
+            The Slurm of the Cluster; None if it is not reachable.
 
         Returns
         -------

@@ -132,7 +132,7 @@ def _of_daemon(live: Object | None, daemon: Component, cluster: Cluster, default
     if named_by == Origin.DEFAULT or (named_by is None and (served or _is_up(live))):
         # An object created by an older version of the operator does not show who has set its image.
         return default if daemon.takes_patches(cluster) and is_newer_patch(default, runs) else runs
-    # A slurmctld that is not ready for a moment may still have run; one with a bad image fails its trial before.
+    # A slurmctld that is briefly not ready has run nevertheless; one with a bad image fails its trial before.
     stays = _is_up(live) or (served and daemon.keeps_state)
     return runs if stays and is_older(default, runs) else default
 

@@ -29,7 +29,7 @@ TRY_REFUSED: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A configuration on its way from the spec to slurmctld."""
+    """A configuration that is being rolled out to slurmctld."""
 
     snapshot: Snapshot
     images: Images

@@ -49,7 +49,7 @@ LATE: Final = 60.0
 """Seconds that a reconfigure may take beside resolving names; after that it is reported."""
 
 RETRY_RELOAD: Final = 5.0
-"""The same if slurmctld rejected the configuration."""
+"""Seconds until the next pass if slurmctld rejected the configuration."""
 
 
 class Stage(Enum):

@@ -19,7 +19,22 @@ KEYS_VALID: Final = 15.0
 
 
 def guarded(actions: list[Action], snapshot: Snapshot, keys: Keys, now: float) -> list[Action]:
-    """Drop actions that would let a daemon read a key that others lack; Secrets are read again before the rest."""
+    """Drop actions that would let a daemon read a key that others lack; Secrets are read again before the rest.
+
+    Parameters
+    ----------
+    actions
+        The actions of the plan, in order.
+    keys
+        What is known of the Cluster's keys.
+    now
+        Monotonic seconds.
+
+    Returns
+    -------
+    list
+        The actions to carry out now; a `ReadKeys` instead of those that read keys, if Secrets must be read first.
+    """
     kept = [one for one in actions if not (_reads_keys(one, snapshot) and _is_held(one, keys))]
     purpose = " ".join(_purpose(one) for one in kept if _reads_keys(one, snapshot))
     if not purpose:

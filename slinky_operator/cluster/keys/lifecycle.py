@@ -82,7 +82,15 @@ class _Found:
 
 
 def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
-    """Check the keys of a managed Cluster, at `now` (monotonic seconds)."""
+    """Check the keys of a managed Cluster.
+
+    Parameters
+    ----------
+    now
+        Monotonic seconds.
+    wall
+        The time of day, for keys that expire.
+    """
     slurm, jwt = naming.slurm_key(snapshot.cluster), naming.jwt_key(snapshot.cluster)
     assert slurm is not None and jwt is not None  # noqa: PT018, S101 - a managed Cluster has both
     of_slurm = _of_slurm(snapshot, slurm, now, wall)

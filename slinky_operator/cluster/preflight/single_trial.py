@@ -29,7 +29,22 @@ APART_AT_MOST: Final = 960.0
 def again(  # noqa: PLR0911 - one for each step
     snapshot: Snapshot, images: Images, rendered: Rendered, now: float, wall: datetime
 ) -> Trial:
-    """Try excluded kinds with the live files, one slurmd kind after the other."""
+    """Try excluded kinds with the live files, one slurmd kind after the other.
+
+    Parameters
+    ----------
+    rendered
+        The live configuration.
+    now
+        Monotonic seconds.
+    wall
+        The time of day.
+
+    Returns
+    -------
+    Trial
+        Passed while nothing is due; its time is in seconds from now.
+    """
     left_out = snapshot.memory.left_out
     if not left_out:
         return Trial(Stage.PASSED, "", attempts.leftovers(snapshot))

@@ -50,7 +50,19 @@ def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterS
 
 
 def invalid(raw: Mapping[str, Any], stored: ClusterStatus, message: str, now: datetime) -> ClusterStatus:
-    """The status of a Cluster whose spec cannot be parsed: nothing is changed, and the status says why."""
+    """The status of a Cluster whose spec cannot be parsed: nothing is changed, and the status says why.
+
+    Parameters
+    ----------
+    raw
+        The Cluster as the API server returns it.
+    stored
+        Its current status.
+    message
+        What is invalid, by field.
+    now
+        The time, for conditions that change.
+    """
     generation = int(raw["metadata"].get("generation") or 0)
     told = [
         condition(ClusterCondition.READY, "False", Reason.INVALID_SPEC, message),

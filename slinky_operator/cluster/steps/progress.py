@@ -52,7 +52,7 @@ class Progress:
 
     @property
     def config_map(self) -> Object | None:
-        """The current ConfigMap with slurm.conf, whoever wrote it."""
+        """The current ConfigMap with slurm.conf, even if somebody else wrote it."""
         return self.snapshot.children.get(("ConfigMap", naming.config(self.snapshot.cluster.name)))
 
     def wake_up(self, seconds: float | None) -> None:

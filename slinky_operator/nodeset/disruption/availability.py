@@ -1,4 +1,4 @@
-"""When a pod counts as ready, started and available."""
+"""When a pod counts as ready, as ready for long enough, and as available."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _answers(member: Member) -> bool:
 
 
 def has_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a pod is registered, responding, and has been Ready for long enough."""
+    """Whether a pod is registered, responding, and has been Ready for `minReadySeconds`."""
     since = member.pod.ready_since
     if since is None or not is_ready(member):
         return False
@@ -43,7 +43,7 @@ def has_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
 
 
 def may_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a pod has not started, and is young enough to be starting."""
+    """Whether a pod has not been Ready for `minReadySeconds`, and is young enough to become so."""
     created_at = member.pod.created_at
     if created_at is None or has_come_up(member, snapshot, now):
         return False
@@ -52,6 +52,6 @@ def may_come_up(member: Member, snapshot: Snapshot, now: datetime) -> bool:
 
 
 def serves(member: Member, snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a pod is available: it has started, and the operator does not drain it."""
+    """Whether a pod is available: Ready for `minReadySeconds`, and not drained by the operator."""
     node = member.record
     return node is not None and not drains.is_ours(node) and has_come_up(member, snapshot, now)

@@ -64,7 +64,15 @@ def is_repair_candidate(member: Member) -> bool:
 
 
 def waiting(snapshot: Snapshot, live: Iterable[Member], layout: Layout) -> dict[str, UnregisteredPod]:
-    """The pods whose slurmd runs and has not registered, by name; none if no pod could be created in their place."""
+    """The pods whose slurmd runs and has not registered, by name; none if no pod could be created in their place.
+
+    Parameters
+    ----------
+    live
+        The pods that are neither being deleted nor ended.
+    layout
+        The slots of pods: a pod that could not be recreated is left out.
+    """
     conditions = snapshot.nodeset.status.conditions
     reachable = find(conditions, NodeSetCondition.SLURM_REACHABLE)
     if reachable is None or reachable.last_transition_time is None or not creation.is_possible(snapshot):
@@ -99,6 +107,18 @@ def announcements(
     """When pods are recreated, to be written on them: the time, or None to remove an outdated one.
 
     A slurmd that has just started normally registers soon, and nothing is written for it.
+
+    Parameters
+    ----------
+    waits
+        The result of `waiting`.
+    now
+        The time; timezone-aware.
+
+    Returns
+    -------
+    tuple
+        Pods with the text to write; pods that are up to date are left out.
     """
     if not snapshot.slurm.readable:
         away = snapshot.slurm.reason in {Reason.SLURM_UNREACHABLE, Reason.CONTROLLER_DOWN}

@@ -43,7 +43,15 @@ def rank(member: Member, now: datetime) -> Rank:
 
 
 def choose(members: Sequence[Member], count: int, now: datetime) -> tuple[Member, ...]:
-    """The `count` pods that are deleted first, in order."""
+    """The `count` pods that are deleted first, in order.
+
+    Parameters
+    ----------
+    members
+        The pods to choose from, with the jobs on their nodes.
+    now
+        The time; timezone-aware.
+    """
     if count <= 0:
         return ()
     return tuple(sorted(members, key=lambda member: rank(member, now))[:count])

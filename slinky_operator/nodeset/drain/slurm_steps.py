@@ -33,7 +33,17 @@ from slurm_client.models import Node
 def registrations_and_drains(  # noqa: C901 - one line for each kind
     snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
 ) -> list[Action]:
-    """What depends on Slurm's answer: registrations, undrains, drains, and deletes of pods that may have held jobs."""
+    """What depends on Slurm's answer: registrations, undrains, drains, and deletes of pods that may have held jobs.
+
+    Parameters
+    ----------
+    live
+        The pods that are neither being deleted nor ended.
+    causes
+        The causes for which the node of each pod is drained, by name of the pod.
+    now
+        The time; timezone-aware.
+    """
     registered: list[Pod] = []
     unmarked: list[Pod] = []
     undrain: list[str] = []
@@ -99,7 +109,17 @@ def give_traits(snapshot: Snapshot, live: Sequence[Member]) -> list[Action]:
 def overdue(
     snapshot: Snapshot, live: Sequence[Member], causes: Mapping[str, frozenset[Cause]], now: datetime
 ) -> list[deadline.Overdue]:
-    """Nodes whose drain has exceeded its timeout, according to the cached records."""
+    """Nodes whose drain has exceeded its timeout, according to the cached records.
+
+    Parameters
+    ----------
+    live
+        The pods that are neither being deleted nor ended.
+    causes
+        The causes for which the node of each pod is drained, by name of the pod.
+    now
+        The time by the operator's clock; timezone-aware. Slurm's is queried before anything is done.
+    """
     wanted = [(member, causes[member.name]) for member in live if member.pod.bound and causes.get(member.name)]
     return deadline.overdue(wanted, snapshot.nodeset.spec.drain, now)
 

@@ -39,7 +39,13 @@ class Answer:
 
 
 async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | None]:
-    """Query nodes; raises `SlurmError` if any of them could not be queried."""
+    """Query nodes.
+
+    Raises
+    ------
+    SlurmError
+        Any of them could not be queried.
+    """
     if len(names) <= MAX_SINGLE_GETS:
         return await slurm.refresh(names)
     listed = {node.name: node for node in await slurm.client.nodes()}
@@ -47,23 +53,40 @@ async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | Non
 
 
 async def jobs(slurm: Slurm, *, since: float = -math.inf) -> Mapping[str, tuple[Job, ...]]:
-    """The jobs that hold nodes, by node, as recent as plans need them; raises `SlurmError`.
+    """The jobs that hold nodes, by node, as recent as plans need them.
 
     Parameters
     ----------
     since
         Monotonic seconds: an answer to an earlier query is not used.
+
+    Raises
+    ------
+    SlurmError
+        Slurm did not answer, or refused.
     """
     return drains.jobs_by_node(await slurm.shared_jobs(since))
 
 
 async def jobs_now(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
-    """The jobs that hold nodes, by node, queried now; raises `SlurmError`."""
+    """The jobs that hold nodes, by node, queried now.
+
+    Raises
+    ------
+    SlurmError
+        Slurm did not answer, or refused.
+    """
     return drains.jobs_by_node(await slurm.fresh_jobs())
 
 
 async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
-    """Query nodes, and then jobs: a node that was drained at its query can only have lost jobs since."""
+    """Query nodes, and then jobs: a node that was drained at its query can only have lost jobs since.
+
+    Raises
+    ------
+    SlurmError
+        A query failed; there is no answer in part.
+    """
     fresh = await nodes(slurm, names)
     return Answer(fresh, await jobs_now(slurm))
 
@@ -71,7 +94,12 @@ async def everything(slurm: Slurm, names: Collection[str]) -> Answer:
 async def clock(slurm: Slurm) -> datetime:
     """Query Slurm's own time, the clock of its drains' start times.
 
-    Queried before anything else, it is never ahead of what the other answers show; raises `SlurmError`.
+    Queried before anything else, it is never ahead of what the other answers show.
+
+    Raises
+    ------
+    SlurmError
+        Slurm did not answer, or refused.
     """
     now = (await slurm.client.diag()).now
     if now is None:
@@ -83,6 +111,11 @@ async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
     """Query jobs, and then nodes: so a drain of a node without a pod in the meantime is seen.
 
     A job that has started since does not matter: Slurm itself refuses to delete a record under it.
+
+    Raises
+    ------
+    SlurmError
+        A query failed; there is no answer in part.
     """
     held = await jobs_now(slurm)
     return Answer(await nodes(slurm, names), held)

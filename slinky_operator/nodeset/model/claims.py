@@ -148,6 +148,15 @@ def next_ordinals(nodeset: NodeSet, claims: Iterable[Claim], held: Collection[in
     """The ordinals of the next pods: first those with a claim waiting, then the lowest free ones.
 
     A pod that was lost or updated returns to its claim before one that was removed by a scale-in.
+
+    Parameters
+    ----------
+    claims
+        The NodeSet's claims.
+    held
+        Ordinals of existing pods.
+    count
+        How many pods to create.
     """
     if count <= 0:
         return []

@@ -94,6 +94,13 @@ def current(nodeset: NodeSet, revision: str, recorded: Iterable[Recorded]) -> st
     """Hash of the revision of pods that an update may not reach: the last one that all pods had.
 
     It is that of the spec if there was none before, or if the earlier one is no longer known.
+
+    Parameters
+    ----------
+    revision
+        Hash of the spec.
+    recorded
+        The revisions that the API server has.
     """
     stored = nodeset.status.node_set_hash
     return stored if stored and any(one.hash == stored for one in recorded) else revision

@@ -48,7 +48,15 @@ def is_possible(snapshot: Snapshot) -> bool:
 
 
 def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creation:
-    """Choose what to create now."""
+    """Choose what to create now.
+
+    Parameters
+    ----------
+    snapshot, layout
+        The snapshot, and the slots of pods.
+    live
+        The pods that are neither being deleted nor ended; those that have not registered count as starting.
+    """
     found = Creation(conflicts=dict(layout.conflicts), blocked=dict(layout.conflicts))
     nodeset, left = snapshot.nodeset, layout.missing
     standing = {pod.name: pod.name for pod in snapshot.pods}

@@ -127,7 +127,19 @@ def report(
 
 
 def invalid(nodeset: NodeSet | None, stored: NodeSetStatus, text: str, now: datetime) -> NodeSetStatus:
-    """The status of a NodeSet that cannot be parsed: the stored one, and why nothing is done."""
+    """The status of a NodeSet that cannot be parsed: the stored one, and why nothing is done.
+
+    Parameters
+    ----------
+    nodeset
+        The NodeSet; None if it cannot be parsed at all.
+    stored
+        Its current status.
+    text
+        What is invalid, by field.
+    now
+        The time, for conditions that change.
+    """
     why = (Reason.INVALID_SPEC, text)
     degraded = _condition(NodeSetCondition.DEGRADED, why)
     ready = _condition(NodeSetCondition.READY, why, holds=False)

@@ -155,7 +155,7 @@ def is_drained(node: Node, jobs: Iterable[Job]) -> bool:
 
 
 def needs_write(node: Node, causes: Collection[Cause]) -> bool:
-    """Whether a node to be drained for these causes needs a write: it is not drained, or by us for other causes.
+    """Whether a node to be drained for these causes needs a write: it has no drain, or the operator's for others.
 
     A node that slurmctld drained for a registration that is valid again counts as not drained.
 
@@ -173,8 +173,19 @@ def to_drain(
 ) -> list[str]:
     """Of the nodes to be drained for these causes, those that need a write now.
 
-    Unknown ones are left out, since a bulk update stops at the first of them; drained ones too, whoever drained them,
-    since a second drain would replace the reason of the first; and so are records of other owners.
+    Unknown ones are left out, since a bulk update stops at the first of them; ones that anybody has drained too, since
+    a second drain would replace the reason of the first; and so are records of other owners.
+
+    Parameters
+    ----------
+    wanted
+        Names of the nodes.
+    fresh
+        The records from a fresh answer of Slurm.
+    owner
+        Tag of the NodeSet.
+    causes
+        The causes of the drain.
     """
     found = []
     for name in wanted:
@@ -185,7 +196,17 @@ def to_drain(
 
 
 def to_undrain(wanted: Iterable[str], fresh: Mapping[str, Node | None], owner: str) -> list[str]:
-    """Of the nodes to be undrained, those that may still be undrained."""
+    """Of the nodes to be undrained, those that may still be undrained.
+
+    Parameters
+    ----------
+    wanted
+        Names of the nodes.
+    fresh
+        The records from a fresh answer of Slurm.
+    owner
+        Tag of the NodeSet.
+    """
     found = []
     for name in wanted:
         node = fresh.get(name)

@@ -89,8 +89,23 @@ def to_down(
 ) -> tuple[list[str], list[str]]:
     """Of the nodes to be set DOWN, those that may still be: without and with somebody else's drain.
 
-    The latter must be written without a reason, which keeps the existing one (measured). `standing` are the names for
-    which the API server has a living pod now.
+    The latter must be written without a reason, which keeps the existing one (measured).
+
+    Parameters
+    ----------
+    wanted
+        Names of the nodes.
+    fresh
+        The records from a fresh answer of Slurm.
+    standing
+        Names for which the API server has a living pod now.
+    owner
+        Tag of the NodeSet.
+
+    Returns
+    -------
+    tuple
+        Nodes without and nodes with somebody else's drain.
     """
     plain: list[str] = []
     foreign: list[str] = []
@@ -103,7 +118,17 @@ def to_down(
 
 
 def why_blocked(node: Node | None, jobs: Mapping[str, tuple[Job, ...]] | None, owner: str) -> str | None:
-    """Why no pod of this name may be created yet, or None if it may."""
+    """Why no pod of this name may be created yet, or None if it may.
+
+    Parameters
+    ----------
+    node
+        The record of the name; None if Slurm has none.
+    jobs
+        Jobs by node; None if they were not queried.
+    owner
+        Tag of the NodeSet.
+    """
     if node is None:
         return None
     if not identity.is_tagged(node, owner):

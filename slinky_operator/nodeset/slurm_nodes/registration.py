@@ -32,7 +32,7 @@ _SHORTFALL: Final = re.compile(
 
 
 def is_invalid(node: Node) -> bool:
-    """Whether slurmctld rejects the node's last registration, whoever drains it: it gets no jobs."""
+    """Whether slurmctld rejects the node's last registration: it gets no jobs, whether it is drained or not."""
     return INVALID in node.state.flags
 
 

@@ -56,7 +56,7 @@ def secrets(cluster: Cluster) -> list[str]:
 
 def mounting_keys(cluster: Cluster) -> frozenset[tuple[str, str]]:
     """Kind and name of the workloads whose pods mount keys of a Cluster."""
-    return frozenset(one.key(cluster) for one in DAEMONS if one.mounts_keys)
+    return frozenset(one.key(cluster) for one in wanted(cluster) if one.mounts_keys)
 
 
 def all_answering_are_ready(snapshot: Snapshot) -> bool:

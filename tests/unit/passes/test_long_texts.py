@@ -18,6 +18,8 @@ from tests.support.from_schema import Path, Schema, filled, text_fields
 from tests.support.passes import Operator, operator
 from tests.unit.passes.test_any_spec import CLUSTERS, NODESETS, conditions
 
+pytestmark = pytest.mark.thorough
+
 LINES = 60_000
 """Lines more than for a plain object: 20 ms on a machine that runs three lines in a microsecond."""
 

@@ -163,8 +163,8 @@ class Objects:
         groups = [group for root in ("/apis", "/api") for group in reversed(self._read(root, DISCOVERY)["items"])]
         for group in groups:
             name = group["metadata"].get("name", "")
-            # The first is the one that kubectl would take.
-            for version in (group.get("versions") or ())[:1]:
+            # Of a resource that several versions have, kubectl would take the first; not every version has all.
+            for version in reversed(group.get("versions") or ()):
                 yield from _resources(name, version)
 
     def _read(self, path: str, accept: str = "application/json") -> dict[str, Any]:

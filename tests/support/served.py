@@ -31,6 +31,8 @@ def wait_until_kinds_are_served(kubectl: Kubectl) -> None:
 
     def listed() -> bool:
         kubectl("get", ",".join(CRDS), "--all-namespaces", "--ignore-not-found")
+        # kubectl may know the kinds from before; the overview of all groups shows a new one some time later.
+        _ = kubectl.get(",".join(CRDS), "--all-namespaces")
         return True
 
     wait_for("objects of our kinds are served", listed, 60)

@@ -28,7 +28,7 @@ async def told(site: Site, *words: str) -> bool:
 
 @pytest.mark.parametrize(
     ("on_timeout", "words", "end"),
-    [("Cancel", "are cancelled", "CANCELLED"), ("Requeue", "back into the queue", "PENDING")],
+    [("Cancel", "are cancelled", "CANCELLED"), ("Requeue", "are requeued", "PENDING")],
 )
 async def test_jobs_that_have_had_their_time_are_ended_as_asked_for(
     site: Site, machines: Machines, on_timeout: str, words: str, end: str

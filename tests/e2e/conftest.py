@@ -74,9 +74,10 @@ def cluster(request: pytest.FixtureRequest, run_folder: Path) -> Iterator[Cluste
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End the cluster that processes have shared, when all of them have ended."""
+    """End the cluster that processes have shared, when all of them have ended; those apart have ended their own."""
     config = session.config
-    if config.getoption("numprocesses", None) and not worker() and not config.getoption("--cluster"):
+    is_shared = config.getoption("numprocesses", None) and not config.getoption("--apart")
+    if is_shared and not worker() and not config.getoption("--cluster"):
         Cluster(NAME).down(quiet=True)
 
 

@@ -42,7 +42,7 @@ from slinky_operator.runtime.metrics import Metrics
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.clients import ClientMap
-from slurm_client.intake import MIB, Intake
+from slurm_client.connection.intake import MIB, Intake
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slurm_client.client import SlurmClient
+    from slurm_client.connection.session import RetryPolicy
     from slurm_client.errors import SlurmError
     from slurm_client.operations.base import Listing
-    from slurm_client.session import RetryPolicy
     from slurm_client.tokens import CallableToken, FileToken, MintedToken, StaticToken, TokenProvider
     from slurm_client.watch import Event, Pace
 
@@ -47,7 +47,7 @@ _HOMES = {
     "Listing": "operations.base",
     "MintedToken": "tokens",
     "Pace": "watch",
-    "RetryPolicy": "session",
+    "RetryPolicy": "connection.session",
     "SlurmClient": "client",
     "SlurmError": "errors",
     "StaticToken": "tokens",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from slurm_client.connection.session import RetryPolicy, Session
 from slurm_client.operations.jobs import JobOperations
 from slurm_client.operations.nodes import NodeOperations
 from slurm_client.operations.partitions import PartitionOperations
 from slurm_client.operations.reservations import ReservationOperations
 from slurm_client.operations.service import ServiceOperations
-from slurm_client.session import RetryPolicy, Session
 from slurm_client.tokens import StaticToken
 from slurm_client.watch import Pace, Reader, Watch
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from slurm_client.circuit import Circuit, CircuitState
-    from slurm_client.intake import Intake
+    from slurm_client.connection.circuit import Circuit, CircuitState
+    from slurm_client.connection.intake import Intake
     from slurm_client.models import Job, Node, Partition
     from slurm_client.tokens import TokenProvider
 

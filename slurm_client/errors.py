@@ -23,7 +23,7 @@ Everything that can go wrong with a call to slurmrestd, as one tree.
         └── TooLarge           ... because there is more of it than there is room for
 
 No call of this library raises anything else, programming errors and ``asyncio.CancelledError`` of the caller's own
-apart. How answers are mapped to these classes is the business of :mod:`slurm_client.answers`.
+apart. How answers are mapped to these classes is the business of :mod:`slurm_client.connection.answers`.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from slinky_operator.kube.leadership.fence import Fence
 from slinky_operator.slurm.fencing import FencedTransport
 from slinky_operator.slurm.jobs import Jobs
 from slurm_client import SlurmClient, TokenProvider, errors
-from slurm_client.circuit import Circuit
-from slurm_client.intake import Intake
+from slurm_client.connection.circuit import Circuit
+from slurm_client.connection.intake import Intake
 from slurm_client.models import Job, Node
 from slurm_client.operations.base import Listing
 from slurm_client.watch import NodeEvent, Pace, Watch

@@ -18,10 +18,10 @@ from slurm_client.decode.read import (
     timestamp,
     words,
 )
-from slurm_client.hostlist import expand
 from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
 from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionState
+from slurm_client.notation.hostlist import expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

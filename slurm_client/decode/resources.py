@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from slurm_client.decode.objects import named
 from slurm_client.decode.read import count, decimal, flag, items, mapping, number, seconds, text, timestamp, words
-from slurm_client.hostlist import expand
 from slurm_client.models.reservation import Reservation
 from slurm_client.models.resources import GresAllocation, License, NodeResources, Share
+from slurm_client.notation.hostlist import expand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

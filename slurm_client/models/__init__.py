@@ -6,7 +6,6 @@ kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know 
 """
 
 from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
-from slurm_client.models.jobid import JobId
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionState
@@ -14,6 +13,7 @@ from slurm_client.models.reservation import Reservation, ReservationSpec
 from slurm_client.models.resources import GresAllocation, License, NodeResources, Share
 from slurm_client.models.service import Diag, Ping, RpcStats
 from slurm_client.models.values import INFINITE, Infinite, State
+from slurm_client.notation.jobid import JobId
 
 __all__ = [
     "INFINITE",

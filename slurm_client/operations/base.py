@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from typing_extensions import override
 
 from slurm_client import errors
-from slurm_client.arguments import checked
+from slurm_client.operations.arguments import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from slurm_client.answers import Answer, ListOf
-    from slurm_client.session import Session
+    from slurm_client.connection.answers import Answer, ListOf
+    from slurm_client.connection.session import Session
 
 T = TypeVar("T")
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from slurm_client import encode, error_numbers, errors
-from slurm_client.answers import ListOf
+from slurm_client import errors
+from slurm_client.connection import error_numbers
+from slurm_client.connection.answers import ListOf
 from slurm_client.decode import objects, resources
 from slurm_client.decode.read import items, mapping, number, text
+from slurm_client.encode import jobs as encode
+from slurm_client.encode.values import fitted
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.operations import resolve
 from slurm_client.operations.base import Listing, Operations
@@ -15,9 +18,9 @@ from slurm_client.operations.base import Listing, Operations
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slurm_client.answers import Answer
-    from slurm_client.arguments import BaseState, JobRef, Name, NodeName, Signal, Text
+    from slurm_client.connection.answers import Answer
     from slurm_client.models import Job, JobStateEntry, NodeResources
+    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, Signal, Text
 
 __all__ = ["JobOperations"]
 
@@ -206,7 +209,7 @@ class JobOperations(Operations):
         """
         version = await self._session.negotiate()
         body = encode.submission(spec)
-        encode.fitted(version, "JobDescMsg", body["job"])
+        fitted(version, "JobDescMsg", body["job"])
         answer = await self._session.call("post_job_submit", body=body, timeout=timeout)
         job_id = number(answer.fields.get("job_id"))
         if job_id is None:

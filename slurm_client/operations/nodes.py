@@ -6,16 +6,17 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, overload
 
-from slurm_client import encode, errors
-from slurm_client.answers import ListOf
+from slurm_client import errors
+from slurm_client.connection.answers import ListOf
 from slurm_client.decode import objects
+from slurm_client.encode import nodes as encode
 from slurm_client.operations.base import Listing, Operations, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from slurm_client.arguments import NodeName, Text
     from slurm_client.models import Node
+    from slurm_client.operations.arguments import NodeName, Text
 
 __all__ = ["NodeOperations"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from slurm_client import errors
-from slurm_client.answers import ListOf
+from slurm_client.connection.answers import ListOf
 from slurm_client.decode import objects
 from slurm_client.operations.base import Listing, Operations, named
 
 if TYPE_CHECKING:
-    from slurm_client.arguments import Name, Text
     from slurm_client.models import Partition
+    from slurm_client.operations.arguments import Name, Text
 
 __all__ = ["PartitionOperations"]
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from slurm_client import encode, errors
-from slurm_client.answers import ListOf
+from slurm_client import errors
+from slurm_client.connection.answers import ListOf
 from slurm_client.decode import resources
 from slurm_client.decode.read import mapping, text
+from slurm_client.encode import reservations as encode
 from slurm_client.operations.base import Listing, Operations, named
 
 if TYPE_CHECKING:
-    from slurm_client.arguments import Name
     from slurm_client.models import Reservation, ReservationSpec
+    from slurm_client.operations.arguments import Name
 
 __all__ = ["ReservationOperations"]
 

@@ -24,7 +24,7 @@ from slurm_client.models import Job, JobId
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slurm_client.arguments import JobRef
+    from slurm_client.operations.arguments import JobRef
 
 _INDICES = re.compile(r"[0-9]{1,10}(-[0-9]{1,10}(:[0-9]{1,10})?)?(,[0-9]{1,10}(-[0-9]{1,10}(:[0-9]{1,10})?)?)*")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.answers import ListOf
+from slurm_client.connection.answers import ListOf
 from slurm_client.decode import resources, service
 from slurm_client.decode.read import mapping
 from slurm_client.operations.base import Operations, missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from slurm_client import error_numbers
+from slurm_client.connection import error_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

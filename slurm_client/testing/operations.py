@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from slurm_client import hostlist
 from slurm_client.models import JobState
+from slurm_client.notation import hostlist
 from slurm_client.testing import encode
 from slurm_client.testing.answers import Answers
 from slurm_client.testing.calls import Call, Reply, error

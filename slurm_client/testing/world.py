@@ -13,8 +13,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from slurm_client import hostlist
 from slurm_client.models import INFINITE, Job, Node, NodeState, PartitionState, Reservation
+from slurm_client.notation import hostlist
 from slurm_client.testing.arranged import Arranged
 from slurm_client.testing.refusals import (
     ACTIVE_FEATURE_NOT_SUBSET,

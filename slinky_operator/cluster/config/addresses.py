@@ -29,7 +29,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf import ConfInputs, Line, StaticNodeConf, TextProblem, parse, parse_words
 from slinky_operator.slurm.conf.render import SLURM_CONF
-from slurm_client import hostlist
+from slurm_client.notation import hostlist
 
 ASK_FIRST: Final = 0.5
 """Seconds between two queries while names are resolved for the first time."""

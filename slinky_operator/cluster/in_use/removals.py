@@ -33,7 +33,7 @@ from slinky_operator.slurm.conf.derive import GRES_CONF
 from slinky_operator.slurm.conf.directives import TextProblem, parse_words
 from slinky_operator.slurm.conf.parsed import Line, Parsed, parse
 from slinky_operator.slurm.conf.render import INACTIVE, SLURM_CONF
-from slurm_client import hostlist
+from slurm_client.notation import hostlist
 
 HARDWARE: Final = frozenset(
     ("cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore", "gres")

@@ -17,7 +17,7 @@ from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
 from slinky_operator.slurm.conf.inputs import NodeSetConf, StaticNodeConf, base_of
 from slinky_operator.slurm.conf.parsed import Parsed
-from slurm_client import hostlist
+from slurm_client.notation import hostlist
 
 MOST: Final = MAX_ORDINALS
 """Nodes that one Slurm cluster can have."""

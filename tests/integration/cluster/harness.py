@@ -38,7 +38,7 @@ from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.clients import ClientMap
-from slurm_client.intake import Intake
+from slurm_client.connection.intake import Intake
 
 IMAGES = Images(
     "localhost/slinky/slurmctld:26.05",

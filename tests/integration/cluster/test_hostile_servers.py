@@ -9,7 +9,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube.resources import SECRETS
-from slurm_client.intake import Intake
+from slurm_client.connection.intake import Intake
 from tests.integration.cluster.conftest import Bench, applied, ready, wait_until
 from tests.support.hostile import SECRET, WAYS, HostileServer
 

@@ -12,7 +12,7 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slurm_client import MintedToken, SlurmClient, errors
-from slurm_client.circuit import Circuit
+from slurm_client.connection.circuit import Circuit
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.watch import Pace
 from tests.integration.slurm_client.conftest import PARSERS

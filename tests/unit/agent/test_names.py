@@ -14,7 +14,7 @@ import pytest
 from slinky_operator.agent.hosts import MOST, expand, names_in
 from slinky_operator.agent.resolver import WORKERS, Resolver
 from slinky_operator.agent.server import answer
-from slurm_client import hostlist
+from slurm_client.notation import hostlist
 
 CONF = """\
 ClusterName=x

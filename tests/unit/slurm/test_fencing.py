@@ -14,9 +14,9 @@ from typing_extensions import override
 from slinky_operator.kube.errors import Fenced
 from slinky_operator.slurm.fencing import FencedTransport
 from slurm_client import wire
-from slurm_client.circuit import Circuit
+from slurm_client.connection.circuit import Circuit
+from slurm_client.connection.session import RetryPolicy, Session
 from slurm_client.errors import Unreachable
-from slurm_client.session import RetryPolicy, Session
 from slurm_client.tokens import StaticToken
 from slurm_client.wire import CHANGES_NOTHING
 from slurm_client.wire.endpoint import WRITES

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import MintedToken, SlurmClient
-from slurm_client.circuit import Circuit
-from slurm_client.session import RetryPolicy
+from slurm_client.connection.circuit import Circuit
+from slurm_client.connection.session import RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

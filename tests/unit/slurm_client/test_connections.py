@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from slurm_client import SlurmClient, errors
-from slurm_client.session import RetryPolicy
+from slurm_client.connection.session import RetryPolicy
 from slurm_client.testing import FakeSlurmrestd
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_client import MintedToken, SlurmClient, errors
-from slurm_client.circuit import Circuit
+from slurm_client.connection.circuit import Circuit
+from slurm_client.connection.session import RetryPolicy
 from slurm_client.models import Node
 from slurm_client.operations.base import Listing
-from slurm_client.session import RetryPolicy
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.watch import Event, Pace, Watch, merged
 

@@ -14,8 +14,10 @@ from typing_extensions import override
 import slurm_client
 from hack.generate_slurm_client.__main__ import SOURCES, main
 from hack.generate_slurm_client.slim import KEPT_OPERATIONS
-from slurm_client import encode, errors, wire
+from slurm_client import errors, wire
 from slurm_client.decode import objects, resources, service
+from slurm_client.encode import jobs, nodes, reservations
+from slurm_client.encode.values import fitted
 from slurm_client.models import INFINITE, JobSpec, JobState, NodeState, PartitionState, ReservationSpec
 from slurm_client.testing.server import PARSERS_OF_RELEASE
 from slurm_client.wire.endpoint import READS, WRITES
@@ -168,15 +170,15 @@ EVERYTHING = JobSpec(
 
 @pytest.mark.parametrize("version", wire.PARSERS)
 def test_every_wish_about_a_job_is_written_as_every_parser_wants_it(version: str) -> None:
-    body = encode.submission(EVERYTHING)
+    body = jobs.submission(EVERYTHING)
     assert not complaints_about_request(version, "post_job_submit", body)
     assert body["job"]["time_limit"]["number"] == 2
-    assert not complaints_about_request(version, "post_job", encode.job(JobSpec(hold=False, time_limit=INFINITE)))
+    assert not complaints_about_request(version, "post_job", jobs.job(JobSpec(hold=False, time_limit=INFINITE)))
 
 
 @pytest.mark.parametrize("version", wire.PARSERS)
 def test_every_change_of_a_node_is_written_as_every_parser_wants_it(version: str) -> None:
-    body = encode.node_update(
+    body = nodes.node_update(
         state=["DRAIN"],
         reason="r",
         comment="c",
@@ -189,7 +191,7 @@ def test_every_change_of_a_node_is_written_as_every_parser_wants_it(version: str
         hostname="h",
     )
     assert not complaints_about_request(version, "post_node", body)
-    assert encode.fitted(version, "UpdateNodeMsg", body) == body
+    assert fitted(version, "UpdateNodeMsg", body) == body
 
 
 @pytest.mark.parametrize("version", wire.parsers_with("post_reservation"))
@@ -210,7 +212,7 @@ def test_every_wish_about_a_reservation_is_written_as_the_parser_wants_it(versio
         licenses=["l"],
         comment="c",
     )
-    assert not complaints_about_request(version, "post_reservation", encode.reservation(spec))
+    assert not complaints_about_request(version, "post_reservation", reservations.reservation(spec))
 
 
 def test_everything_the_package_offers_is_there() -> None:

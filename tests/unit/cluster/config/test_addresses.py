@@ -13,8 +13,8 @@ from slinky_operator.cluster.actions import AskNames, EmitEvent, Reload
 from slinky_operator.cluster.memory import Loaded, Memory, Names
 from slinky_operator.slurm.clients import Trouble
 from slinky_operator.slurm.conf import parse
-from slurm_client import hostlist
 from slurm_client.models import Node
+from slurm_client.notation import hostlist
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import World, cluster_object
 

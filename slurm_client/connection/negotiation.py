@@ -1,7 +1,7 @@
 """
 Which data parser to speak: the newest that both sides have, asked again when the server was upgraded.
 
-How a server is asked is left to :mod:`slurm_client.session`.
+How a server is asked is left to :mod:`slurm_client.connection.session`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from slurm_client import errors, wire
-from slurm_client.retries import UnknownUrl
+from slurm_client.connection.retries import UnknownUrl
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -4,7 +4,7 @@ What an answer of slurmrestd means: a body that is read in slices, or one of our
 An answer may be a list of thousands of objects, an error with a proper status, an error with status 200, a sentence in
 plain text, or nothing of the kind. Reading happens object by object with pauses for the event loop, because parsing
 12 MB of JSON in one call stops everything else for a quarter of a second, in a thread as well. Sending and repeating
-requests is left to :mod:`slurm_client.session`.
+requests is left to :mod:`slurm_client.connection.session`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from slurm_client import error_numbers, errors
+from slurm_client import errors
+from slurm_client.connection import error_numbers
+from slurm_client.connection.parsing import Malformed, Overweight, Parser
 from slurm_client.decode.objects import Nameless
 from slurm_client.decode.read import mapping, number, text
-from slurm_client.parsing import Malformed, Overweight, Parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

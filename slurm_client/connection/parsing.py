@@ -5,7 +5,7 @@ The parser written in C is quick but reads a value to its end whatever that take
 text of empty lists becomes twenty times its size. So it is given windows of a text. A value that does not end within
 one is an object or a list whose members are read one by one.
 
-What the values mean is left to :mod:`slurm_client.answers`.
+What the values mean is left to :mod:`slurm_client.connection.answers`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 From what was received to an answer or an error, with a memory of the lists that are asked for again and again.
 
-What an answer means is in :mod:`slurm_client.answers`; this module keeps what is read for the next answer of the same
-path, within the room that there is for answers.
+What an answer means is in :mod:`slurm_client.connection.answers`; this module keeps what is read for the next answer
+of the same path, within the room that there is for answers.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from slurm_client import answers, errors
-from slurm_client.retries import UnknownUrl
+from slurm_client import errors
+from slurm_client.connection import answers
+from slurm_client.connection.retries import UnknownUrl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from slurm_client.answers import Answer, ListOf
-    from slurm_client.intake import Intake
-    from slurm_client.transport import Reply
+    from slurm_client.connection.answers import Answer, ListOf
+    from slurm_client.connection.intake import Intake
+    from slurm_client.connection.transport import Reply
 
 __all__ = ["AnswerReader"]
 

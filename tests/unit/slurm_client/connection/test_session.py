@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slurm_client import MintedToken, SlurmClient, errors
-from slurm_client.circuit import Circuit
-from slurm_client.session import RetryPolicy
+from slurm_client.connection.circuit import Circuit
+from slurm_client.connection.session import RetryPolicy
 from slurm_client.testing import FakeSlurmrestd
 from tests.unit.slurm_client.clients import KEY, circuit_of, client
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from slurm_client import errors
-from slurm_client.circuit import Circuit
+from slurm_client.connection.circuit import Circuit
 
 REQUEST = errors.Request("GET", "/")
 

@@ -2,9 +2,8 @@
 One server, asked with patience: time limits, tokens, retries and the circuit.
 
 The session turns the name of an operation into an answer or a `SlurmError`. What operations there are is in
-:mod:`slurm_client.wire`, what they mean in :mod:`slurm_client.client`; which data parser to speak is settled in
-:mod:`slurm_client.negotiation`, one request is sent by :mod:`slurm_client.transport`, and its answer is read by
-:mod:`slurm_client.answer_reader`.
+:mod:`slurm_client.wire`, what they mean in :mod:`slurm_client.operations`. Which data parser to speak is settled by
+`negotiation`, one request is sent by `transport`, and its answer is read by `answer_reader`.
 
 What is repeated: a call that never left (refused connection) always; a call that was sent, only if it changes nothing,
 which :mod:`slurm_client.wire.endpoint` says of each operation; a refused token, once, with a renewed one; an unknown
@@ -21,13 +20,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from slurm_client import answers, encode, errors, wire
-from slurm_client.answer_reader import AnswerReader
-from slurm_client.circuit import Circuit
-from slurm_client.intake import Excess, Intake
-from slurm_client.negotiation import Negotiation
-from slurm_client.retries import RefusedToken, Renewal, RetryPolicy, UnknownUrl
-from slurm_client.transport import Transport, closed_error
+from slurm_client import errors, wire
+from slurm_client.connection import answers
+from slurm_client.connection.answer_reader import AnswerReader
+from slurm_client.connection.circuit import Circuit
+from slurm_client.connection.intake import Excess, Intake
+from slurm_client.connection.negotiation import Negotiation
+from slurm_client.connection.retries import RefusedToken, Renewal, RetryPolicy, UnknownUrl
+from slurm_client.connection.transport import Transport, closed_error
+from slurm_client.encode.values import fitted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from slurm_client.answers import Answer, ListOf
-    from slurm_client.intake import Hold
+    from slurm_client.connection.answers import Answer, ListOf
+    from slurm_client.connection.intake import Hold
     from slurm_client.tokens import TokenProvider
 
 __all__ = ["RetryPolicy", "Session"]
@@ -241,7 +242,7 @@ class Session:
             assert version is not None  # noqa: S101 - call() has negotiated
             endpoint = wire.endpoint(version, operation)
             if call.body is not None:
-                encode.fitted(version, endpoint.body, call.body)
+                fitted(version, endpoint.body, call.body)
             try:
                 return await self._with_retries(endpoint, version, call)
             except RefusedToken as refused:

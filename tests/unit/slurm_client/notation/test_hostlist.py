@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_client.hostlist import LIMIT, expand, size
+from slurm_client.notation.hostlist import LIMIT, expand, size
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ The server decides how long an answer is, and need not be Slurm. Clients of one 
 each names its owner. When concurrent answers together take too much, the largest answer of the owner with the most
 fails with :class:`~slurm_client.errors.TooLarge`, and all others continue.
 
-What an answer means is left to :mod:`slurm_client.answers`; this module only receives it.
+What an answer means is left to :mod:`slurm_client.connection.answers`; this module only receives it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
 HTTP to slurmrestd: connections, headers, and what it means when one of them fails.
 
-One request is sent once here. Repeating it and understanding the answer are left to :mod:`slurm_client.session` and
-:mod:`slurm_client.answer_reader`.
+One request is sent once here. Repeating it is left to `session`, understanding the answer to `answer_reader`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors, wire
-from slurm_client.intake import receive
+from slurm_client.connection.intake import receive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from slurm_client.intake import Hold
+    from slurm_client.connection.intake import Hold
 
 __all__ = ["Reply", "Transport", "closed_error"]
 

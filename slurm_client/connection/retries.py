@@ -1,7 +1,7 @@
 """
 What is tried again: how often, how fast, and the two refusals after which a call is repeated in another way.
 
-Which calls may be repeated is decided by :mod:`slurm_client.session`.
+Which calls may be repeated is decided by :mod:`slurm_client.connection.session`.
 """
 
 from __future__ import annotations

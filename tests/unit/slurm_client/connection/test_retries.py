@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from slurm_client import SlurmClient, errors
+from slurm_client.connection.session import RetryPolicy
 from slurm_client.models import JobSpec
-from slurm_client.session import RetryPolicy
 from slurm_client.testing import FakeSlurmrestd
 from tests.unit.slurm_client.clients import SOON, client
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slurm_client import SlurmClient, arguments, errors
+from slurm_client import SlurmClient, errors
 from slurm_client.models import INFINITE, JobId, JobSpec, ReservationSpec
+from slurm_client.operations import arguments
 from slurm_client.operations.base import Operations
 from slurm_client.testing import FakeSlurmrestd
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_client import answers, error_numbers, errors
-from slurm_client.answers import ListOf
+from slurm_client import errors
+from slurm_client.connection import answers, error_numbers
+from slurm_client.connection.answers import ListOf
 from tests.unit.slurm_client.strategies import values
 
 REQUEST = errors.Request("GET", "/slurm/v0.0.45/nodes/")

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slurm_client import SlurmClient, answers, errors, hostlist
-from slurm_client.answers import ListOf
-from slurm_client.circuit import Circuit
+from slurm_client import SlurmClient, errors
+from slurm_client.connection import answers
+from slurm_client.connection.answers import ListOf
+from slurm_client.connection.circuit import Circuit
+from slurm_client.connection.intake import Excess, Hold, Intake
+from slurm_client.connection.parsing import Parser
+from slurm_client.connection.session import RetryPolicy
 from slurm_client.decode import objects
-from slurm_client.intake import Excess, Hold, Intake
-from slurm_client.parsing import Parser
-from slurm_client.session import RetryPolicy
+from slurm_client.notation import hostlist
 from slurm_client.testing import FakeSlurmrestd
 from tests.support.hostile import SECRET, WAYS, HostileServer
 

@@ -1,0 +1,1 @@
+"""What Slurm writes in one text: hostlists, ids of jobs."""

@@ -7,6 +7,7 @@ kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know 
 
 from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
+from slurm_client.models.listing import Listing
 from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionState
 from slurm_client.models.reservation import Reservation, ReservationSpec
@@ -28,6 +29,7 @@ __all__ = [
     "JobState",
     "JobStateEntry",
     "License",
+    "Listing",
     "Node",
     "NodeResources",
     "NodeState",

@@ -92,6 +92,8 @@ class Job:
         How often it was.
     """
 
+    KEY: ClassVar[str] = "id"
+
     id: int
     name: str = ""
     user: str = ""
@@ -193,6 +195,8 @@ class Job:
 @dataclass(frozen=True, slots=True)
 class JobStateEntry:
     """Id and state of a job, from the cheap listing; ``id`` is text because arrays show as ``7_[1-3]``."""
+
+    KEY: ClassVar[str] = "id"
 
     id: str
     state: JobState

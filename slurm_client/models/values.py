@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from typing_extensions import override
@@ -18,13 +19,35 @@ if TYPE_CHECKING:
 
 
 class Infinite(enum.Enum):
-    """Type of :data:`INFINITE`; an enum so that ``is`` narrows the type."""
+    """
+    Type of :data:`INFINITE`; an enum so that ``is`` narrows the type.
+
+    It is greater than every number and every length of time, and equal to itself alone, so limits can be compared and
+    sorted: ``job.time_limit > timedelta(days=1)``.
+    """
 
     INFINITE = "INFINITE"
+
+    def __lt__(self, other: float | timedelta | Infinite) -> bool:
+        return False if _is_limit(other) else NotImplemented
+
+    def __le__(self, other: float | timedelta | Infinite) -> bool:
+        return other is self if _is_limit(other) else NotImplemented
+
+    def __gt__(self, other: float | timedelta | Infinite) -> bool:
+        return other is not self if _is_limit(other) else NotImplemented
+
+    def __ge__(self, other: float | timedelta | Infinite) -> bool:
+        return True if _is_limit(other) else NotImplemented
 
     @override
     def __repr__(self) -> str:
         return "INFINITE"
+
+
+def _is_limit(value: object) -> bool:
+    """Whether a value is a number, a length of time or no limit: ``None`` is none of them."""
+    return isinstance(value, int | float | timedelta | Infinite)
 
 
 INFINITE = Infinite.INFINITE

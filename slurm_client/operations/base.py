@@ -1,55 +1,26 @@
-"""What the operations have in common: the session they call, and lists that say when they were true."""
+"""What the operations have in common: the session they call, and how lists and single objects are asked for."""
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from slurm_client import errors
+from slurm_client.models.listing import Listing
 from slurm_client.operations.arguments import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from slurm_client.connection.answers import Answer, ListOf
     from slurm_client.connection.session import Session
 
-T = TypeVar("T")
+__all__ = ["Listing", "Operations", "missing", "named"]
 
 _WITHOUT_UPDATE_TIME = frozenset({"v0.0.40", "v0.0.41"})
 """Parsers that document ``update_time`` and refuse every value of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[T]):
-    """
-    A complete list, and the time it speaks of.
-
-    Parameters
-    ----------
-    items
-        All objects, in the server's order.
-    last_update
-        What to give as ``update_time`` next, in seconds since 1970; ``None`` if the server does not say.
-    warnings
-        Reports of the server that are no errors.
-    """
-
-    items: tuple[T, ...]
-    last_update: int | None = None
-    warnings: tuple[errors.Report, ...] = ()
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.items)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, index: int) -> T:
-        return self.items[index]
 
 
 class Operations:

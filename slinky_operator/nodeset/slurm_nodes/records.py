@@ -22,7 +22,8 @@ class RecordCleanup:
     down: tuple[str, ...] = ()
     """Nodes on which Slurm still sees jobs although everything has ended: they are set DOWN."""
     busy: tuple[str, ...] = ()
-    """Nodes on which jobs may still run, since the machine is unreachable: Slurm's own timeout decides."""
+    """Nodes on which Slurm still sees jobs: they have just been set DOWN, or their machine is unreachable, so that jobs
+    may still run and Slurm's own timeout decides."""
 
 
 def settle(
@@ -42,10 +43,10 @@ def settle(
     delete, down, busy = [], [], []
     for node in orphans:
         held = drains.is_busy(node) or bool((jobs or {}).get(node.name))
-        if held and node.name in ended:
-            if not node.is_down:
-                down.append(node.name)
+        if held and node.name in ended and not node.is_down:
+            down.append(node.name)
         elif held:
+            # Also of a node that is DOWN: the jobs may be from before that, and no node event follows.
             busy.append(node.name)
         elif jobs is not None and not drains.is_foreign(node):
             delete.append(node.name)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from slinky_operator.nodeset.model import pod_facts, pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.ports import Slurm
-from slinky_operator.nodeset.slurm_nodes import drains, identity
+from slinky_operator.nodeset.slurm_nodes import drains, identity, records
 from slurm_client import errors
 from slurm_client.models import Job, Node
 
@@ -111,6 +112,19 @@ def no_second_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
         return slurm_queries.Answer(await slurm_queries.nodes(slurm, names), {})
 
     patch.setattr(slurm_queries, "about_records", about_records)
+
+
+def jobs_of_a_down_node_not_awaited(patch: pytest.MonkeyPatch) -> None:
+    """A node that is DOWN is done with, although the jobs were asked for before that."""
+    real = records.settle
+
+    def settle(orphans: Iterable[Node], *rest: Any) -> records.RecordCleanup:
+        orphans = list(orphans)
+        down = {node.name for node in orphans if node.is_down}
+        found = real(orphans, *rest)
+        return replace(found, busy=tuple(name for name in found.busy if name not in down))
+
+    patch.setattr(records, "settle", settle)
 
 
 def writes_to_slurm_not_awaited(patch: pytest.MonkeyPatch) -> None:

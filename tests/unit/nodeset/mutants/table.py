@@ -173,6 +173,10 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         seeing.writes_to_slurm_not_awaited,
         (("edit", 0), ("pass", 0), ("pass", 0), ("see_all", 0), ("lose_slurm", 0)),
     ),
+    "jobs of a DOWN node not awaited": (
+        seeing.jobs_of_a_down_node_not_awaited,
+        (("pass", 0), ("poll", 0), ("see_all", 0), ("kubelet_ends", 0)),
+    ),
     "finalizer after the pods": (
         belongings.finalizer_after_the_pods,
         (("finalizer_taken", 0), ("scale", 0), ("scale", 3), ("see_all", 0), ("pass", 0), ("kubelet_ends", 0)),
@@ -221,6 +225,11 @@ _ONE_ANEW = _steps("user_deletes_pod kubelet_ends kubelet_ends see_all pass poll
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
     "given up in silence": _steps("job_starts poll delete give_up see_all pass kubelet_ends kubelet_ends see_all pass"),
     "marked down alive": _steps("job_starts poll delete give_up see_all pass"),
+    "jobs of a DOWN node not awaited": _steps(
+        # Two passes at one moment share an answer about jobs.
+        "policy:3 job_starts scale:0 see_all poll pass pass time:3 time:2 poll pass pass see_all",
+        "kubelet_ends kubelet_ends kubelet_ends see_all poll pass pass",
+    ),
     "all jobs requeued by DOWN": _steps(
         # A job that can be requeued and one that cannot, both on a-1.
         "policy:1 job_starts:5 job_starts:7 job_starts:7 job_starts:4",

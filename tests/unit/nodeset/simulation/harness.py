@@ -7,12 +7,12 @@ that remembers nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from slinky_operator.kube import errors as kube_errors
-from slinky_operator.kube.cache.store import Store
+from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.indexes import (
     INDEXES_OF_CLAIMS,
@@ -21,6 +21,7 @@ from slinky_operator.nodeset.indexes import (
 )
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
+from slurm_client.models import Node
 from tests.unit.nodeset.simulation.doors import KubeDoor, SlurmDoor
 from tests.unit.nodeset.simulation.objects import (
     BAD,
@@ -41,6 +42,8 @@ from tests.unit.nodeset.simulation.objects import (
     clone,
 )
 from tests.unit.nodeset.simulation.world import World
+
+OWN_KEY = (NAMESPACE, NODESET)
 
 Step = tuple[str, int]
 
@@ -154,6 +157,12 @@ class Run:
     interruptions: int = 0
     cordons: set[str] = field(default_factory=set)
     """Nodes that are cordoned, as the controller's cache shows them."""
+    awake: bool = True
+    """Whether anything makes the controller come again: an event, an error, or the time that a pass asked for."""
+    shown: dict[str, Node] = field(default_factory=dict)
+    """The records that the controller has had events of."""
+    contact: bool = True
+    """Whether Slurm answered, as the controller has been informed."""
 
     def __post_init__(self) -> None:
         self.kube = KubeDoor(self.world)
@@ -186,6 +195,7 @@ class Run:
             self.claims.put(clone(claim))
         self.cursor = len(self.world.log)
         self.world.do_poll(0)
+        self.awake, self.shown, self.contact = True, dict(self.world.picture), self.world.ready
         self.controller = NodeSetReconciler(
             self.kube,
             nodesets=self.nodesets,
@@ -208,8 +218,23 @@ class Run:
         """The client map."""
         return self.slurm if uid == CLUSTER_UID else None
 
+    def hear(self, keys: Iterable[Key]) -> None:
+        """The keys to which an event has led."""
+        self.awake |= OWN_KEY in list(keys)
+
+    def hear_slurm(self) -> None:
+        """Events of the records that have changed, and of Slurm's answering at all."""
+        triggers, picture = self.controller.triggers, self.world.picture
+        for name in {*self.shown, *picture}:
+            old, new = self.shown.get(name), picture.get(name)
+            if old != new:
+                self.hear(triggers.node(CLUSTER_UID, old, new))
+        if self.contact != self.world.ready:
+            self.hear(triggers.contact(CLUSTER_UID))
+        self.shown, self.contact = dict(picture), self.world.ready
+
     def see_host(self, host: Object, *, gone: bool = False) -> None:
-        list(self.controller.triggers.host(host if gone else None, None if gone else host))
+        self.hear(self.controller.triggers.host(host if gone else None, None if gone else host))
         name = host["metadata"]["name"]
         self.cordons.discard(name)
         self.world.seen_selected.discard(name)
@@ -234,9 +259,11 @@ class Run:
                 continue
             if resource == "pods":
                 self.controller.expectations.observe(*change)
-                list(self.controller.triggers.pod(*change))
+                self.hear(self.controller.triggers.pod(*change))
             elif resource == "nodesets":
-                list(self.controller.triggers.nodeset(*change))
+                self.hear(self.controller.triggers.nodeset(*change))
+            elif resource == "claims":
+                self.hear(self.controller.triggers.claim(*change))
 
     def meanwhile(self) -> None:
         """Some of what comes next happens in the midst of a pass."""
@@ -255,6 +282,7 @@ class Run:
                 self.interruptions = 0
             else:
                 self.apply(name, number)
+            self.hear_slurm()
             self.check()
 
     def apply(self, name: str, number: int) -> None:
@@ -302,11 +330,15 @@ class Run:
         self.world.seen_silent = {node.name for node in picture if node.is_down or node.is_not_responding}
         self.world.seen_invalid = {node.name for node in picture if "INVALID_REG" in node.state.flags}
         self.world.seen_ready = {self.world.node_in(pod): ready_since(pod) for pod in self.pods}
+        self.hear_slurm()
+        self.awake = False
         try:
-            await self.controller.reconcile((NAMESPACE, NODESET))
+            result = await self.controller.reconcile(OWN_KEY)
+            self.awake = result.requeue_after is not None
         except* kube_errors.KubeError:
             # The loop of the real thing comes again; so does this one.
-            pass
+            self.awake = True
+        self.hear_slurm()
         retains = self.world.seen_retention.get("whenScaled") == "Retain"
         if retains and failing == self.world.fail_kube and self.has_looked_at(seen):
             # Those that got their pods back in this very pass are not kept any more.
@@ -341,13 +373,17 @@ class Run:
                 raise Violated(f"the reason of {name} was {reason!r} and is {record.reason!r}")
 
     async def settle(self) -> None:
-        """No more faults: everything comes to its end, and the NodeSet to what it is to be."""
+        """No more faults: everything comes to its end, and the NodeSet to what it is to be.
+
+        A controller that nothing wakes up stays asleep.
+        """
         world = self.world
         world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
         self.calm()
         for _ in range(40):
             self.give_back_hosts()
-            await self.one_pass()
+            if self.awake:
+                await self.one_pass()
             self.check()
             for index in range(4):
                 for happening in ("schedule", "start", "report", "register", "kubelet_ends"):
@@ -365,9 +401,10 @@ class Run:
             world.do_time(3)
             world.do_poll(0)
             self.see(len(world.log))
+            self.hear_slurm()
             if await self.settled():
                 return
-        raise Violated(f"never settled: {self.describe()}")
+        raise Violated(f"never settled{'' if self.awake else ', and asleep'}: {self.describe()}")
 
     def calm(self) -> None:
         """What stands in the way of an end is cleared away."""
@@ -465,8 +502,10 @@ class Run:
         written = {name: world.retention_of(name) for name in world.claims}
         if "Delete" in written.values() or any(written[f"data-{name}"] for name in world.pods):
             return False
-        before = world.counter
+        before, slept = world.counter, not self.awake
         await self.one_pass()
+        if slept and world.counter != before:
+            raise Violated(f"slept over what was to do: {self.describe()}")
         return world.counter == before
 
     def describe(self) -> str:

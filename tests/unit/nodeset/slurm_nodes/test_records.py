@@ -20,6 +20,14 @@ def test_records_of_pods_that_are_gone() -> None:
     assert records.settle([idle], None, set()) == records.RecordCleanup()
 
 
+def test_a_node_that_is_down_is_waited_for_while_slurm_shows_jobs_on_it() -> None:
+    """Jobs may have been asked for before it was set DOWN: nothing that comes later would wake up the controller."""
+    gone = node("DOWN+DRAIN+NOT_RESPONDING+DYNAMIC_NORM", reason=OURS)
+
+    assert records.settle([gone], {"a-0": (job("RUNNING"),)}, {"a-0"}) == records.RecordCleanup(busy=("a-0",))
+    assert records.settle([gone], {}, {"a-0"}) == records.RecordCleanup(delete=("a-0",))
+
+
 def test_a_drain_whose_reason_a_hook_of_slinky_has_written_over_is_nobodys() -> None:
     """Measured: `scontrol update state=down reason=preStop` keeps the drain and replaces its reason."""
     gone = node("DOWN+DRAIN+DYNAMIC_NORM", reason="preStop")

@@ -83,6 +83,10 @@ class Kubectl:
         return self("apply", "--server-side", "--force-conflicts", "--filename=-", stdin=json.dumps(items))
 
 
+LONGEST_PAUSE = 0.5
+"""Seconds between two looks at what has taken ten seconds or more."""
+
+
 def wait_for(what: str, ready: Callable[[], bool], timeout: float, poll: float = 0.1) -> None:
     """Wait until `ready` says so; errors of kubectl count as "not yet".
 
@@ -91,13 +95,14 @@ def wait_for(what: str, ready: Callable[[], bool], timeout: float, poll: float =
     LocalKubeError
         It did not come true within `timeout` seconds; the text has the last error.
     """
-    deadline = time.monotonic() + timeout
+    begun = time.monotonic()
     last = ""
-    while time.monotonic() < deadline:
+    while (waited := time.monotonic() - begun) < timeout:
         try:
             if ready():
                 return
         except KubectlFailed as error:
             last = f" ({error})"
-        time.sleep(poll)
+        # What has taken long may be seen a little later: each look costs a command.
+        time.sleep(max(poll, min(waited / 20, LONGEST_PAUSE)))
     raise LocalKubeError(f"{what}: not within {timeout:.0f} s{last}")

@@ -1,11 +1,13 @@
 """The NodeSet controller: a set of slurmd pods, none of which is deleted while it may hold a job.
 
-A pass goes `observe` -> `plan` -> `execute` -> `report`, called by `controller`. All rules are pure, and the executor
+A pass goes `observation` -> `planning` -> `execute` -> `report`, called by `controller`. All rules are pure, and the executor
 has none of its own.
 
 =============  ==========================================================================================
 room           concern
 =============  ==========================================================================================
+`observation`  from caches to a frozen snapshot
+`planning`     from a snapshot to a plan: decisions, actions in order, findings, the time of the next pass
 (here)         one pass, what triggers it, and what is kept between two passes
 `model`        facts read from objects once and frozen; the actions a plan may ask for
 `slurm_nodes`  a Slurm node's record: its owner, the owner of its drain, what may be done with it

@@ -23,7 +23,6 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.cache.weight import decide
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
-from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.execute import slurm_queries
 from slinky_operator.nodeset.execute.context import Outcome, PassContext
 from slinky_operator.nodeset.execute.executor import Executor
@@ -31,12 +30,13 @@ from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model.actions import RemoveFinalizer
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.observe import Observer, blinded, with_jobs
-from slinky_operator.nodeset.plan import Plan, plan
+from slinky_operator.nodeset.observation import lost_labels
+from slinky_operator.nodeset.observation.observe import Observer, blinded, with_jobs
+from slinky_operator.nodeset.planning.plan import Plan, plan
+from slinky_operator.nodeset.planning.requeue import LATER, SOON
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm, SlurmByCluster
 from slinky_operator.nodeset.report import status, trouble_events
-from slinky_operator.nodeset.requeue import LATER, SOON
 from slinky_operator.nodeset.reserved_names import ReservedNames
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.nodeset.triggers import NodeSetTriggers

@@ -9,7 +9,7 @@ from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, is_true
 from slinky_operator.nodeset.model.snapshot import Snapshot
-from slinky_operator.nodeset.observe import OLDEST_PICTURE
+from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.slurm.clients import ContactState
 

@@ -15,9 +15,9 @@ from slinky_operator.kube.resources import (
     PERSISTENTVOLUMECLAIMS,
     PODS,
 )
-from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.controller import NodeSetReconciler
 from slinky_operator.nodeset.model.kubernetes_nodes import prune
+from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.caches import CacheSpec
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS

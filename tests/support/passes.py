@@ -22,8 +22,8 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import EventType, Recorder
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
-from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.controller import NodeSetReconciler
+from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS

@@ -21,7 +21,7 @@ from slinky_operator.kube.events import EventType
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
-from slinky_operator.slurm.conf.gather import names_of_sources
+from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 from tests.unit.nodeset.simulation import harness
 from tests.unit.nodeset.simulation.histories import history

@@ -22,7 +22,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.conf import TextSource
-from slinky_operator.slurm.conf.gather import refusal
+from slinky_operator.slurm.conf.sources.gather import refusal
 
 Listener = Callable[[Key], None]
 """Called with the key of a Cluster if one of its ConfigMaps has changed. Must not block."""

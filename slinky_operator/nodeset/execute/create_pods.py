@@ -11,12 +11,12 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset import lost_labels
 from slinky_operator.nodeset.execute import owned_objects
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model.actions import CreatePods
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.model.revision import restored
+from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.nodeset.pod_spec.builder import PodBuilder
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, demand
 from slinky_operator.reconcile.batches import growing

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import cut, stamp
 from slurm_client.models import Node

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api.conditions import Reason
-from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.report import troubles
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.text import joined, named, stamp

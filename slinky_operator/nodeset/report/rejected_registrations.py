@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slurm_client.models import Node
 

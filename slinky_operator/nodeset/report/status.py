@@ -14,11 +14,11 @@ from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
-from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.disruption import availability, rolling_update
 from slinky_operator.nodeset.model import pod_state, revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
+from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.report import node_counts, out_of_service, progress, summary, troubles
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble

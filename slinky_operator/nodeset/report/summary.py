@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.report import out_of_service
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble, is_waiting

@@ -15,7 +15,6 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, find
 from slinky_api.v1alpha1.nodeset import Drain
-from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.disruption import repairs
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.model import pod_state
@@ -23,6 +22,7 @@ from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.pod_state import Doubt
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
+from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.report import missing_cluster, out_of_service, rejected_registrations
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import joined, named, stamp

@@ -7,8 +7,6 @@ module         concern
 =============  ===================================================================================
 `admit`        which NodeSets take part
 `directives`   reads user text as Slurm would: words `Key=Value`, and nothing that could be more
-`files`        the user's files beside slurm.conf
-`gather`       files and scripts out of the spec and of the ConfigMaps it names
 `key_rules`    what a change of each key of slurm.conf does to jobs
 `inputs`       what a configuration is made of, taken from a Cluster and its NodeSets
 `keys`         which keys need a restart
@@ -16,17 +14,17 @@ module         concern
 `nodes`        nodes outside Kubernetes, and whose names they may have
 `parsed`       a rendered file parsed again, to know what runs
 `render`       templates to files, and the hash over them
-`scripts`      prolog and epilog scripts
+`sources`      the user's part: files and scripts from the spec and from the ConfigMaps it names
 =============  ===================================================================================
 """
 
 from slinky_operator.slurm.conf.admit import Refused
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
-from slinky_operator.slurm.conf.gather import Gathered, TextSource, gather, names_of_sources
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, PartitionConf, StaticNodeConf
 from slinky_operator.slurm.conf.keys import restart_keys
 from slinky_operator.slurm.conf.parsed import Line, Parsed, parse
 from slinky_operator.slurm.conf.render import Rendered, render
+from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather, names_of_sources
 
 __all__ = [
     "ConfInputs",

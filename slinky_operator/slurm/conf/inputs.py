@@ -11,7 +11,7 @@ from typing import Final, Self
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.slurm import naming, node_features
-from slinky_operator.slurm.conf.gather import Gathered, TextSource, gather
+from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather
 
 MAX_NODE_COUNT: Final = 10_000
 """`MaxNodeCount` where the user does not say. There is room: nodes beyond it cannot register, and when it is lowered

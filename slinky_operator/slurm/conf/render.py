@@ -29,13 +29,13 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import states
 from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
-from slinky_operator.slurm.conf.files import implied_keys
-from slinky_operator.slurm.conf.gather import check, check_size, contents
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
 from slinky_operator.slurm.conf.merge import check_extra, merge, with_kept, without_states
 from slinky_operator.slurm.conf.nodes import static_nodes
 from slinky_operator.slurm.conf.parsed import Line, parse
-from slinky_operator.slurm.conf.scripts import in_order
+from slinky_operator.slurm.conf.sources.files import implied_keys
+from slinky_operator.slurm.conf.sources.gather import check, check_size, contents
+from slinky_operator.slurm.conf.sources.scripts import in_order
 
 SLURM_CONF: Final = "slurm.conf"
 CGROUP_CONF: Final = "cgroup.conf"

@@ -38,8 +38,8 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.nodeset import controller as nodeset
-from slinky_operator.nodeset import indexes
 from slinky_operator.nodeset.model.kubernetes_nodes import prune as prune_host
+from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.spec import SPEC
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS

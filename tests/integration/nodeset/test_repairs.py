@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from slinky_operator.kube.resources import EVENTS, PODS
-from slinky_operator.nodeset import controller, requeue
+from slinky_operator.nodeset import controller
+from slinky_operator.nodeset.planning import requeue
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 

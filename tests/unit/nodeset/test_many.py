@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset import controller, plan
+from slinky_operator.nodeset import controller
+from slinky_operator.nodeset.planning import plan
 from slinky_operator.nodeset.report import status
 from tests.unit.nodeset.simulation import harness
 from tests.unit.nodeset.simulation.histories import history

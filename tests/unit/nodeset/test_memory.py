@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from slinky_operator.nodeset.memory import Memory
-from slinky_operator.nodeset.observe import OLDEST_PICTURE
+from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
 from slinky_operator.slurm.clients import ContactState
 
 

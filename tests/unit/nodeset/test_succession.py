@@ -13,7 +13,7 @@ from slinky_operator.nodeset.model.actions import Adopt, CreatePods, DeletePods,
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.plan import plan
+from slinky_operator.nodeset.planning.plan import plan
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
 

@@ -7,7 +7,7 @@ import pytest
 from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.nodeset import indexes
+from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.triggers import NodeSetTriggers
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 

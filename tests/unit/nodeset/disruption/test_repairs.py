@@ -18,7 +18,7 @@ from slinky_operator.nodeset.model.actions import Announce, DeleteIdlePods, Dele
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.plan import Plan, plan
+from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.report import status
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause

@@ -12,8 +12,6 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
-from slinky_operator.nodeset import requeue
-from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.memory import SETTLING, Memory
 from slinky_operator.nodeset.model import pod_facts
@@ -22,6 +20,8 @@ from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.pod_state import Draining, Ready, Starting, State
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
+from slinky_operator.nodeset.planning import requeue
+from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.report import status, trouble_events
 from slinky_operator.nodeset.report.status import Report
 from slinky_operator.nodeset.slurm_nodes import drains

@@ -13,7 +13,6 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset import NodeSet
-from slinky_operator.nodeset import plan
 from slinky_operator.nodeset.disruption import availability
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
@@ -21,6 +20,7 @@ from slinky_operator.nodeset.model.actions import DeletePods, Drain, Undrain
 from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod, Slurmd
 from slinky_operator.nodeset.model.revision_records import Recorded, Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
+from slinky_operator.nodeset.planning import plan
 from slinky_operator.nodeset.report import status
 from slinky_operator.nodeset.slurm_nodes import drains, records
 from slinky_operator.nodeset.slurm_nodes.drains import Cause

@@ -22,8 +22,8 @@ from slinky_operator.slurm.conf import (
     render,
 )
 from slinky_operator.slurm.conf.directives import logical_lines
-from slinky_operator.slurm.conf.files import FileConf
-from slinky_operator.slurm.conf.scripts import KINDS, ScriptConf
+from slinky_operator.slurm.conf.sources.files import FileConf
+from slinky_operator.slurm.conf.sources.scripts import KINDS, ScriptConf
 from tests.unit.slurm.conf.goldens import CASES, PROLOG, Case
 from tests.unit.slurm.conf.slurm_grammar import Unreadable, Word, read
 

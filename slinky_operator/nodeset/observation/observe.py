@@ -17,14 +17,14 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.nodeset import lost_labels
-from slinky_operator.nodeset.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.model import claims as claim_facts
 from slinky_operator.nodeset.model import pod_facts, pod_names, revision_records
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
-from slinky_operator.nodeset.parse_cache import NodeSetParseCache, Wanted
+from slinky_operator.nodeset.observation import lost_labels
+from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
+from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, Wanted
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.slurm import node_features

@@ -8,7 +8,7 @@ import pytest
 
 from slinky_api.errors import Problem
 from slinky_operator.slurm.conf import TextSource, names_of_sources, render
-from slinky_operator.slurm.conf.gather import LARGEST
+from slinky_operator.slurm.conf.sources.gather import LARGEST
 from tests.unit.slurm.conf.goldens import Case
 
 

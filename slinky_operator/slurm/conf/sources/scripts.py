@@ -20,7 +20,7 @@ from slinky_api.v1alpha1.cluster_spec import ClusterSpec
 from slinky_api.v1alpha1.common import ConfigMapRef
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.directives import Directive
-from slinky_operator.slurm.conf.files import LONGEST_NAME, FileConf, name_problem
+from slinky_operator.slurm.conf.sources.files import LONGEST_NAME, FileConf, name_problem
 
 _SHEBANG: Final = re.compile(r"#![ \t]*/\S+([ \t]+\S.*)?", re.ASCII)
 

@@ -13,8 +13,8 @@ from typing import Final
 from slinky_api.errors import Problem
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
 from slinky_api.v1alpha1.common import ConfigMapRef
-from slinky_operator.slurm.conf.files import FileConf, check_files
-from slinky_operator.slurm.conf.scripts import KINDS, ScriptConf, check_scripts
+from slinky_operator.slurm.conf.sources.files import FileConf, check_files
+from slinky_operator.slurm.conf.sources.scripts import KINDS, ScriptConf, check_scripts
 
 LARGEST: Final = 900_000
 """Bytes of all files together: a ConfigMap holds a mebibyte, keys and bookkeeping included."""

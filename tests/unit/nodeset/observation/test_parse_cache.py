@@ -10,8 +10,8 @@ import pytest
 from slinky_api.errors import InvalidObjectError
 from slinky_operator.nodeset.model import revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts
-from slinky_operator.nodeset.observe import problems_of
-from slinky_operator.nodeset.parse_cache import NodeSetParseCache
+from slinky_operator.nodeset.observation.observe import problems_of
+from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache
 
 NODESET: dict[str, Any] = {
     "apiVersion": "slinky.slurm.net/v1alpha1",

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api import labels
-from slinky_operator.nodeset import requeue
-from slinky_operator.nodeset.assessment import Assessment
 from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
@@ -27,6 +25,8 @@ from slinky_operator.nodeset.placement import claim_retention, creation
 from slinky_operator.nodeset.placement.claim_retention import Keeping
 from slinky_operator.nodeset.placement.creation import Creation
 from slinky_operator.nodeset.placement.layout import Layout, lay_out
+from slinky_operator.nodeset.planning import requeue
+from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.records import RecordCleanup

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.slurm.conf.scripts import KINDS
+from slinky_operator.slurm.conf.sources.scripts import KINDS
 from tests.unit.slurm.conf.goldens import PROLOG, Case
 
 

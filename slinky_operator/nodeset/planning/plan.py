@@ -16,9 +16,6 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
-from slinky_operator.nodeset import requeue
-from slinky_operator.nodeset.assessment import Assessment
-from slinky_operator.nodeset.decisions import Decisions, decide, survey
 from slinky_operator.nodeset.drain import pod_steps, slurm_steps
 from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.nodeset.model.actions import (
@@ -31,6 +28,9 @@ from slinky_operator.nodeset.model.actions import (
     TakeOver,
 )
 from slinky_operator.nodeset.model.snapshot import Snapshot
+from slinky_operator.nodeset.planning import requeue
+from slinky_operator.nodeset.planning.assessment import Assessment
+from slinky_operator.nodeset.planning.decisions import Decisions, decide, survey
 
 
 @dataclass(frozen=True, slots=True)

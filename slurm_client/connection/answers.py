@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slurm_client import errors
 from slurm_client.connection import error_numbers
 from slurm_client.connection.parsing import Malformed, Overweight, Parser
-from slurm_client.decode.objects import Nameless
+from slurm_client.decode.names import Nameless
 from slurm_client.decode.read import mapping, number, text
 
 if TYPE_CHECKING:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from slurm_client.models.values import INFINITE, Infinite
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+S = TypeVar("S")
 
 _EMPTY: Mapping[str, Any] = {}
 
@@ -67,6 +69,12 @@ def words(value: Any) -> tuple[str, ...]:
 def is_short(value: Sequence[str]) -> bool:
     """Whether words are so few and short that what is made of them may outlive the answer that they were in."""
     return len(value) <= _FEW and sum(map(len, value)) <= _SHORT
+
+
+def shared(make: Callable[[tuple[str, ...]], S], most: int) -> Callable[[tuple[str, ...]], S]:
+    """Let equal states be one object, as long as they are short: they outlive the answer that they were in."""
+    known = functools.lru_cache(maxsize=most)(make)
+    return lambda found: known(found) if is_short(found) else make(found)
 
 
 @functools.lru_cache(maxsize=8192)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.decode.objects import named
+from slurm_client.decode.names import named
 from slurm_client.decode.read import count, decimal, flag, items, mapping, number, seconds, text, timestamp, words
 from slurm_client.models.reservation import Reservation
 from slurm_client.models.resources import GresAllocation, License, NodeResources, Share

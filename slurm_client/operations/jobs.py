@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, overload
 from slurm_client import errors
 from slurm_client.connection import error_numbers
 from slurm_client.connection.answers import ListOf
-from slurm_client.decode import objects, resources
+from slurm_client.decode import jobs as decode
+from slurm_client.decode import resources
 from slurm_client.decode.read import items, mapping, number, text
 from slurm_client.encode import jobs as encode
 from slurm_client.encode.values import fitted
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["JobOperations"]
 
-_JOBS = ListOf("jobs", objects.job)
-_STATES = ListOf("jobs", objects.job_state)
+_JOBS = ListOf("jobs", decode.job)
+_STATES = ListOf("jobs", decode.job_state)
 _LAYOUT = ListOf("nodes", resources.node_resources)
 
 

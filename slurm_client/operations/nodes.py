@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 from slurm_client import errors
 from slurm_client.connection.answers import ListOf
-from slurm_client.decode import objects
+from slurm_client.decode import nodes as decode
 from slurm_client.encode import nodes as encode
 from slurm_client.operations.base import Listing, Operations, named
 
@@ -29,8 +29,8 @@ _ASKED_SINGLY = 8
 _ENDS_JOBS = re.compile("DOWN|FAIL|REBOOT", re.IGNORECASE)
 """What is in the words for states that end jobs, or may."""
 
-_NODES = ListOf("nodes", objects.node)
-_ALL_NODES = ListOf("nodes", objects.node, recurs=True)
+_NODES = ListOf("nodes", decode.node)
+_ALL_NODES = ListOf("nodes", decode.node, recurs=True)
 
 
 class NodeOperations(Operations):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from slurm_client import errors
 from slurm_client.connection.answers import ListOf
-from slurm_client.decode import objects
+from slurm_client.decode import partitions as decode
 from slurm_client.operations.base import Listing, Operations, named
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PartitionOperations"]
 
-_PARTITIONS = ListOf("partitions", objects.partition)
+_PARTITIONS = ListOf("partitions", decode.partition)
 
 
 class PartitionOperations(Operations):

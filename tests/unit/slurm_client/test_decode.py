@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_client import wire
-from slurm_client.decode import objects, read, resources, service
+from slurm_client.decode import jobs, nodes, partitions, read, resources, service
+from slurm_client.decode.names import Nameless
 from slurm_client.models import INFINITE, JobState, Node, NodeState
 from slurm_client.testing.encode import records
 from tests.unit.slurm_client.strategies import objects as random_objects
@@ -39,7 +40,7 @@ def test_no_value_makes_a_reader_raise(value: Any) -> None:
 
 @given(random_objects(wire.fields(NEWEST, "Node"), name=names))
 def test_any_node_with_a_name_is_read(raw: dict[str, Any]) -> None:
-    node = objects.node(raw)
+    node = nodes.node(raw)
     assert node.name == raw["name"]
     hash(node)
     str(node.state)
@@ -47,14 +48,14 @@ def test_any_node_with_a_name_is_read(raw: dict[str, Any]) -> None:
 
 @given(random_objects(wire.fields(NEWEST, "JobInfo"), job_id=st.integers(0, 2**32)))
 def test_any_job_with_an_id_is_read(raw: dict[str, Any]) -> None:
-    job = objects.job(raw)
+    job = jobs.job(raw)
     assert job.id == raw["job_id"]
     hash(job)
 
 
 @given(random_objects(wire.fields(NEWEST, "PartitionInfo"), name=names))
 def test_any_partition_with_a_name_is_read(raw: dict[str, Any]) -> None:
-    assert objects.partition(raw).name == raw["name"]
+    assert partitions.partition(raw).name == raw["name"]
 
 
 @given(random_objects(wire.fields(NEWEST, "StatsMsg")), random_objects(wire.fields(NEWEST, "ControllerPing")))
@@ -78,8 +79,8 @@ def test_any_other_object_with_a_name_is_read(
 
 @pytest.mark.parametrize("raw", [{}, {"name": None}, {"name": ""}, {"name": []}])
 def test_a_node_without_a_name_is_not_passed_over(raw: dict[str, Any]) -> None:
-    with pytest.raises(objects.Nameless):
-        objects.node(raw)
+    with pytest.raises(Nameless):
+        nodes.node(raw)
 
 
 def test_unset_infinite_and_zero_are_three_things() -> None:
@@ -140,15 +141,15 @@ def test_a_job_holds_its_nodes_until_nothing_of_it_is_left(words: list[str], fin
     ],
 )
 def test_drained_is_drain_and_no_work_left(words: list[str], drained: bool) -> None:
-    assert objects.node({"name": "n", "state": words}).is_drained is drained
+    assert nodes.node({"name": "n", "state": words}).is_drained is drained
 
 
 def test_values_that_always_move_do_not_make_nodes_different() -> None:
     raw = records()["node"]
     moved = json.loads(json.dumps(raw)) | {"cpu_load": 4711, "last_busy": 1_800_000_000, "free_mem": 1}
-    assert objects.node(raw) == objects.node(moved)
-    assert objects.node(raw) != objects.node(raw | {"comment": "changed"})
-    assert objects.node(raw | {"cpu_load": 328}).cpu_load == 3.28
+    assert nodes.node(raw) == nodes.node(moved)
+    assert nodes.node(raw) != nodes.node(raw | {"comment": "changed"})
+    assert nodes.node(raw | {"cpu_load": 328}).cpu_load == 3.28
 
 
 def test_pings_of_old_parsers_are_understood() -> None:

@@ -15,7 +15,10 @@ import slurm_client
 from hack.generate_slurm_client.__main__ import SOURCES, main
 from hack.generate_slurm_client.slim import KEPT_OPERATIONS
 from slurm_client import errors, wire
-from slurm_client.decode import objects, resources, service
+from slurm_client.decode import jobs as decode_jobs
+from slurm_client.decode import nodes as decode_nodes
+from slurm_client.decode import partitions as decode_partitions
+from slurm_client.decode import resources, service
 from slurm_client.encode import jobs, nodes, reservations
 from slurm_client.encode.values import fitted
 from slurm_client.models import INFINITE, JobSpec, JobState, NodeState, PartitionState, ReservationSpec
@@ -56,9 +59,9 @@ NOT_IN_OLD_PARSERS = {
 @pytest.mark.parametrize(
     ("model", "decode", "certain"),
     [
-        ("Node", objects.node, {"name": "n"}),
-        ("JobInfo", objects.job, {"job_id": 1}),
-        ("PartitionInfo", objects.partition, {"name": "p"}),
+        ("Node", decode_nodes.node, {"name": "n"}),
+        ("JobInfo", decode_jobs.job, {"job_id": 1}),
+        ("PartitionInfo", decode_partitions.partition, {"name": "p"}),
         ("ReservationInfo", resources.reservation, {"name": "r"}),
         ("License", resources.license_, {"LicenseName": "l"}),
         ("NodeResourceLayout", resources.node_resources, {"node": "n"}),

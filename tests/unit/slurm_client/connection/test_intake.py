@@ -17,7 +17,7 @@ from slurm_client.connection.circuit import Circuit
 from slurm_client.connection.intake import Excess, Hold, Intake
 from slurm_client.connection.parsing import Parser
 from slurm_client.connection.session import RetryPolicy
-from slurm_client.decode import objects
+from slurm_client.decode import nodes
 from slurm_client.notation import hostlist
 from slurm_client.testing import FakeSlurmrestd
 from tests.support.hostile import SECRET, WAYS, HostileServer
@@ -90,7 +90,7 @@ def test_a_url_that_would_swallow_the_path_is_refused(url: str) -> None:
 async def test_what_is_in_an_answer_is_weighed_and_not_only_its_length() -> None:
     small = {"name": "n", "features": ["aa"] * 1000}
     body = json.dumps({"nodes": [dict(small, name=f"n{number}") for number in range(100)]})
-    wanted = ListOf("nodes", objects.node)
+    wanted = ListOf("nodes", nodes.node)
     found = await answers.read(body, 200, REQUEST, wanted)
     assert found.weight > 100 * 1000 * 64
     with pytest.raises(errors.TooLarge):

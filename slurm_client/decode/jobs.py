@@ -1,0 +1,113 @@
+"""Decoders of jobs: of their records, and of the cheap list of their states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from slurm_client.decode.names import Nameless, named
+from slurm_client.decode.read import count, flag, limit, mapping, minutes, number, shared, text, timestamp, words
+from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
+from slurm_client.notation.hostlist import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_state = shared(JobState.from_words, 1024)
+
+
+def job(raw: Mapping[str, Any]) -> Job:
+    """Decode one entry of ``jobs``."""
+    get = raw.get
+    job_id = number(get("job_id"))
+    if job_id is None:
+        raise Nameless
+    node_list = text(get("nodes"))
+    # 0 is how Slurm says that a job belongs to no array and to no heterogeneous job.
+    array_job_id = number(get("array_job_id")) or None
+    het_job_id = number(get("het_job_id")) or None
+    priority = limit(get("priority"))
+    return Job(
+        id=job_id,
+        name=text(get("name")),
+        user=text(get("user_name")),
+        user_id=number(get("user_id")),
+        group=text(get("group_name")),
+        account=text(get("account")),
+        partition=text(get("partition")),
+        qos=text(get("qos")),
+        reservation=text(get("resv_name")),
+        state=_state(words(get("job_state"))),
+        state_reason=text(get("state_reason")),
+        state_description=text(get("state_description")),
+        node_list=node_list,
+        nodes=expand(node_list) if node_list else (),
+        batch_host=text(get("batch_host")),
+        scheduled_nodes=text(get("scheduled_nodes")),
+        required_nodes=text(get("required_nodes")),
+        excluded_nodes=text(get("excluded_nodes")),
+        node_count=number(get("node_count")),
+        cpus=number(get("cpus")),
+        tasks=number(get("tasks")),
+        cpus_per_task=number(get("cpus_per_task")),
+        memory_per_node_mib=number(get("memory_per_node")),
+        memory_per_cpu_mib=number(get("memory_per_cpu")),
+        gres_detail=words(get("gres_detail")),
+        tres_requested=text(get("tres_req_str")),
+        tres_allocated=text(get("tres_alloc_str")),
+        features=text(get("features")),
+        licenses=text(get("licenses")),
+        submit_time=timestamp(get("submit_time")),
+        eligible_time=timestamp(get("eligible_time")),
+        start_time=timestamp(get("start_time")),
+        end_time=timestamp(get("end_time")),
+        suspend_time=timestamp(get("suspend_time")),
+        deadline=timestamp(get("deadline")),
+        preempt_time=timestamp(get("preempt_time")),
+        time_limit=minutes(get("time_limit")),
+        batch=flag(get("batch_flag")),
+        requeue=flag(get("requeue")),
+        restarts=count(get("restart_cnt")),
+        hold=flag(get("hold")),
+        priority=priority,
+        nice=number(get("nice")),
+        dependency=text(get("dependency")),
+        array_job_id=array_job_id,
+        array_task_id=number(get("array_task_id")),
+        array_tasks=text(get("array_task_string")),
+        het_job_id=het_job_id,
+        het_job_offset=number(get("het_job_offset")) if het_job_id else None,
+        exit_code=_exit_code(get("exit_code")),
+        derived_exit_code=_exit_code(get("derived_exit_code")),
+        flags=frozenset(words(get("flags"))),
+        shared=words(get("shared")),
+        comment=text(get("comment")),
+        admin_comment=text(get("admin_comment")),
+        system_comment=text(get("system_comment")),
+        extra=text(get("extra")),
+        cluster=text(get("cluster")),
+        command=text(get("command")),
+        working_directory=text(get("current_working_directory")),
+        standard_input=text(get("standard_input")),
+        standard_output=text(get("standard_output")),
+        standard_error=text(get("standard_error")),
+        wckey=text(get("wckey")),
+    )
+
+
+def job_state(raw: Mapping[str, Any]) -> JobStateEntry:
+    """Decode one entry of the cheap listing of job states."""
+    return JobStateEntry(named(raw.get("job_id")), _state(words(raw.get("state"))))
+
+
+def _exit_code(value: Any) -> ExitCode | None:
+    if not isinstance(value, dict):
+        return None
+    signal = mapping(value.get("signal"))
+    # Older parsers call the number of the signal `signal_id`.
+    signal_id = number(signal.get("id", signal.get("signal_id")))
+    return ExitCode(
+        status=words(value.get("status")),
+        return_code=number(value.get("return_code")),
+        signal=signal_id or None,
+        signal_name=text(signal.get("name")),
+    )

@@ -66,6 +66,9 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
         Room for answers, which clients of one process may share; one of its own when absent.
     owner
         On whose behalf it asks: where answers take too much together, those of the largest owner give way.
+    keep_raw
+        Keep with each model the entry that it was read from, as ``model.raw``: a text of some kilobytes for each node
+        and job.
 
     Attributes
     ----------
@@ -96,6 +99,7 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
         pace: Pace | None = None,
         intake: Intake | None = None,
         owner: str = "",
+        keep_raw: bool = False,
     ) -> None:
         self.node_watch: Watch[Node] = Watch(self.nodes, self.node, lambda node: node.name, what="nodes", pace=pace)
         self.job_watch: Watch[Job] = Watch(
@@ -127,6 +131,7 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
             transport=transport,
             intake=intake,
             owner=owner,
+            keep_raw=keep_raw,
         )
 
     async def connect(self) -> str:

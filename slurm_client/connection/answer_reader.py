@@ -36,11 +36,14 @@ class AnswerReader:
         Room for answers.
     owner
         On whose behalf they are kept.
+    keep_raw
+        Whether each model keeps the text that it was read from.
     """
 
-    def __init__(self, intake: Intake, owner: str) -> None:
+    def __init__(self, intake: Intake, owner: str, *, keep_raw: bool = False) -> None:
         self._intake = intake
         self._owner = owner
+        self._keep_raw = keep_raw
         self._known: dict[str, answers.Known] = {}
         """The last answers to what is asked again and again, by path."""
 
@@ -87,7 +90,13 @@ class AnswerReader:
         try:
             known = self._known.get(request.path)
             answer = await answers.read(
-                content, status, request, wanted if good else None, known, room=2 * self._intake.answer
+                content,
+                status,
+                request,
+                wanted if good else None,
+                known,
+                room=2 * self._intake.answer,
+                keep_raw=self._keep_raw,
             )
         except errors.DecodeError as error:
             if good:

@@ -20,6 +20,7 @@ from slurm_client.connection import error_numbers
 from slurm_client.connection.parsing import Malformed, Overweight, Parser
 from slurm_client.decode.names import Nameless
 from slurm_client.decode.read import mapping, number, text
+from slurm_client.models.entry import Entry, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,11 +94,32 @@ class ListOf:
     recurs
         Whether the same list is asked for again and again. Its last answer is then kept, so that an entry which is
         written as it was is not read again: that takes some hundredth of the time, and few change from poll to poll.
+    parts
+        Where an entry is decoded to a list: the objects in it that its items are read from, one each.
     """
 
     key: str
     decode: Callable[[Mapping[str, Any]], Any]
     recurs: bool = False
+    parts: Callable[[Mapping[str, Any]], Sequence[Any]] | None = None
+
+    def read(self, raw: Mapping[str, Any], written: str | None) -> Any:
+        """
+        Decode an entry.
+
+        Parameters
+        ----------
+        written
+            The text of the entry, to be kept with what is made of it; ``None`` keeps nothing.
+        """
+        item = self.decode(raw)
+        if written is not None:
+            if isinstance(item, Entry):
+                keep(item, written)
+            elif self.parts is not None:
+                for part, entry in zip(item, self.parts(raw), strict=True):
+                    keep(part, mapping(entry))
+        return item
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +145,7 @@ async def read(
     known: Known | None = None,
     *,
     room: int = _ROOM,
+    keep_raw: bool = False,
 ) -> Answer:
     """
     Read a body, giving way to the event loop every few milliseconds.
@@ -133,6 +156,8 @@ async def read(
     ----------
     room
         Bytes that what is read may take.
+    keep_raw
+        Whether each model keeps the text that it was read from.
 
     Raises
     ------
@@ -148,7 +173,7 @@ async def read(
         await asyncio.sleep(0)
     parser = Parser(source, room)
     try:
-        await _read_object(parser, answer, wanted, known or Known())
+        await _read_object(parser, answer, wanted, known or Known(), keep_raw=keep_raw)
     except (ValueError, RecursionError, IndexError) as error:
         kind = errors.Truncated if _looks_truncated(source, error) else errors.DecodeError
         raise kind(
@@ -161,7 +186,7 @@ async def read(
     return answer
 
 
-async def _read_object(parser: Parser, answer: Answer, wanted: ListOf | None, known: Known) -> None:
+async def _read_object(parser: Parser, answer: Answer, wanted: ListOf | None, known: Known, *, keep_raw: bool) -> None:
     """Walk over the outermost object; everything below is left to the parser."""
     source = parser.source
     position = parser.skip(0)
@@ -172,10 +197,13 @@ async def _read_object(parser: Parser, answer: Answer, wanted: ListOf | None, kn
         key, position = parser.key(position)
         if wanted is not None and key == wanted.key:
             if source[position] == "[":
-                position, answer.items = await _read_list(parser, position, wanted, known, answer.texts)
+                position, answer.items = await _read_list(
+                    parser, position, wanted, known, answer.texts, keep_raw=keep_raw
+                )
             else:
+                begun = position
                 value, position = await parser.value(position)
-                answer.items = _as_items(value, wanted)
+                answer.items = _as_items(value, wanted, source[begun:position] if keep_raw else None)
         else:
             begun = position
             answer.fields[key], position = await parser.value(position)
@@ -184,19 +212,19 @@ async def _read_object(parser: Parser, answer: Answer, wanted: ListOf | None, kn
         await parser.breathe()
 
 
-def _as_items(value: Any, wanted: ListOf) -> list[Any]:
+def _as_items(value: Any, wanted: ListOf, written: str | None) -> list[Any]:
     """Take what stands where a list belongs: null is an empty list, a single object is a list of one."""
     if value is None:
         return []
     if isinstance(value, dict):
-        return [wanted.decode(value)]
+        return [wanted.read(value, written)]
     raise Malformed(f"{wanted.key} is no list")
 
 
 async def _read_list(
-    parser: Parser, position: int, wanted: ListOf, known: Known, texts: list[str]
+    parser: Parser, position: int, wanted: ListOf, known: Known, texts: list[str], *, keep_raw: bool
 ) -> tuple[int, list[Any]]:
-    """Read and decode one object after the other; only the decoded ones are kept, and their texts if they recur."""
+    """Read and decode one object after the other; of their texts only those are kept that recur or are asked for."""
     source = parser.source
     found: list[Any] = []
     position = parser.skip(position + 1)
@@ -216,10 +244,11 @@ async def _read_list(
             raw, position = await parser.value(position)
             if not isinstance(raw, dict):
                 raise Malformed(f"entry {len(found)} of the list is no object")
-            item = wanted.decode(raw)
             length = position - begun
+            written = source[begun:position] if wanted.recurs or keep_raw else ""
+            item = wanted.read(raw, written if keep_raw else None)
             if wanted.recurs:
-                texts.append(source[begun:position])
+                texts.append(written)
             if missed < _LOOKAHEAD:
                 missed += 1
             else:

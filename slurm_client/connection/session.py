@@ -17,7 +17,7 @@ import random
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from slurm_client import errors, wire
@@ -29,6 +29,7 @@ from slurm_client.connection.negotiation import Negotiation
 from slurm_client.connection.retries import RefusedToken, Renewal, RetryPolicy, UnknownUrl
 from slurm_client.connection.transport import Transport, closed_error
 from slurm_client.encode.values import fitted
+from slurm_client.models.entry import Entry, keep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from slurm_client.tokens import TokenProvider
 
 __all__ = ["RetryPolicy", "Session"]
+
+M = TypeVar("M", bound=Entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class Session:
         jitter: Callable[[], float] = random.random,
         intake: Intake | None = None,
         owner: str = "",
+        keep_raw: bool = False,
     ) -> None:
         self._negotiation = Negotiation(api_version, self._ping, lambda: self.base_url)
         self._token = token
@@ -93,7 +97,8 @@ class Session:
         self._jitter = jitter
         self._intake = intake or Intake()
         self._owner = owner
-        self._reader = AnswerReader(self._intake, owner)
+        self._reader = AnswerReader(self._intake, owner, keep_raw=keep_raw)
+        self._keep_raw = keep_raw
         self.circuit = circuit or Circuit()
         self._transport = Transport(
             [base_url] if isinstance(base_url, str) else base_url,
@@ -193,6 +198,12 @@ class Session:
         async with self._within(limit, lambda: self._request(operation, path)):
             await self.negotiate()
             return await self._with_renewals(operation, _Call(path, query, body, wanted, tolerate))
+
+    def kept(self, model: M, raw: Mapping[str, Any]) -> M:
+        """Return a model that was read from a part of an answer, which it keeps if this client keeps such."""
+        if self._keep_raw:
+            keep(model, raw)
+        return model
 
     def refuse(self, answer: Answer, operation: str) -> None:
         """Raise the error a tolerated answer is, if it is one after all."""

@@ -5,6 +5,7 @@ The canonical models: one shape for every data parser, frozen and typed.
 kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know how slurmrestd writes them.
 """
 
+from slurm_client.models.entry import Entry
 from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.models.listing import Listing
@@ -19,6 +20,7 @@ from slurm_client.notation.jobid import JobId
 __all__ = [
     "INFINITE",
     "Diag",
+    "Entry",
     "ExitCode",
     "GresAllocation",
     "Infinite",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from slurm_client.models.entry import Entry
 from slurm_client.models.values import Infinite, State
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class ExitCode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Entry):
     """
     A job as slurmctld shows it.
 
@@ -193,7 +194,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class JobStateEntry:
+class JobStateEntry(Entry):
     """Id and state of a job, from the cheap listing; ``id`` is text because arrays show as ``7_[1-3]``."""
 
     KEY: ClassVar[str] = "id"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from slurm_client.models.entry import Entry
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
@@ -83,7 +85,7 @@ class JobSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class SubmittedJob:
+class SubmittedJob(Entry):
     """
     A job Slurm has taken.
 
@@ -103,7 +105,7 @@ class SubmittedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class JobResult:
+class JobResult(Entry):
     """What became of one job in a call about many: ``error`` is ``None`` if it went well."""
 
     id: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from slurm_client.models.entry import Entry
 from slurm_client.models.values import State
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class NodeState(State):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(Entry):
     """
     A compute node as slurmctld shows it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from slurm_client.models.entry import Entry
 from slurm_client.models.values import Infinite, State
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class PartitionState(State):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
+class Partition(Entry):
     """
     A partition as slurmctld shows it.
 

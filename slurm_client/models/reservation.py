@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from slurm_client.models.entry import Entry
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
+class Reservation(Entry):
     """
     A reservation as slurmctld shows it; times are aware and in UTC.
 

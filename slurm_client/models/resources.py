@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slurm_client.models.entry import Entry
+
 if TYPE_CHECKING:
     from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class License:
+class License(Entry):
     """Licenses of one name: how many there are, in use, free and reserved."""
 
     name: str
@@ -26,7 +28,7 @@ class License:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(Entry):
     """
     Share of one association in the fair-share tree.
 
@@ -72,7 +74,7 @@ class GresAllocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeResources:
+class NodeResources(Entry):
     """What a job was given on one node: cores as a bitmap, memory in MiB, generic resources, IMEX channel."""
 
     node: str

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slurm_client.models.entry import Entry
+
 if TYPE_CHECKING:
     from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(Entry):
     """
     Whether one slurmctld answers.
 
@@ -49,7 +51,7 @@ class RpcStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diag:
+class Diag(Entry):
     """
     Counters of slurmctld since ``since``; times of the scheduler's cycles in microseconds.
 

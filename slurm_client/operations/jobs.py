@@ -196,7 +196,9 @@ class JobOperations(Operations):
         if signal is not None:
             body = {**body, "signal": signal}
         answer = await self._session.call("delete_jobs", body=body, timeout=timeout, tolerate=lambda _: True)
-        results = tuple(_result(mapping(entry)) for entry in items(answer.fields.get("status")))
+        results = tuple(
+            self._session.kept(_result(mapping(entry)), mapping(entry)) for entry in items(answer.fields.get("status"))
+        )
         if not results:
             self._session.refuse(answer, "delete_jobs")
         return results
@@ -215,7 +217,8 @@ class JobOperations(Operations):
         job_id = number(answer.fields.get("job_id"))
         if job_id is None:
             raise errors.DecodeError("the answer has no 'job_id'", request=errors.Request("POST", "/job/submit"))
-        return SubmittedJob(job_id, text(answer.fields.get("job_submit_user_msg")), answer.warnings)
+        submitted = SubmittedJob(job_id, text(answer.fields.get("job_submit_user_msg")), answer.warnings)
+        return self._session.kept(submitted, answer.fields)
 
     async def update_job(self, job_id: JobRef, spec: JobSpec, *, timeout: float | None = None) -> None:
         """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from slurm_client.connection.answers import ListOf
 from slurm_client.decode import resources, service
-from slurm_client.decode.read import mapping
+from slurm_client.decode.read import items, mapping
 from slurm_client.operations.base import Operations, missing
 
 if TYPE_CHECKING:
@@ -64,7 +64,10 @@ class ServiceOperations(Operations):
         """Return the fair-share tree; empty without accounting."""
         query = {"users": ",".join(users) or None, "accounts": ",".join(accounts) or None}
         answer = await self._session.call(
-            "get_shares", wanted=ListOf("shares", resources.shares), query=query, timeout=timeout
+            "get_shares",
+            wanted=ListOf("shares", resources.shares, parts=lambda raw: items(raw.get("shares"))),
+            query=query,
+            timeout=timeout,
         )
         if answer.items is None:
             raise missing("shares", answer, "get_shares")

@@ -1,7 +1,7 @@
 """The NodeSet controller: a set of slurmd pods, none of which is deleted while it may hold a job.
 
-A pass goes `observation` -> `planning` -> `execute` -> `report`, called by `controller`. All rules are pure, and the executor
-has none of its own.
+A pass goes `observation` -> `planning` -> `execute` -> `report`, called by `controller`. All rules are pure, and
+the executor has none of its own.
 
 =============  ==========================================================================================
 room           concern

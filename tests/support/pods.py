@@ -9,7 +9,7 @@ from tests.support.slurm_in_kubernetes import SlurmInKubernetes
 
 
 def restarts(pod: Mapping[str, Any]) -> int:
-    """How often a pod's containers were started anew; none before its kubelet has said anything."""
+    """How often a pod's containers were restarted; none before its kubelet has said anything."""
     return sum(one["restartCount"] for one in pod["status"].get("containerStatuses") or ())
 
 

@@ -98,7 +98,7 @@ class SlurmInKubernetes:
         self.kubectl("delete", "namespace", self.namespace, "--ignore-not-found", "--wait=false")
 
     def describe(self) -> str:
-        """Return what Kubernetes and Slurm show, for whoever wants to know why a test failed."""
+        """Return what Kubernetes and Slurm show, to show why a test failed."""
         looks = (
             lambda: self.kube("get", "nodesets,clusters.slinky.slurm.net,pods", "--output=wide"),
             lambda: self.kube("get", "events", "--sort-by=.lastTimestamp"),
@@ -168,7 +168,7 @@ class SlurmInKubernetes:
         return dict(line.split() for line in lines)
 
     def drained_nodes(self) -> set[str]:
-        """Return the nodes that are drained or draining, whoever asked for it."""
+        """Return the nodes that are drained or draining, by anybody."""
         return {name for name, state in self.states().items() if state.startswith("drain")}
 
     def node(self, name: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from hack.check import PREPARED, SUITES, Call, Suite, Tally
 
 PYTEST = """\
 #!/bin/sh
-# Called with `-m pytest WHAT …`: says so, and reports three tests, of which as many fail as it is told.
+# Called with `-m pytest WHAT …`: says so, and reports three tests, of which as many fail as the arguments say.
 for word in "$@"; do case $word in --junitxml=*) report=${word#--junitxml=};; esac; done
 echo "ran $3 with $HISTORIES"
 [ "$3" = none ] && exit 5

@@ -89,7 +89,7 @@ def _unread(last: Loaded, now: float) -> Loaded:
         return replace(last, at=now, lost=True, why="slurmctld has not read its files yet")
     unread = last.unread + 1
     if unread < ATTEMPTS:
-        why = "slurmctld has not read its files, and is told again"
+        why = "slurmctld has not read its files; the request is sent again"
         return replace(last, at=now, lost=True, why=why, asked=None, unread=unread)
     why = f"slurmctld was told {ATTEMPTS} times to read its files, and has not"
     return replace(last, at=now, lost=False, why=why, asked=None, unread=0)

@@ -52,7 +52,7 @@ def changed(cluster: Cluster, source: KeySource) -> str:
 def pending(source: KeySource, why: str) -> str:
     """The key of auth/jwt has changed, and slurmctld must read it."""
     return (
-        f"{PURPOSES[naming.JWT_KEY]}: {source.key} of Secret {source.secret} has changed. slurmctld is told to read it"
+        f"{PURPOSES[naming.JWT_KEY]}: {source.key} of Secret {source.secret} has changed. slurmctld is asked to read it"
         f"{f' ({why})' if why else ''}; until it has, the operator makes its tokens with the earlier key. Tokens of "
         "others end with that one"
     )

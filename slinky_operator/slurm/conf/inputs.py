@@ -134,7 +134,7 @@ class ConfInputs:
         cluster
             A managed one.
         node_sets
-            Given by whoever decides which take part.
+            Given by the rule that decides which take part.
         sources
             The ConfigMaps it names, as last read, by name.
         """

@@ -1,6 +1,6 @@
 """A slurm.conf that the operator has rendered, read again: which partitions, NodeSets, nodes and keys it has.
 
-What runs is known by its file alone, whoever asks: the rules about what a change would end, the lines a refused NodeSet
+What runs is known by its file alone: the rules about what a change would end, the lines a refused NodeSet
 keeps, and the look at which keys need a restart all start from here.
 """
 

@@ -112,7 +112,7 @@ def test_a_deleted_cluster_goes_after_its_nodesets_jobs(slurm: SlurmInKubernetes
     assert is_untouched(slurm, node)
     slurm.release(job, node)
     slurm.wait_job(job, "COMPLETED")
-    # The pod is held here: whoever takes the daemons away too early has all the time to do so.
+    # The pod is held here: one that takes the daemons away too early has all the time to do so.
     wait_for("the pod's end to begin", lambda: not is_untouched(slurm, node), 120)
     wait_for("what the Cluster waits for", lambda: waits_for(slurm, node), 120)
     for name, uid in daemons.items():

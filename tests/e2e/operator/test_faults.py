@@ -210,7 +210,7 @@ class Fault:
 FAULTS = {
     "restapi": Fault(without_slurmrestd, "SlurmUnreachable"),
     "controller": Fault(without_slurmctld, "ControllerDown"),
-    # The last: a slurmctld that is told to read its configuration anew would read that key, too.
+    # The last: a slurmctld that is asked to read its configuration again would read that key, too.
     "token": Fault(with_a_wrong_key, "Unauthorized"),
 }
 

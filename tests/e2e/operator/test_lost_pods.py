@@ -93,7 +93,7 @@ def test_a_slurmd_that_is_killed_comes_back_and_its_job_is_taken_back(slurm: Slu
     before, job = slurm.pod_uid("killed-0"), old.held
     wait_for("a job that Slurm misses", lambda: slurm.job(job)["RunTime"] >= MISSED, 120)
     processes.send(slurm.slurmd_pods()["killed-0"], "slurmd -D", signal.SIGKILL)
-    wait_for("slurmd started anew", lambda: restarts(slurm.slurmd_pods()["killed-0"]) > 0, 120)
+    wait_for("slurmd restarted", lambda: restarts(slurm.slurmd_pods()["killed-0"]) > 0, 120)
     wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 180)
     slurm.control("scancel", job)
     slurm.wait_idle_nodes("killed-0")

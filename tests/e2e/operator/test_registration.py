@@ -106,7 +106,7 @@ def test_slurmds_that_never_register_are_told_and_made_anew_until_what_is_wrong_
     before = uids(slurm, "silent")
     assert {restarts(pod) for name, pod in slurm.slurmd_pods().items() if name in before} == {0}
 
-    wait_for("one made anew", lambda: not set(before.values()) <= set(uids(slurm, "silent").values()), 240)
+    wait_for("one recreated", lambda: not set(before.values()) <= set(uids(slurm, "silent").values()), 240)
     wait_for("the trouble", lambda: says(slurm, "silent", "Degraded", "NotRegistered", "has another key"), 120)
     slurm.wait_event("silent", "PodsRepaired", "(runs since ")
     assert not {"silent-0", "silent-1"} & set(slurm.states())
@@ -124,7 +124,7 @@ def test_a_pod_whose_record_is_lost_stays_until_somebody_gives_the_word(slurm: S
     before = uids(slurm, "lost")
     slurm.control("scontrol", "delete", "nodename=lost-0")
 
-    wait_for("what is told", lambda: says(slurm, "lost", "Degraded", "NodeUnknown", "kubectl delete pod"), 120)
+    wait_for("what is reported", lambda: says(slurm, "lost", "Degraded", "NodeUnknown", "kubectl delete pod"), 120)
     # Jobs that go on are seen from inside.
     assert slurm.run("sh", "-c", "pgrep -a slurmstepd || echo none", pod="lost-0").strip() == "none"
     assert uids(slurm, "lost") == before

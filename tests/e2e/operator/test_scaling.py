@@ -113,7 +113,7 @@ def test_an_administrators_drain_stays_with_its_reason(four_nodes: SlurmInKubern
     assert mine()
     slurm.control("scontrol", "update", "nodename=compute-1", "state=undrain")
     slurm.wait_idle([*FOUR, "compute-4"])
-    # Whoever scales in next finds equals, of which the highest goes.
+    # The next scale-in finds equals, of which the highest goes.
     slurm.wait_seen("compute", slurmIdle=5, slurmDrain=0)
 
 

@@ -314,7 +314,7 @@ async def test_a_cluster_elsewhere_follows_its_token(bench: Bench) -> None:
         await bench.until(reason("TokenValid", "SecretKeyNotFound"))
         await bench.kube.merge_patch(SECRETS, "mine", {"stringData": {"auth-token": "abc"}}, bench.namespace)
         assert made
-        # Whoever may edit Clusters need not be allowed to read Secrets: this one has to say that it is meant for that.
+        # Users who may edit Clusters need not be allowed to read Secrets: this one must say that it is for that.
         status = (await bench.until(reason("TokenValid", "SecretNotAllowed")))["status"]
         told = f"--namespace {bench.namespace} {labels.ANNOTATION_SECRET_SERVER}={bench.slurm.url}"
         assert message(status, "TokenValid").endswith(told)

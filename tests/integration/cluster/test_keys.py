@@ -124,7 +124,7 @@ async def test_a_changed_jwt_key_locks_nobody_out(bench: Bench) -> None:
         await bench.edit({"extraConf": "KillWait=7"})
         status = (await bench.until(reason("Progressing", "KeyPending")))["status"]
         assert status["isReady"]
-        assert "slurmctld is told to read it" in message(status, "Progressing")
+        assert "slurmctld is asked to read it" in message(status, "Progressing")
         reconfigured = bench.slurm.world.reconfigured
         await wait_until(lambda: bench.slurm.world.reconfigured > reconfigured)
         # That slurmctld has read it.

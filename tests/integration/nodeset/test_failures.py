@@ -51,7 +51,7 @@ async def test_a_refused_deletion_is_told_where_the_user_looks(site: Site, machi
             pytest.fail("the status is written with each try")
         assert await degraded(site, "Forbidden", WORDS)
     await site.until(lambda: site.ready(1), "what is allowed again happens")
-    await site.until(lambda: healthy(site), "and nothing is told any more")
+    await site.until(lambda: healthy(site), "and nothing is reported any more")
 
 
 async def healthy(site: Site) -> bool:
@@ -76,4 +76,4 @@ async def test_a_mistake_of_the_operators_is_told_too(
         assert "only the log" not in found["message"]
         await site.until(lambda: warned(site, "InternalError", "KeyError"), "and so does an Event")
     await site.until(lambda: site.ready(2), "once it is mended, it goes on")
-    await site.until(lambda: healthy(site), "and nothing is told any more")
+    await site.until(lambda: healthy(site), "and nothing is reported any more")

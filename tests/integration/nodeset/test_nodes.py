@@ -86,7 +86,7 @@ async def test_features_and_topology_of_a_node_reach_slurm_and_follow_it(site: S
     async def told() -> bool:
         return "a-0" in (await site.condition("Degraded")).get("message", "")
 
-    await site.until(told, "a topology that Slurm refuses is told")
+    await site.until(told, "a topology that Slurm refuses is reported")
     assert site.slurm.nodes["a-0"].topology == "default:s2"
 
 
@@ -237,7 +237,7 @@ async def test_a_record_of_somebody_else_is_left_alone(site: Site, machines: Mac
     async def told() -> bool:
         return (await site.condition("NameConflict")).get("status") == "True"
 
-    await site.until(told, "the conflict is told")
+    await site.until(told, "the conflict is reported")
     assert await site.names() == []
     site.slurm.remove_node(one)
     await site.until(lambda: site.ready(1), "a pod comes when the name is free")

@@ -74,7 +74,7 @@ async def test_a_job_that_names_its_node_keeps_it(
     job = site.slurm.add_job(nodes=["a-1"])
     site.ahead = LATER
 
-    await site.until(lambda: says(site, "Degraded", f"its node is named by jobs {job.id}"), "the job is told")
+    await site.until(lambda: says(site, "Degraded", f"its node is named by jobs {job.id}"), "the job is reported")
     assert await uids(site) == before
     assert site.slurm.jobs[job.id].is_running
 
@@ -138,7 +138,7 @@ async def test_the_time_that_was_told_outlives_the_operator(site: Site, machines
 
     await site.apply(3, minReadySeconds=2)
     await site.until(lambda: seen(site), "the operator that was started has looked")
-    await site.until(lambda: says(site, "Progressing", f"it is recreated at {told}"), "the same time is told")
+    await site.until(lambda: says(site, "Progressing", f"it is recreated at {told}"), "the same time is reported")
     assert await written(site) == told
     assert (await site.condition("SlurmReachable"))["lastTransitionTime"] >= reached
 

@@ -201,7 +201,7 @@ async def test_what_had_not_been_updated_is_updated(site: Site, machines: Machin
 
     await site.start()
     await site.until(lambda: site.ready(2), "both are ready")
-    await site.until(lambda: _all_new(site, before), "and made anew")
+    await site.until(lambda: _all_new(site, before), "and recreated")
 
 
 async def _all_new(site: Site, before: dict[str, str]) -> bool:

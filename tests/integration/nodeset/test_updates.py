@@ -152,7 +152,7 @@ async def test_on_delete_waits_for_a_hand(site: Site, machines: Machines) -> Non
     assert await images(site) == {"a-0": "one", "a-1": "one"}
 
     await site.kube.delete(PODS, "a-1", site.namespace, uid=None)
-    await site.until(lambda: updated(site, 1), "the one that was deleted is made anew")
+    await site.until(lambda: updated(site, 1), "the one that was deleted is recreated")
     assert await images(site) == {"a-0": "one", "a-1": "two"}
 
 

@@ -113,7 +113,7 @@ async def test_an_expired_token_is_renewed(host: SlurmHost) -> None:
         expired = await token.token()
         now[0] = -10_000 + 600
         assert await token.token() == expired
-        # The provider still believes in it, slurmctld does not: it is minted anew and the call is repeated once.
+        # The provider still believes in it, slurmctld does not: it is minted again and the call is repeated once.
         now[0] = -10_000
         with pytest.raises(errors.Unauthorized):
             await slurm.nodes()

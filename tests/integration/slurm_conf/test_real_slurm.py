@@ -123,7 +123,7 @@ def test_all_but_listening_is_taken_over_and_a_restart_harms_no_job(slurm: Slurm
     slurm.wait_for(lambda: shown(slurm) == TAKEN_OVER, "every key is taken over")
     assert slurm.job_state(job) == "RUNNING"
 
-    # Only that it listens somewhere else is missing, which is why a change of it is told apart.
+    # Only that it listens somewhere else is missing, which is why a change of it is handled separately.
     assert listening(slurm.slurmctld_port) == before == {"127.0.0.1"}
     assert restart_keys("CommunicationParameters=NoInAddrAny") != restart_keys("CommunicationParameters=x")
     slurm.stop("slurmctld")

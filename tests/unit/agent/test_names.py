@@ -27,7 +27,7 @@ PartitionName=x Nodes=rack[1-3]
 
 
 class Names:
-    """A name server that answers when it is told to."""
+    """A name server that answers when the test lets it."""
 
     def __init__(self, *there: str) -> None:
         self.there = set(there)

@@ -107,7 +107,7 @@ FOUND = {
         ("job_starts", 2), ("job_suspends", 0), ("poll", 0), ("scale", 0), ("see_all", 0), ("pass", 0), ("pass", 0),
         ("poll", 0), ("pass", 0), ("pass", 0),
     ],
-    "a pod comes up for an update while slurmctld, started anew, has not heard of the others": [
+    "a pod comes up for an update while slurmctld, restarted, has not heard of the others": [
         ("evict", 0), ("see", 0), ("pass", 4), ("edit", 0), ("see_all", 1), ("slurmctld_restarts", 0), ("pass", 4),
         ("restart", 1),
     ],

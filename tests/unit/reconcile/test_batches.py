@@ -14,7 +14,7 @@ from slinky_operator.reconcile.batches import UNDER_WAY, growing, side_by_side
 
 @dataclass
 class Server:
-    """Answers when it is told to."""
+    """Answers when the test lets it."""
 
     begun: int = 0
     under_way: int = 0

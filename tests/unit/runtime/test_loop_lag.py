@@ -23,7 +23,7 @@ async def test_a_stall_is_measured_and_its_place_is_logged(caplog: pytest.LogCap
     lags: list[float] = []
     lag = LoopLag(lags.append, interval=0.01, stuck=0.05)
     task = asyncio.create_task(lag.run())
-    # On a busy machine the loop may be late by itself, and each stall is told once: then it is blocked again.
+    # On a busy machine the loop may be late by itself, and each stall is reported once: then it is blocked again.
     while "time.sleep" not in caplog.text:
         await measured(lags)
         caplog.clear()

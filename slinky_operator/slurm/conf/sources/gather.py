@@ -1,7 +1,7 @@
 """The user's files and scripts, from the Cluster itself and from the ConfigMaps it names.
 
-Each text keeps the field it came from, so that whatever is wrong with it is told where the user can mend it. Nothing is
-read here: ConfigMaps are given as they were last seen.
+Each text keeps the field it came from, so that what is wrong with it is reported where the user can correct it.
+Nothing is read here: ConfigMaps are given as they were last seen.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def test_a_new_cluster_is_ready_and_names_the_nodes_without_an_address() -> None
     assert len(told) == 1
     world.now += 100
     world.settle()
-    assert not [one for one in world.log if isinstance(one, EmitEvent)], "it is told once"
+    assert not [one for one in world.log if isinstance(one, EmitEvent)], "it is reported once"
 
 
 def test_nodes_with_an_address_are_there_before_the_configuration_counts_as_live() -> None:

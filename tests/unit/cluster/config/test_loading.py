@@ -30,7 +30,7 @@ def test_what_slurmctld_does_not_take_is_put_back_and_left_alone_until_it_change
     world.memory = Memory("cluster-uid")
     world.slurm = None
     world.settle()
-    assert len(world.tried) == tried, "an operator that starts anew knows what was refused"
+    assert len(world.tried) == tried, "an operator that restarts knows what was refused"
     assert world.condition("ConfigApplied")["reason"] == "ConfigRolledBack"
     assert "slurm_reconfigure() failed" in world.condition("ConfigApplied")["message"]
     world.raw["spec"] = {"partitions": [{"name": "day", "nodeSets": ["ALL"]}]}

@@ -168,7 +168,7 @@ def test_the_next_look_is_when_its_time_is_up() -> None:
         {"registered": True},
         {"cordoned": True},
     ],
-    ids=["started anew", "made anew, on a slow clock", "crashes", "has no image", "has registered", "is cordoned"],
+    ids=["restarted", "recreated, on a slow clock", "crashes", "has no image", "has registered", "is cordoned"],
 )
 def test_these_are_left_alone(values: dict[str, Any]) -> None:
     assert repaired(seen(replace(silent(), **values), good(1), good(2))) == []
@@ -370,7 +370,7 @@ def test_an_update_takes_no_more_than_its_budget_of_pods_that_slurm_knows_before
     assert len(made.assessment.causes) == 1
 
 
-# What is told
+# What is reported
 
 
 def announced(of: Snapshot) -> list[tuple[str, str | None]]:
@@ -455,10 +455,10 @@ def test_it_stays_told_beside_another_trouble_that_is_told_first() -> None:
     assert repairs.LIKELY in both.message
 
     before = nodeset(degraded=both.reason, message=both.message)
-    anew = seen(silent(age=5), good(1), good(2), of=before, nodes=(down,))
-    assert repairs.LIKELY in condition(anew, "Degraded").message
+    crowded = seen(silent(age=5), good(1), good(2), of=before, nodes=(down,))
+    assert repairs.LIKELY in condition(crowded, "Degraded").message
     alone = nodeset(degraded="NodeDown", message="1 node is down in Slurm: a-1 (DOWN)")
-    assert repairs.LIKELY not in condition(replace(anew, nodeset=alone), "Degraded").message
+    assert repairs.LIKELY not in condition(replace(crowded, nodeset=alone), "Degraded").message
 
 
 def test_of_many_jobs_that_name_its_node_five_are_told() -> None:

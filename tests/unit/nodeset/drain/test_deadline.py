@@ -72,7 +72,7 @@ def test_every_removal_has_the_deadline(cause: Cause) -> None:
         (node(Cause.CORDON), frozenset({Cause.CORDON}), spec(OnTimeout.FORCE)),
         (node(Cause.REPAIR), frozenset({Cause.REPAIR}), spec(OnTimeout.FORCE)),
         (node(Cause.REPAIR), SCALE_IN, spec(OnTimeout.FORCE)),
-        # It was cordoned long ago and is to go since just now: the drain is written anew first.
+        # It was cordoned long ago and is to go since just now: the drain is written again first.
         (node(Cause.CORDON), SCALE_IN, spec(OnTimeout.FORCE)),
         (node(Cause.SCALE_IN), frozenset({Cause.CORDON}), spec(OnTimeout.FORCE)),
         (node(reason="an administrator's"), SCALE_IN, spec(OnTimeout.FORCE)),
@@ -128,7 +128,7 @@ def test_a_node_is_marked_down_only_if_that_requeues_every_job_on_it(jobs: list[
 
 
 class OldSlurm:
-    """A slurmrestd before v0.0.45; notes what it is told."""
+    """A slurmrestd before v0.0.45; notes the calls."""
 
     def __init__(self, error: errors.SlurmError | None = None) -> None:
         self.told: list[object] = []

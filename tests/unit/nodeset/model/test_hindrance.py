@@ -141,7 +141,7 @@ def test_a_container_that_has_run_longer_than_the_back_off_crashes_no_more() -> 
         crashing({"running": {}}),
     ],
     ids=[
-        "started anew once",
+        "restarted once",
         "never ended",
         "ran for an hour before",
         "ran for an hour",

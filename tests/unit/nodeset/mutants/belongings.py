@@ -81,7 +81,7 @@ def claims_of_replaced_pods_deleted(patch: pytest.MonkeyPatch) -> None:
 
 
 def foreign_claims_used(patch: pytest.MonkeyPatch) -> None:
-    """A claim of the right name is used whoever made it."""
+    """A claim of the right name is used, no matter who made it."""
     patch.setattr(claims, "is_ours", lambda nodeset, obj: True)
 
 

@@ -64,7 +64,7 @@ def rejected_nodes_count_as_empty(patch: pytest.MonkeyPatch) -> None:
 
 
 def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
-    """A record goes with its pod whoever drained the node."""
+    """A record goes with its pod, no matter who drained the node."""
     real = records.settle
 
     def settle(orphans: Any, jobs: Any, ended: Any) -> records.RecordCleanup:

@@ -133,7 +133,7 @@ def writes_to_slurm_not_awaited(patch: pytest.MonkeyPatch) -> None:
 
 
 def unreachable_is_ended(patch: pytest.MonkeyPatch) -> None:
-    """A pod that is called Failed runs nothing any more, whoever calls it so."""
+    """A pod that is called Failed runs nothing any more, no matter who calls it so."""
     real = pod_facts.has_ended
     patch.setattr(
         pod_facts,

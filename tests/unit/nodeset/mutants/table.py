@@ -244,7 +244,7 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         "time:3 time:3 poll scale:0 see_all pass pass",
     ),
     "repairs without a budget": _steps(
-        # Three are made anew at once, and none of them registers.
+        # Three are recreated at once, and none of them registers.
         "stick:6 user_deletes_pod user_deletes_pod:1 user_deletes_pod:2 kubelet_ends kubelet_ends kubelet_ends",
         "kubelet_ends kubelet_ends kubelet_ends see_all poll pass pass come_up see_all poll pass",
     ),
@@ -275,7 +275,7 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
         "job_ends:3 time pass",
     ),
     "what is under way overlooked": _steps(
-        # a-2 is made anew from the new spec; before it comes up slurmctld has not heard of the others.
+        # a-2 is recreated from the new spec; before it comes up slurmctld has not heard of the others.
         "edit see_all pass poll pass see_all kubelet_ends kubelet_ends see_all poll pass poll pass see_all",
         "slurmctld_restarts poll pass",
     ),

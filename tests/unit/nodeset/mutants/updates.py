@@ -108,7 +108,7 @@ def revision_not_recorded(patch: pytest.MonkeyPatch) -> None:
 
 
 def repairs_without_budget(patch: pytest.MonkeyPatch) -> None:
-    """Every pod that does not register in time is made anew at once."""
+    """Every pod that does not register in time is recreated at once."""
 
     def choose(snapshot: Any, waits: Collection[repairs.UnregisteredPod], live: Any, **rest: Any) -> frozenset[str]:
         return frozenset(one.pod.name for one in waits if one.is_over(rest["now"]))
@@ -117,7 +117,7 @@ def repairs_without_budget(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgotten_pods_repaired(patch: pytest.MonkeyPatch) -> None:
-    """A pod that had registered is made anew when Slurm does not know it, whatever it holds."""
+    """A pod that had registered is recreated when Slurm does not know it, whatever it holds."""
     meant, why_kept = repairs.is_repair_candidate, pod_state.why_kept
 
     def unregistered(member: Member) -> Member:

@@ -423,7 +423,7 @@ class Run:
             (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
             world.tell("pods", "MODIFIED", pod)
         self.give_back_lost_words()
-        # Those that are not made anew, since a person keeps them from it or they had registered, come up after all.
+        # Those that are not recreated, since a person keeps them from it or they had registered, come up after all.
         kept = {
             world.uid_of(name)
             for name, pod in world.pods.items()
@@ -431,7 +431,7 @@ class Run:
         }
         world.stuck, world.next_stuck = world.stuck - kept, 0
         for name in list(world.pods):
-            # Nodes that slurmctld has forgotten come back when their slurmd is started anew.
+            # Nodes that slurmctld has forgotten come back when their slurmd is restarted.
             if world.node_of(name) not in world.records:
                 world.known.discard(world.uid_of(name))
 

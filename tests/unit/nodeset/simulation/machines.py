@@ -188,7 +188,7 @@ class Machines(State):
                 self.end_machine(name)
 
     def do_host_comes(self, index: int) -> None:
-        """The Node registers again: its kubelet ends what has no pod any more, and what it is told has failed."""
+        """The Node registers again: its kubelet ends what has no pod any more, and what the API server calls failed."""
         name = self.pick([host for host in HOSTS if host not in self.hosts], index)
         if name is None:
             return

@@ -119,7 +119,7 @@ class Slurm(State):
             self.foreign.clear()
 
     def do_slurmctld_restarts(self, index: int) -> None:
-        """slurmctld starts anew from its saved state: it has yet to hear of the slurmds, and may not answer yet."""
+        """slurmctld restarts from its saved state: it has yet to hear of the slurmds, and may not answer yet."""
         for record in self.records.values():
             record.slurmd_start = None
         if index % 2:

@@ -29,7 +29,7 @@ class Record:
     slurmd: str
     """Uid of the pod whose slurmd it talks to; may be dead."""
     slurmd_start: datetime | None
-    """None while slurmctld, started anew, has not heard of the slurmd."""
+    """None while slurmctld, restarted, has not heard of the slurmd."""
     features: tuple[str, ...] = ("a",)
     topology: str = ""
     drain: bool = False
@@ -178,7 +178,7 @@ class State:
         self.log.append((resource, kind, clone(obj)))
 
     def told(self, obj: Object) -> Object:
-        """A copy of an object for whoever asked for it: the one that watchers were just given, or one more.
+        """A copy of an object for a caller: the one that watchers were just given, or one more.
 
         Nobody changes such a copy, neither caches nor the controller.
         """

@@ -68,8 +68,8 @@ async def test_an_entry_that_is_written_as_it_was_is_not_read_again() -> None:
 
     assert second.items == now
     same = {id(one) for one in first.items or ()}
-    anew = [one["name"] for one in second.items or () if id(one) not in same]
-    assert anew == ["n7", "n8", "new"]
+    reread = [one["name"] for one in second.items or () if id(one) not in same]
+    assert reread == ["n7", "n8", "new"]
     assert first.items == before
 
 

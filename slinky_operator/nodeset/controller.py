@@ -163,7 +163,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         )
         snapshot = await lost_labels.look_up(self._kube, snapshot)
         snapshot, planned = await self._plan(snapshot, slurm, memory)
-        outcome = await Executor(self._means(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
+        outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         if outcome.told_slurm_at is not None:
             memory.told_slurm_at = outcome.told_slurm_at
         if outcome.slurm_error is not None:
@@ -199,7 +199,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             return rules(*args, **kwargs)
         return await decide(rules, *args, **kwargs)
 
-    def _means(
+    def _context(
         self, nodeset: NodeSet, obj: Object, cluster: Cluster | None, slurm: Slurm | None, snapshot: Snapshot
     ) -> PassContext:
         return PassContext(

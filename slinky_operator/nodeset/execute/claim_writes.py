@@ -18,53 +18,53 @@ from slinky_operator.nodeset.placement import claim_retention
 from slinky_operator.reconcile.batches import side_by_side
 
 
-async def mark(means: PassContext, action: MarkClaims) -> None:
+async def mark(context: PassContext, action: MarkClaims) -> None:
     """Annotate claims with their retention, concurrently; errors are recorded."""
-    means.outcome.acted = True
-    for result in await side_by_side(_mark(means, claim, wanted) for claim, wanted in action.marks):
+    context.outcome.acted = True
+    for result in await side_by_side(_mark(context, claim, wanted) for claim, wanted in action.marks):
         if isinstance(result, errors.NotFound | errors.Conflict):
             continue  # gone, or another one with its name
         if isinstance(result, Exception):
-            means.outcome.errors.append(result)
+            context.outcome.errors.append(result)
         elif isinstance(result, BaseException):
             raise result
 
 
-async def _mark(means: PassContext, claim: Claim, wanted: Retention | None) -> None:
+async def _mark(context: PassContext, claim: Claim, wanted: Retention | None) -> None:
     note = {labels.ANNOTATION_CLAIM_RETENTION: wanted.value if wanted is not None else None}
     patch: Object = {"metadata": {"annotations": note}}
-    await means.kube.merge_patch(PERSISTENTVOLUMECLAIMS, claim.name, patch, means.nodeset.namespace, uid=claim.uid)
+    await context.kube.merge_patch(PERSISTENTVOLUMECLAIMS, claim.name, patch, context.nodeset.namespace, uid=claim.uid)
 
 
-async def delete(means: PassContext, action: DeleteClaims) -> None:
+async def delete(context: PassContext, action: DeleteClaims) -> None:
     """Delete claims of a scale-in that are still marked, and whose pods are gone according to the API server."""
-    gone = [claim.name for claim in action.claims if await _delete(means, claim)]
+    gone = [claim.name for claim in action.claims if await _delete(context, claim)]
     if gone:
-        means.say("ClaimDeleted", f"deleted after their pods, as whenScaled: Delete says: {listed(gone)}")
+        context.say("ClaimDeleted", f"deleted after their pods, as whenScaled: Delete says: {listed(gone)}")
 
 
-async def _delete(means: PassContext, claim: Claim) -> bool:
-    namespace = means.nodeset.namespace
+async def _delete(context: PassContext, claim: Claim) -> bool:
+    namespace = context.nodeset.namespace
     try:
-        await means.kube.get(PODS, claim.pod, namespace)
+        await context.kube.get(PODS, claim.pod, namespace)
     except errors.NotFound:
         pass  # The expected answer: no pod uses the claim.
     else:
         return False
     try:
-        found = await means.kube.get(PERSISTENTVOLUMECLAIMS, claim.name, namespace)
+        found = await context.kube.get(PERSISTENTVOLUMECLAIMS, claim.name, namespace)
     except errors.NotFound:
         return False
     fresh = claims.read(found)
-    if not claims.is_ours(means.nodeset, found) or (fresh.uid, fresh.pod) != (claim.uid, claim.pod) or fresh.deleting:
+    if not claims.is_ours(context.nodeset, found) or (fresh.uid, fresh.pod) != (claim.uid, claim.pod) or fresh.deleting:
         return False
     if fresh.retention is not Retention.DELETE:
-        means.outcome.kept.append(f"claim {claim.name} is no longer marked as one that goes")
+        context.outcome.kept.append(f"claim {claim.name} is no longer marked as one that goes")
         return False
-    return await _delete_exactly(means, found)
+    return await _delete_exactly(context, found)
 
 
-async def let_go(means: PassContext) -> bool:
+async def let_go(context: PassContext) -> bool:
     """Delete the claims of a NodeSet that is being deleted, if its spec says so; annotate the others as retained.
 
     The pods must be gone. A NodeSet recreated under the name finds the annotations: whatever its policy, it deletes
@@ -75,36 +75,36 @@ async def let_go(means: PassContext) -> bool:
     bool
         Whether all is done.
     """
-    nodeset, gone, before = means.nodeset, [], len(means.outcome.kept)
+    nodeset, gone, before = context.nodeset, [], len(context.outcome.kept)
     selector = f"{labels.LABEL_NODESET_NAME}={nodeset.name}"
-    for obj in (await means.kube.list(PERSISTENTVOLUMECLAIMS, nodeset.namespace, label_selector=selector)).items:
+    for obj in (await context.kube.list(PERSISTENTVOLUMECLAIMS, nodeset.namespace, label_selector=selector)).items:
         claim = claims.read(obj)
         if claim.deleting:
             continue
         if not claim_retention.goes_with_nodeset(nodeset, claim):
             if claim.retention is not Retention.RETAIN:
                 try:
-                    await _mark(means, claim, Retention.RETAIN)
+                    await _mark(context, claim, Retention.RETAIN)
                 except (errors.NotFound, errors.Conflict):
                     continue  # gone, or another one with its name
-        elif await _delete_exactly(means, obj):
+        elif await _delete_exactly(context, obj):
             gone.append(claim.name)
     if gone:
-        means.say("ClaimDeleted", f"deleted with the NodeSet, as whenDeleted: Delete says: {listed(gone)}")
-    return len(means.outcome.kept) == before
+        context.say("ClaimDeleted", f"deleted with the NodeSet, as whenDeleted: Delete says: {listed(gone)}")
+    return len(context.outcome.kept) == before
 
 
-async def _delete_exactly(means: PassContext, found: Object) -> bool:
+async def _delete_exactly(context: PassContext, found: Object) -> bool:
     """Delete a claim as it was just read; returns whether this call deleted it."""
     metadata = found["metadata"]
     name, version = metadata["name"], metadata.get("resourceVersion")
     try:
-        await means.kube.delete(
-            PERSISTENTVOLUMECLAIMS, name, means.nodeset.namespace, uid=metadata["uid"], resource_version=version
+        await context.kube.delete(
+            PERSISTENTVOLUMECLAIMS, name, context.nodeset.namespace, uid=metadata["uid"], resource_version=version
         )
     except errors.NotFound:
         return False
     except errors.Conflict:
-        means.outcome.kept.append(f"claim {name} has just changed: it is looked at again")
+        context.outcome.kept.append(f"claim {name} has just changed: it is looked at again")
         return False
     return True

@@ -25,59 +25,63 @@ FIRST: Final = 8
 """Pods created concurrently at first; each success allows one more, so that an invalid spec fails only a few times."""
 
 
-async def create(means: PassContext, action: CreatePods) -> None:
+async def create(context: PassContext, action: CreatePods) -> None:
     """Create pods, until one is rejected."""
-    wanted, guard_uid = [place for place in action.places if _take(means, place)], means.guards[means.nodeset.uid]
-    if means.cluster is None:
+    wanted, guard_uid = [place for place in action.places if _take(context, place)], context.guards[context.nodeset.uid]
+    if context.cluster is None:
         raise ValueError("a pod cannot be made without a Cluster")
     try:
-        nodeset = _at(means, action.revision, means.cluster)
+        nodeset = _at(context, action.revision, context.cluster)
     except RefusedTemplate as error:
-        means.outcome.errors.append(error)
+        context.outcome.errors.append(error)
         return
-    stencil = PodBuilder(nodeset, means.cluster, revision=action.revision, guard_uid=guard_uid, defaults=means.defaults)
+    stencil = PodBuilder(
+        nodeset, context.cluster, revision=action.revision, guard_uid=guard_uid, defaults=context.defaults
+    )
     created: set[str] = set()
-    await growing((_create(means, nodeset, stencil, place, created) for place in wanted), FIRST)
+    await growing((_create(context, nodeset, stencil, place, created) for place in wanted), FIRST)
     if created:
         told = [place.pod for place in wanted if place.pod in created]
-        means.say(str(Reason.SCALING_OUT), f"created: {listed(told)}")
+        context.say(str(Reason.SCALING_OUT), f"created: {listed(told)}")
 
 
-async def _create(means: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot, created: set[str]) -> bool:
+async def _create(
+    context: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot, created: set[str]
+) -> bool:
     """Create a pod and record the outcome; False if no further one is to be tried."""
-    means.outcome.acted = True
-    namespace = means.nodeset.namespace
-    means.expectations.expect_creations(means.nodeset.uid, namespace, [place.pod])
+    context.outcome.acted = True
+    namespace = context.nodeset.namespace
+    context.expectations.expect_creations(context.nodeset.uid, namespace, [place.pod])
     try:
-        result = await _create_one(means, nodeset, stencil, place)
+        result = await _create_one(context, nodeset, stencil, place)
     except kube_errors.KubeError as error:
-        means.expectations.creation_failed(namespace, place.pod)
+        context.expectations.creation_failed(namespace, place.pod)
         if isinstance(error, kube_errors.Invalid | kube_errors.Forbidden | kube_errors.BadRequest):
-            means.outcome.refusals.append(f"pod {place.pod}: {error.message}")
-            means.warn(str(Reason.POD_REFUSED), f"pod {place.pod}: {error.message}")
-        means.outcome.errors.append(error)
+            context.outcome.refusals.append(f"pod {place.pod}: {error.message}")
+            context.warn(str(Reason.POD_REFUSED), f"pod {place.pod}: {error.message}")
+        context.outcome.errors.append(error)
         return False
     if isinstance(result, dict):
-        means.expectations.created(result)
+        context.expectations.created(result)
         created.add(place.pod)
         return True
-    means.expectations.creation_failed(namespace, place.pod)
+    context.expectations.creation_failed(namespace, place.pod)
     if result is not None:
-        means.outcome.refusals.append(result)
+        context.outcome.refusals.append(result)
     else:
-        means.outcome.kept.append(f"pod {place.pod} is there already, and the operator's cache has yet to show it")
+        context.outcome.kept.append(f"pod {place.pod} is there already, and the operator's cache has yet to show it")
     return True
 
 
-def _take(means: PassContext, place: PodSlot) -> bool:
+def _take(context: PassContext, place: PodSlot) -> bool:
     """Reserve the name of a node, unless another NodeSet has just done so: a moment later the cache shows its pod."""
-    if means.cluster is None or means.reserved.take(means.cluster.uid, place.node, means.nodeset.uid):
+    if context.cluster is None or context.reserved.take(context.cluster.uid, place.node, context.nodeset.uid):
         return True
-    means.outcome.kept.append(f"node {place.node} is just being made by another NodeSet")
+    context.outcome.kept.append(f"node {place.node} is just being made by another NodeSet")
     return False
 
 
-def _at(means: PassContext, revision: str, cluster: Cluster) -> NodeSet:
+def _at(context: PassContext, revision: str, cluster: Cluster) -> NodeSet:
     """The NodeSet as it was at a revision.
 
     Its own spec was checked when it was read, or none of its pods would be created; a recorded one is checked here,
@@ -88,26 +92,28 @@ def _at(means: PassContext, revision: str, cluster: Cluster) -> NodeSet:
     RefusedTemplate
         No pod can be created from the recorded spec.
     """
-    found = next((one for one in means.revision.recorded if one.hash == revision), None)
-    if revision == means.revision.hash or found is None:
-        return means.nodeset
-    before = restored(means.nodeset, found.content)
+    found = next((one for one in context.revision.recorded if one.hash == revision), None)
+    if revision == context.revision.hash or found is None:
+        return context.nodeset
+    before = restored(context.nodeset, found.content)
     demand(before, cluster)
     return before
 
 
-async def _create_one(means: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot) -> Object | str | None:
+async def _create_one(
+    context: PassContext, nodeset: NodeSet, stencil: PodBuilder, place: PodSlot
+) -> Object | str | None:
     """Create a pod: returns it, or why its name is taken, or None if it exists already and belongs to the NodeSet."""
-    why = await owned_objects.ensure_claims(means.kube, nodeset, place.pod, means.claims)
+    why = await owned_objects.ensure_claims(context.kube, nodeset, place.pod, context.claims)
     if why is not None:
         return why
     try:
-        return await means.kube.create(PODS, stencil.pod(place))
+        return await context.kube.create(PODS, stencil.pod(place))
     except kube_errors.AlreadyExists:
-        there = await means.kube.get(PODS, place.pod, means.nodeset.namespace)
-        lost = lost_labels.words(means.nodeset, there, means.revision.current or means.revision.hash)
+        there = await context.kube.get(PODS, place.pod, context.nodeset.namespace)
+        lost = lost_labels.words(context.nodeset, there, context.revision.current or context.revision.hash)
         if lost is not None:
             return lost
-        if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == means.nodeset.uid:
+        if (there["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID) == context.nodeset.uid:
             return None
         return f"there is a pod {place.pod} that is not ours"

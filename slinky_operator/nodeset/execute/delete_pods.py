@@ -41,38 +41,38 @@ MAX_SINGLE_GETS: Final = 8
 `slurm_queries.MAX_SINGLE_GETS`: this list is of one namespace, and slurmctld's is of the whole cluster."""
 
 
-async def delete_checked(means: PassContext, wanted: Sequence[Pod]) -> None:
+async def delete_checked(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods that are empty according to a fresh answer from Slurm, and record why others are kept."""
-    slurm = means.reach()
+    slurm = context.reach()
     for start in range(0, len(wanted), DELETE_BATCH):
         batch = wanted[start : start + DELETE_BATCH]
-        asked = means.clock()
+        asked = context.clock()
         answer = await slurm_queries.everything(slurm, [pod.node_name for pod in batch])
         going: list[tuple[Pod, str | None]] = []
         for pod in batch:
-            member = answer.join(pod, means.owner)
-            why = pod_state.why_kept(member, means.now())
+            member = answer.join(pod, context.owner)
+            why = pod_state.why_kept(member, context.now())
             if why is not None:
-                means.outcome.kept.append(why)
+                context.outcome.kept.append(why)
             else:
                 # Without a record the proof is the pod's own status, which must not have changed.
                 going.append((pod, pod.resource_version if member.record is None else None))
-        await delete(means, going, until=asked + PROOF_HOLDS)
+        await delete(context, going, until=asked + PROOF_HOLDS)
 
 
-async def repair(means: PassContext, wanted: Sequence[Pod]) -> None:
+async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Delete pods whose slurmds have not registered according to a fresh answer from Slurm, and report them."""
-    answer = await slurm_queries.everything(means.reach(), [pod.node_name for pod in wanted])
-    meant, kept = repairs.still_meant([answer.join(pod, means.owner) for pod in wanted], means.now())
-    means.outcome.kept += kept
+    answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in wanted])
+    meant, kept = repairs.still_meant([answer.join(pod, context.owner) for pod in wanted], context.now())
+    context.outcome.kept += kept
     # The proof is that they run and have not registered, which is part of their status.
-    gone = await delete(means, [(pod, pod.resource_version) for pod in meant])
+    gone = await delete(context, [(pod, pod.resource_version) for pod in meant])
     if gone:
         told = listed([repairs.note(pod) for pod in gone])
-        means.warn("PodsRepaired", f"recreated, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
+        context.warn("PodsRepaired", f"recreated, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
 
 
-async def give_up(means: PassContext, wanted: Sequence[Pod], blind: str) -> None:
+async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> None:
     """Delete pods with their jobs, as the user has requested, and warn which jobs those are.
 
     Parameters
@@ -83,7 +83,7 @@ async def give_up(means: PassContext, wanted: Sequence[Pod], blind: str) -> None
     held: Mapping[str, tuple[Job, ...]] = {}
     if not blind:
         try:
-            held = await slurm_queries.jobs_now(means.reach())
+            held = await slurm_queries.jobs_now(context.reach())
         except slurm_errors.SlurmError as error:
             # A user who gives up jobs does not wait for Slurm.
             blind = str(error)
@@ -91,18 +91,18 @@ async def give_up(means: PassContext, wanted: Sequence[Pod], blind: str) -> None
     losing = [f"{pod.node_name} (jobs {_some(held[pod.node_name])})" for pod in wanted if held.get(pod.node_name)]
     unknown = [pod.name for pod in wanted if not pod_state.may_delete_without_slurm(pod)] if blind else []
     if losing:
-        means.warn(
+        context.warn(
             "JobsGivenUp",
             f"{asked}: pods are deleted with their jobs: {listed(losing)}; once a pod has ended, its node is marked "
             "DOWN, and Slurm requeues or fails the jobs",
         )
     if unknown:
-        means.warn(
+        context.warn(
             "JobsGivenUp",
             f"{asked}: pods are deleted with whatever jobs they hold: {listed(unknown)}; Slurm cannot be asked which "
             f"these are, and may show them RUNNING until it misses the nodes: {blind[:LONGEST_WHY]}",
         )
-    await delete(means, [(pod, None) for pod in wanted])
+    await delete(context, [(pod, None) for pod in wanted])
 
 
 def _some(jobs: Sequence[Job]) -> str:
@@ -110,64 +110,66 @@ def _some(jobs: Sequence[Job]) -> str:
     return shown if len(jobs) <= JOBS_TOLD else f"{shown} and {len(jobs) - JOBS_TOLD} more"
 
 
-async def delete(means: PassContext, wanted: Sequence[tuple[Pod, str | None]], *, until: float = math.inf) -> list[Pod]:
+async def delete(
+    context: PassContext, wanted: Sequence[tuple[Pod, str | None]], *, until: float = math.inf
+) -> list[Pod]:
     """Delete pods with exactly these uids, and these versions if the version is part of the proof.
 
     Returns those that were deleted. If the proof expires, nothing is sent after `until`, in monotonic seconds.
     """
     if not wanted:
         return []
-    means.outcome.acted = True
-    means.expectations.expect_deletions(means.nodeset.uid, [pod.uid for pod, _ in wanted])
-    results = await side_by_side(_delete_one(means, pod, version, until) for pod, version in wanted)
+    context.outcome.acted = True
+    context.expectations.expect_deletions(context.nodeset.uid, [pod.uid for pod, _ in wanted])
+    results = await side_by_side(_delete_one(context, pod, version, until) for pod, version in wanted)
     done: list[Pod] = []
     for (pod, _), result in zip(wanted, results, strict=True):
         if not isinstance(result, BaseException):
             done.append(pod)
             continue
-        means.expectations.deletion_failed(pod.uid)
+        context.expectations.deletion_failed(pod.uid)
         if isinstance(result, kube_errors.NotFound):
             continue
         if isinstance(result, TimeoutError):
-            means.outcome.kept.append(f"the API server has not deleted pod {pod.name} in time: Slurm is asked again")
+            context.outcome.kept.append(f"the API server has not deleted pod {pod.name} in time: Slurm is asked again")
             continue
         if not isinstance(result, Exception):
             raise result
-        means.outcome.errors.append(result)
+        context.outcome.errors.append(result)
     if done:
-        means.say("PodsDeleted", f"deleted: {listed([pod.name for pod in done])}")
+        context.say("PodsDeleted", f"deleted: {listed([pod.name for pod in done])}")
     return done
 
 
-async def _delete_one(means: PassContext, pod: Pod, version: str | None, until: float) -> None:
-    left = until - means.clock()
+async def _delete_one(context: PassContext, pod: Pod, version: str | None, until: float) -> None:
+    left = until - context.clock()
     if left <= 0:
         raise TimeoutError
     async with asyncio.timeout(left if left < math.inf else None):
-        await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=pod.uid, resource_version=version)
+        await context.kube.delete(PODS, pod.name, context.nodeset.namespace, uid=pod.uid, resource_version=version)
 
 
-async def evictable(means: PassContext, wanted: Sequence[Pod]) -> Sequence[Pod]:
+async def evictable(context: PassContext, wanted: Sequence[Pod]) -> Sequence[Pod]:
     """Of these pods, those that may be evicted."""
-    if not means.nodeset.spec.workload_disruption_protection:
+    if not context.nodeset.spec.workload_disruption_protection:
         return wanted
-    answer = await slurm_queries.everything(means.reach(), [pod.node_name for pod in wanted])
-    return [pod for pod in wanted if eviction.may_be_lifted(answer.join(pod, means.owner))]
+    answer = await slurm_queries.everything(context.reach(), [pod.node_name for pod in wanted])
+    return [pod for pod in wanted if eviction.may_be_lifted(answer.join(pod, context.owner))]
 
 
-async def standing(means: PassContext, names: Sequence[str]) -> frozenset[str]:
+async def standing(context: PassContext, names: Sequence[str]) -> frozenset[str]:
     """Of these nodes, those for which the API server itself has a pod that may be running."""
-    namespace = means.nodeset.namespace
+    namespace = context.nodeset.namespace
     if len(names) > MAX_SINGLE_GETS:
-        found = (await means.kube.list(PODS, namespace)).items
+        found = (await context.kube.list(PODS, namespace)).items
     else:
-        pods_of = [pod_names.pod_name(means.nodeset, name) for name in names]
-        results = await side_by_side(means.kube.get(PODS, name, namespace) for name in pods_of)
+        pods_of = [pod_names.pod_name(context.nodeset, name) for name in names]
+        results = await side_by_side(context.kube.get(PODS, name, namespace) for name in pods_of)
         found = []
         for result in results:
             if not isinstance(result, BaseException):
                 found.append(result)
             elif not isinstance(result, kube_errors.NotFound):
                 raise result
-    alive = [obj for obj in found if pod_facts.read(obj, means.nodeset.name).slurmd is not pod_facts.Slurmd.ENDED]
+    alive = [obj for obj in found if pod_facts.read(obj, context.nodeset.name).slurmd is not pod_facts.Slurmd.ENDED]
     return frozenset(map(pod_facts.node_name, alive))

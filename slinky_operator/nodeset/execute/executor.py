@@ -58,49 +58,49 @@ from slurm_client import errors as slurm_errors
 class Executor:
     """Carries out plans for one NodeSet in one pass."""
 
-    def __init__(self, means: PassContext) -> None:
-        self.means = means
+    def __init__(self, context: PassContext) -> None:
+        self.context = context
 
     async def carry_out(self, actions: Iterable[Action]) -> Outcome:
         """Carry out actions in order; the failure of one does not prevent the others."""
         for action in actions:
-            if self.means.outcome.slurm_error is not None and _asks_slurm(action):
+            if self.context.outcome.slurm_error is not None and _asks_slurm(action):
                 continue
             try:
                 await self._one(action)
             except slurm_errors.NotFound as error:
                 # A record has been deleted since it was queried: the next pass sees that.
-                self.means.outcome.kept.append(f"Slurm: {error}")
+                self.context.outcome.kept.append(f"Slurm: {error}")
             except (slurm_errors.InvalidRequest, slurm_errors.Conflict) as error:
                 # Slurm is reachable and rejects this. Later actions query for themselves, and do not wait for it.
-                self.means.outcome.refusals.append(f"Slurm refuses: {error}")
+                self.context.outcome.refusals.append(f"Slurm refuses: {error}")
             except slurm_errors.SlurmError as error:
-                self.means.outcome.slurm_error = error
+                self.context.outcome.slurm_error = error
             except kube_errors.KubeError as error:
-                self.means.outcome.errors.append(error)
+                self.context.outcome.errors.append(error)
                 if isinstance(action, AddFinalizer | TakeOver | EnsureGuard | RemoveFinalizer | RecordRevision):
                     # The following actions depend on these.
                     break
             except (MustWait, NameTaken) as error:
-                self.means.outcome.refusals.append(str(error))
+                self.context.outcome.refusals.append(str(error))
                 break
             finally:
                 self._note_told()
-        return self.means.outcome
+        return self.context.outcome
 
     async def _one(self, action: Action) -> None:  # noqa: C901, PLR0912, PLR0915 - one line for each
-        means = self.means
+        context = self.context
         match action:
             case AddFinalizer():
-                await finalizer.add_finalizer(means)
+                await finalizer.add_finalizer(context)
             case EnsureGuard():
                 await self._ensure_guard(action.pods)
             case TakeOver():
-                await finalizer.take_over(means)
+                await finalizer.take_over(context)
             case MarkRecords():
-                await slurm_writes.mark_records(means, action.pods)
+                await slurm_writes.mark_records(context, action.pods)
             case RemoveFinalizer():
-                await finalizer.let_go(means)
+                await finalizer.let_go(context)
             case MarkRegistered():
                 self._note_marks(await self._marks().registered(action.pods))
             case Protect():
@@ -114,80 +114,80 @@ class Executor:
             case Announce():
                 self._note_marks(await self._marks().announce(action.times))
             case Undrain():
-                await slurm_writes.undrain_nodes(means, action.nodes)
+                await slurm_writes.undrain_nodes(context, action.nodes)
             case Drain():
-                await slurm_writes.drain_nodes(means, action)
+                await slurm_writes.drain_nodes(context, action)
             case SetTraits():
-                await slurm_writes.set_traits(means, action.hosts)
+                await slurm_writes.set_traits(context, action.hosts)
             case MarkDown():
-                await slurm_writes.mark_down(means, action.nodes)
+                await slurm_writes.mark_down(context, action.nodes)
             case EndDrains():
-                await slurm_writes.end_drains(means, action)
+                await slurm_writes.end_drains(context, action)
             case DeleteIdlePods():
-                await delete_pods.delete(means, [(pod, pod.resource_version) for pod in action.pods])
+                await delete_pods.delete(context, [(pod, pod.resource_version) for pod in action.pods])
             case DeletePods():
                 if action.forced:
-                    await delete_pods.give_up(means, action.pods, action.blind)
+                    await delete_pods.give_up(context, action.pods, action.blind)
                 else:
-                    await delete_pods.delete_checked(means, action.pods)
+                    await delete_pods.delete_checked(context, action.pods)
             case Repair():
-                await delete_pods.repair(means, action.pods)
+                await delete_pods.repair(context, action.pods)
             case DeleteRecords():
-                await slurm_writes.delete_records(means, action.nodes)
+                await slurm_writes.delete_records(context, action.nodes)
             case RecordRevision():
-                await owned_objects.record(means.kube, means.nodeset, means.revision, action)
+                await owned_objects.record(context.kube, context.nodeset, context.revision, action)
             case RenumberRevision():
-                await owned_objects.renumber(means.kube, means.nodeset, action)
+                await owned_objects.renumber(context.kube, context.nodeset, action)
             case DropRevisions():
-                await owned_objects.drop(means.kube, means.nodeset, action)
+                await owned_objects.drop(context.kube, context.nodeset, action)
             case CreatePods():
-                await create_pods.create(means, action)
+                await create_pods.create(context, action)
             case DeleteClaims():
-                await claim_writes.delete(means, action)
+                await claim_writes.delete(context, action)
             case MarkClaims():
-                await claim_writes.mark(means, action)
+                await claim_writes.mark(context, action)
 
     async def _ensure_guard(self, unguarded: Sequence[Pod]) -> None:
-        means = self.means
-        await finalizer.ensure_guard(means)
+        context = self.context
+        await finalizer.ensure_guard(context)
         if unguarded:
-            self._note_marks(await self._marks().guard(unguarded, means.guards[means.nodeset.uid]))
+            self._note_marks(await self._marks().guard(unguarded, context.guards[context.nodeset.uid]))
             names = listed([pod.name for pod in unguarded])
-            means.warn(
+            context.warn(
                 "GuardRestored",
-                f"ConfigMap {guard.name(means.nodeset)}, which keeps pods until their jobs have ended, "
+                f"ConfigMap {guard.name(context.nodeset)}, which keeps pods until their jobs have ended, "
                 f"had been taken from {names}; it is theirs again",
             )
 
     async def _adopt(self, pods: Sequence[Pod]) -> None:
-        means = self.means
-        if means.cluster is None:
+        context = self.context
+        if context.cluster is None:
             raise ValueError("pods cannot be given to a Cluster that is not there")
-        failures = await self._marks().adopt(pods, means.cluster)
+        failures = await self._marks().adopt(pods, context.cluster)
         self._note_marks(failures)
         if not failures:
             names = listed([pod.name for pod in pods])
-            means.say("PodsAdopted", f"made for an earlier Cluster {means.cluster.name}, now this one's: {names}")
+            context.say("PodsAdopted", f"made for an earlier Cluster {context.cluster.name}, now this one's: {names}")
 
     async def _unprotect(self, wanted: Sequence[Pod]) -> None:
-        free = await delete_pods.evictable(self.means, wanted)
+        free = await delete_pods.evictable(self.context, wanted)
         if free:
             self._note_marks(await self._marks().unprotect(free))
 
     def _note_told(self) -> None:
         """Record when Slurm was written to: a cache refreshed later shows it."""
-        means = self.means
-        if means.unseen:
-            means.outcome.told_slurm_at = means.written_at if means.written_at is not None else means.clock()
-        means.unseen, means.written_at = False, None
+        context = self.context
+        if context.unseen:
+            context.outcome.told_slurm_at = context.written_at if context.written_at is not None else context.clock()
+        context.unseen, context.written_at = False, None
 
     def _marks(self) -> Marks:
-        means = self.means
-        return Marks(means.kube, means.nodeset, means.expectations, means.now)
+        context = self.context
+        return Marks(context.kube, context.nodeset, context.expectations, context.now)
 
     def _note_marks(self, failures: Sequence[Exception]) -> None:
-        self.means.outcome.acted = True
-        self.means.outcome.errors += failures
+        self.context.outcome.acted = True
+        self.context.outcome.errors += failures
 
 
 def _asks_slurm(action: Action) -> bool:

@@ -19,49 +19,49 @@ from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_fea
 from slurm_client import errors as slurm_errors
 
 
-async def drain_nodes(means: PassContext, action: Drain) -> None:
+async def drain_nodes(context: PassContext, action: Drain) -> None:
     """Drain nodes that are still to be drained."""
-    slurm, names, reason = means.reach(), action.nodes, action.reason
-    wanted = drains.to_drain(names, await slurm_queries.nodes(slurm, names), means.owner, action.causes)
+    slurm, names, reason = context.reach(), action.nodes, action.reason
+    wanted = drains.to_drain(names, await slurm_queries.nodes(slurm, names), context.owner, action.causes)
     if wanted:
-        means.unseen = True
+        context.unseen = True
         await slurm.client.drain_nodes(wanted, reason)
         notes = dict(zip(action.nodes, action.notes, strict=False))
         told = listed([notes.get(name, name) for name in wanted])
-        means.say("Draining", f"{told}; reason: {reason}")
-    means.outcome.acted = True
-    await _read_back(means, slurm, names)
+        context.say("Draining", f"{told}; reason: {reason}")
+    context.outcome.acted = True
+    await _read_back(context, slurm, names)
 
 
-async def undrain_nodes(means: PassContext, names: Sequence[str]) -> None:
+async def undrain_nodes(context: PassContext, names: Sequence[str]) -> None:
     """Undrain nodes whose drains are the operator's."""
-    slurm = means.reach()
-    wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), means.owner)
+    slurm = context.reach()
+    wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), context.owner)
     if wanted:
-        means.unseen = True
+        context.unseen = True
         await slurm.client.undrain_nodes(wanted)
-        means.say("Undrained", f"resumed: {listed(wanted)}")
-    means.outcome.acted = True
-    await _read_back(means, slurm, names)
+        context.say("Undrained", f"resumed: {listed(wanted)}")
+    context.outcome.acted = True
+    await _read_back(context, slurm, names)
 
 
-async def set_traits(means: PassContext, hosts: Mapping[str, KubernetesNode]) -> None:
+async def set_traits(context: PassContext, hosts: Mapping[str, KubernetesNode]) -> None:
     """Write the features and the topology from Kubernetes Nodes."""
-    slurm = means.reach()
-    wanted = kubernetes_features.to_write(hosts, await slurm_queries.nodes(slurm, list(hosts)), means.owner)
+    slurm = context.reach()
+    wanted = kubernetes_features.to_write(hosts, await slurm_queries.nodes(slurm, list(hosts)), context.owner)
     for change, names in wanted.items():
         try:
-            written = await _write_traits(means, slurm, names, change)
+            written = await _write_traits(context, slurm, names, change)
         except slurm_errors.InvalidRequest as error:
-            means.outcome.refusals.append(f"{listed(names)}: {error.message}")
-            means.warn("TraitsRefused", f"{listed(names)}: {change}: {error.message}")
+            context.outcome.refusals.append(f"{listed(names)}: {error.message}")
+            context.warn("TraitsRefused", f"{listed(names)}: {change}: {error.message}")
         else:
-            means.outcome.acted |= written
-            await _read_back(means, slurm, names)
+            context.outcome.acted |= written
+            await _read_back(context, slurm, names)
 
 
 async def _write_traits(
-    means: PassContext, slurm: Slurm, names: Sequence[str], change: kubernetes_features.Change
+    context: PassContext, slurm: Slurm, names: Sequence[str], change: kubernetes_features.Change
 ) -> bool:
     """Write what this Slurm accepts; returns whether that is anything."""
     if change.topology is not None:
@@ -71,7 +71,7 @@ async def _write_traits(
             )
         except slurm_errors.NotSupported as error:
             # This remains until Slurm is upgraded: it is reported, and the features are written without it.
-            means.warn("TopologyNotSupported", f"{listed(names)}: {error.message}")
+            context.warn("TopologyNotSupported", f"{listed(names)}: {error.message}")
         else:
             return True
     if change.features is None:
@@ -80,64 +80,64 @@ async def _write_traits(
     return True
 
 
-async def mark_down(means: PassContext, names: Sequence[str]) -> None:
+async def mark_down(context: PassContext, names: Sequence[str]) -> None:
     """Mark nodes DOWN whose pods have ended, so that Slurm requeues or ends their jobs."""
-    slurm = means.reach()
-    standing = await delete_pods.standing(means, names)
-    plain, foreign = records.to_down(names, await slurm_queries.nodes(slurm, names), standing, means.owner)
-    means.outcome.kept += _standing(names, standing)
-    means.unseen = True
+    slurm = context.reach()
+    standing = await delete_pods.standing(context, names)
+    plain, foreign = records.to_down(names, await slurm_queries.nodes(slurm, names), standing, context.owner)
+    context.outcome.kept += _standing(names, standing)
+    context.unseen = True
     if plain:
-        reason = f"{drains.PREFIX}pod has ended ({means.owner})"
+        reason = f"{drains.PREFIX}pod has ended ({context.owner})"
         await slurm.client.update_nodes(plain, state="DOWN", reason=reason)
     if foreign:
         await slurm.client.update_nodes(foreign, state="DOWN")
     if plain or foreign:
-        means.outcome.downed += [*plain, *foreign]
+        context.outcome.downed += [*plain, *foreign]
         told = listed([*plain, *foreign])
-        means.warn("NodesDown", f"pods have ended with jobs: {told}; Slurm requeues or fails the jobs")
-    means.outcome.acted = True
-    await _read_back(means, slurm, names)
+        context.warn("NodesDown", f"pods have ended with jobs: {told}; Slurm requeues or fails the jobs")
+    context.outcome.acted = True
+    await _read_back(context, slurm, names)
 
 
-async def end_drains(means: PassContext, action: EndDrains) -> None:
+async def end_drains(context: PassContext, action: EndDrains) -> None:
     """Apply `spec.drain.onTimeout` to jobs that delay a drain for too long."""
-    slurm, spec = means.reach(), means.nodeset.spec.drain
+    slurm, spec = context.reach(), context.nodeset.spec.drain
     names = [pod.node_name for pod, _ in action.pods]
     now = await slurm_queries.clock(slurm)
     answer = await slurm_queries.everything(slurm, names)
-    late = deadline.overdue([(answer.join(pod, means.owner), causes) for pod, causes in action.pods], spec, now)
+    late = deadline.overdue([(answer.join(pod, context.owner), causes) for pod, causes in action.pods], spec, now)
     acting = [one for one in late if one.acts]
     if not acting:
         return
     told = listed([end_jobs.note(one, answer.jobs.get(one.pod.node_name, ())) for one in acting])
-    means.warn(str(Reason.DRAIN_TIMED_OUT), f"{end_jobs.said(spec)}: {told}")
+    context.warn(str(Reason.DRAIN_TIMED_OUT), f"{end_jobs.said(spec)}: {told}")
     forced = [(one.pod, None) for one in acting if one.force]
     if forced:
-        await delete_pods.delete(means, forced)
+        await delete_pods.delete(context, forced)
     if len(forced) < len(acting):
-        means.unseen = means.outcome.acted = True
-        means.outcome.kept += await end_jobs.end_jobs(slurm.client, spec.on_timeout, acting)
-        await _read_back(means, slurm, names)
+        context.unseen = context.outcome.acted = True
+        context.outcome.kept += await end_jobs.end_jobs(slurm.client, spec.on_timeout, acting)
+        await _read_back(context, slurm, names)
 
 
-async def delete_records(means: PassContext, names: Sequence[str]) -> None:
+async def delete_records(context: PassContext, names: Sequence[str]) -> None:
     """Delete records of nodes without a pod."""
-    slurm = means.reach()
-    standing = await delete_pods.standing(means, names)
+    slurm = context.reach()
+    standing = await delete_pods.standing(context, names)
     answer = await slurm_queries.about_records(slurm, names)
-    wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, means.owner)
-    means.outcome.kept += _standing(names, standing)
-    means.unseen = True
-    means.outcome.acted = True
+    wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, context.owner)
+    context.outcome.kept += _standing(names, standing)
+    context.unseen = True
+    context.outcome.acted = True
     try:
         await slurm.client.delete_nodes(wanted)
     except (slurm_errors.NotFound, slurm_errors.Conflict) as error:
         # Some records may be deleted now; the error does not say which ones are not.
         left = await slurm_queries.nodes(slurm, wanted)
         busy = [name for name in wanted if left.get(name) is not None]
-        means.outcome.refusals += [f"record of node {name}: {error.message}" for name in busy]
-    await _read_back(means, slurm, names)
+        context.outcome.refusals += [f"record of node {name}: {error.message}" for name in busy]
+    await _read_back(context, slurm, names)
 
 
 def _standing(names: Sequence[str], standing: Collection[str]) -> list[str]:
@@ -149,29 +149,29 @@ def _standing(names: Sequence[str], standing: Collection[str]) -> list[str]:
     ]
 
 
-async def mark_records(means: PassContext, wanted: Sequence[Pod]) -> None:
+async def mark_records(context: PassContext, wanted: Sequence[Pod]) -> None:
     """Mark the records of pods that were taken over as this NodeSet's."""
-    slurm, names = means.reach(), [pod.node_name for pod in wanted]
+    slurm, names = context.reach(), [pod.node_name for pod in wanted]
     fresh = await slurm_queries.nodes(slurm, names)
-    namespace = means.nodeset.namespace
+    namespace = context.nodeset.namespace
     found = [
         pod.node_name
         for pod in wanted
         if (node := fresh.get(pod.node_name)) is not None and identity.is_named_in(node, namespace, pod.name)
     ]
     if found:
-        means.unseen = True
-        await slurm.client.update_nodes(found, extra=means.owner)
-    means.outcome.acted = True
-    await _read_back(means, slurm, names)
+        context.unseen = True
+        await slurm.client.update_nodes(found, extra=context.owner)
+    context.outcome.acted = True
+    await _read_back(context, slurm, names)
 
 
-async def _read_back(means: PassContext, slurm: Slurm, names: Sequence[str]) -> None:
+async def _read_back(context: PassContext, slurm: Slurm, names: Sequence[str]) -> None:
     """Refresh the cache, so that the next pass does not repeat this one."""
     if len(names) <= slurm_queries.MAX_SINGLE_GETS:
         await slurm.refresh(names)
-        means.unseen = False
+        context.unseen = False
     else:
         # One query for all; changes arrive as node events.
-        means.written_at = means.clock()
+        context.written_at = context.clock()
         slurm.hurry()

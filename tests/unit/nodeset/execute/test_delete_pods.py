@@ -50,15 +50,15 @@ def means_with(kube: Any, clock: Any) -> Any:
 
 async def test_nothing_is_deleted_by_an_answer_that_has_become_old() -> None:
     kube = Kube(takes=8.0)
-    means = means_with(kube, kube.clock)
+    context = means_with(kube, kube.clock)
 
-    done = await delete_pods.delete(means, [(pod, None) for pod in PODS], until=kube.time + 10.0)
+    done = await delete_pods.delete(context, [(pod, None) for pod in PODS], until=kube.time + 10.0)
 
     assert kube.sent == ["uid-0", "uid-1"]
     assert done == PODS[:2]
-    (why,) = means.outcome.kept
+    (why,) = context.outcome.kept
     assert "a-2" in why
-    assert not means.outcome.errors
+    assert not context.outcome.errors
 
 
 async def test_a_delete_is_not_repeated_beyond_the_time_of_its_answer() -> None:
@@ -66,19 +66,19 @@ async def test_a_delete_is_not_repeated_beyond_the_time_of_its_answer() -> None:
         async def delete(self, *given: Any, **named: Any) -> None:
             await asyncio.Event().wait()
 
-    means = means_with(Stuck(), lambda: 100.0)
+    context = means_with(Stuck(), lambda: 100.0)
 
-    assert await delete_pods.delete(means, [(PODS[0], None)], until=100.01) == []
-    assert len(means.outcome.kept) == 1
+    assert await delete_pods.delete(context, [(PODS[0], None)], until=100.01) == []
+    assert len(context.outcome.kept) == 1
     # The next pass does not wait for an end that may never come.
-    assert means.expectations.satisfied("set")
+    assert context.expectations.satisfied("set")
 
 
 async def test_what_needs_no_answer_has_no_end() -> None:
     kube = Kube(takes=1000.0)
-    means = means_with(kube, kube.clock)
+    context = means_with(kube, kube.clock)
 
-    assert await delete_pods.delete(means, [(pod, None) for pod in PODS]) == PODS
+    assert await delete_pods.delete(context, [(pod, None) for pod in PODS]) == PODS
 
 
 # jobs that are given up
@@ -90,15 +90,15 @@ class DrainCondition:
     def __init__(self, jobs: list[Job] | None) -> None:
         self.kube = Kube(takes=0.0)
         self.warnings: list[tuple[str, str]] = []
-        self.means = means_with(self.kube, self.kube.clock)
-        self.means.warn = lambda reason, words: self.warnings.append((reason, words))
+        self.context = means_with(self.kube, self.kube.clock)
+        self.context.warn = lambda reason, words: self.warnings.append((reason, words))
 
         async def ask() -> list[Job]:
             if jobs is None:
                 raise errors.Timeout("no answer " * 1000)
             return jobs
 
-        self.means.reach = lambda: SimpleNamespace(fresh_jobs=ask)
+        self.context.reach = lambda: SimpleNamespace(fresh_jobs=ask)
 
 
 def running(number: int, node: str) -> Job:
@@ -109,7 +109,7 @@ async def test_jobs_that_are_given_up_are_named_before_their_pods_go() -> None:
     told = DrainCondition(
         [running(7, "a-0"), running(8, "a-1"), running(9, "elsewhere"), *(running(n, "a-1") for n in range(99))]
     )
-    await delete_pods.give_up(told.means, PODS, "")
+    await delete_pods.give_up(told.context, PODS, "")
     ((reason, words),) = told.warnings
     assert reason == "JobsGivenUp"
     assert "a-0 (jobs 7), a-1 (jobs 8, 0, 1, 2, 3 and 95 more); once" in words
@@ -121,7 +121,7 @@ async def test_jobs_that_are_given_up_are_named_before_their_pods_go() -> None:
 async def test_a_warning_about_many_nodes_is_bounded() -> None:
     pods = [Pod(f"a-{number}", f"a-{number}", f"uid-{number}") for number in range(3000)]
     told = DrainCondition([running(10**9 + number, f"a-{number}") for number in range(3000)])
-    await delete_pods.give_up(told.means, pods, "")
+    await delete_pods.give_up(told.context, pods, "")
     ((_, words),) = told.warnings
     assert "and 2990 more" in words
     assert len(words) < 1024
@@ -131,7 +131,7 @@ async def test_a_warning_about_many_nodes_is_bounded() -> None:
 async def test_a_slurm_that_cannot_be_asked_holds_up_nothing_and_that_is_told(blind: str) -> None:
     told = DrainCondition(None)
     pods = [*(replace(pod, registered=True) for pod in PODS[:2]), PODS[2]]
-    await delete_pods.give_up(told.means, pods, blind)
+    await delete_pods.give_up(told.context, pods, blind)
     ((reason, words),) = told.warnings
     assert reason == "JobsGivenUp"
     assert "whatever jobs they hold: a-0, a-1; Slurm cannot be asked" in words
@@ -142,6 +142,6 @@ async def test_a_slurm_that_cannot_be_asked_holds_up_nothing_and_that_is_told(bl
 
 async def test_pods_without_jobs_are_no_warning() -> None:
     told = DrainCondition([running(7, "elsewhere")])
-    await delete_pods.give_up(told.means, PODS, "")
+    await delete_pods.give_up(told.context, PODS, "")
     assert not told.warnings
     assert told.kube.sent == [pod.uid for pod in PODS]

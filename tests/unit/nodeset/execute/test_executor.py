@@ -20,18 +20,18 @@ async def test_a_nodeset_is_not_let_go_in_the_pass_in_which_slurm_goes_away(
 ) -> None:
     done = []
 
-    async def delete_records(means: PassContext, names: Any) -> None:
+    async def delete_records(context: PassContext, names: Any) -> None:
         if fails:
             raise errors.Timeout("no answer")
 
-    async def letting_go(means: PassContext) -> None:
-        done.append(means)
+    async def letting_go(context: PassContext) -> None:
+        done.append(context)
 
     monkeypatch.setattr(slurm_writes, "delete_records", delete_records)
     monkeypatch.setattr(finalizer, "let_go", letting_go)
-    means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
+    context: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
 
-    outcome = await Executor(means).carry_out([DeleteRecords(("a-0",)), RemoveFinalizer()])
+    outcome = await Executor(context).carry_out([DeleteRecords(("a-0",)), RemoveFinalizer()])
 
     assert len(done) == let_go
     assert (outcome.slurm_error is not None) is fails
@@ -43,27 +43,27 @@ async def test_a_nodeset_whose_jobs_are_given_up_waits_for_no_answer(
 ) -> None:
     done = []
 
-    async def mark_down(means: PassContext, names: Any) -> None:
+    async def mark_down(context: PassContext, names: Any) -> None:
         raise error
 
-    async def letting_go(means: PassContext) -> None:
-        done.append(means)
+    async def letting_go(context: PassContext) -> None:
+        done.append(context)
 
     monkeypatch.setattr(slurm_writes, "mark_down", mark_down)
     monkeypatch.setattr(finalizer, "let_go", letting_go)
-    means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
+    context: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
 
-    await Executor(means).carry_out([MarkDown(("a-0",)), RemoveFinalizer(anyway=True)])
+    await Executor(context).carry_out([MarkDown(("a-0",)), RemoveFinalizer(anyway=True)])
 
-    assert done == [means]
+    assert done == [context]
 
 
 async def test_a_nodeset_is_let_go_after_slurm_has_taken_jobs_back() -> None:
-    means: Any = SimpleNamespace(outcome=Outcome(downed=["a-0"]), nodeset=None)
+    context: Any = SimpleNamespace(outcome=Outcome(downed=["a-0"]), nodeset=None)
 
-    await finalizer.let_go(means)
+    await finalizer.let_go(context)
 
-    assert means.outcome.kept == ["Slurm requeues or fails the jobs of a-0"]
+    assert context.outcome.kept == ["Slurm requeues or fails the jobs of a-0"]
 
 
 @pytest.mark.parametrize(
@@ -83,17 +83,17 @@ async def test_what_slurm_says_no_to_holds_nothing_else_up(
 ) -> None:
     done = []
 
-    async def drain_nodes(means: PassContext, action: Drain) -> None:
+    async def drain_nodes(context: PassContext, action: Drain) -> None:
         raise error
 
-    async def delete_checked(means: PassContext, pods: Any) -> None:
+    async def delete_checked(context: PassContext, pods: Any) -> None:
         done.append(pods)
 
     monkeypatch.setattr(slurm_writes, "drain_nodes", drain_nodes)
     monkeypatch.setattr(delete_pods, "delete_checked", delete_checked)
-    means: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
+    context: Any = SimpleNamespace(outcome=Outcome(), unseen=False, written_at=None)
 
-    outcome = await Executor(means).carry_out([Drain(("a-0",), "slurm-operator: scale-in (ns/a)"), DeletePods(())])
+    outcome = await Executor(context).carry_out([Drain(("a-0",), "slurm-operator: scale-in (ns/a)"), DeletePods(())])
 
     assert len(done) == 1
     assert outcome.slurm_error is None

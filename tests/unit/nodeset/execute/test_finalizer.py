@@ -44,7 +44,7 @@ async def test_nothing_is_counted_before_the_cache_has_shown_what_was_taken_over
     kube = Theirs({"metadata": metadata, "spec": {}})
     store = Store()
     expectations = Expectations(store)
-    means: Any = SimpleNamespace(
+    context: Any = SimpleNamespace(
         kube=kube,
         nodeset=NodeSet.parse(
             {"metadata": {"name": "a", "namespace": "ns", "uid": "set"}, "spec": {"clusterName": "c"}}
@@ -55,7 +55,7 @@ async def test_nothing_is_counted_before_the_cache_has_shown_what_was_taken_over
         say=lambda *words: None,
     )
 
-    await finalizer.take_over(means)
+    await finalizer.take_over(context)
 
     # A cache of pods with our labels has never shown it.
     assert not expectations.satisfied("set")

@@ -22,12 +22,12 @@ from slurm_client.models import Job, Node
 def resume_instead_of_undrain(patch: pytest.MonkeyPatch) -> None:
     """A drain is taken back by RESUME, which calls a dead node idle."""
 
-    async def undrain(means: PassContext, names: Sequence[str]) -> None:
-        slurm: Any = means.reach()
-        wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), means.owner)
+    async def undrain(context: PassContext, names: Sequence[str]) -> None:
+        slurm: Any = context.reach()
+        wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), context.owner)
         if wanted:
             await slurm.client.resume_nodes(wanted)
-        await slurm_writes._read_back(means, slurm, names)
+        await slurm_writes._read_back(context, slurm, names)
 
     patch.setattr(slurm_writes, "undrain_nodes", undrain)
 
@@ -190,7 +190,7 @@ def marked_down_alive(patch: pytest.MonkeyPatch) -> None:
     def delete_all(snapshot: Any) -> Any:
         return [MarkDown(tuple(pod.node_name for pod in snapshot.pods)), *real(snapshot)]
 
-    async def standing(means: Any, names: Any) -> frozenset[str]:
+    async def standing(context: Any, names: Any) -> frozenset[str]:
         return frozenset()
 
     patch.setattr(pod_steps, "delete_all", delete_all)

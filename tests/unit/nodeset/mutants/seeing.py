@@ -75,8 +75,8 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
 def no_uid_precondition(patch: pytest.MonkeyPatch) -> None:
     """Pods are deleted by name."""
 
-    async def delete(means: PassContext, pod: Pod, version: str | None, until: float) -> None:
-        await means.kube.delete(PODS, pod.name, means.nodeset.namespace, uid=None, resource_version=version)
+    async def delete(context: PassContext, pod: Pod, version: str | None, until: float) -> None:
+        await context.kube.delete(PODS, pod.name, context.nodeset.namespace, uid=None, resource_version=version)
 
     patch.setattr(delete_pods, "_delete_one", delete)
 

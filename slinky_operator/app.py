@@ -20,6 +20,7 @@ from typing import Final
 import httpx
 
 from slinky_api import labels
+from slinky_api.events import EventReason
 from slinky_operator import front
 from slinky_operator.cluster import spec as cluster
 from slinky_operator.kube.cache.store import Key
@@ -219,7 +220,7 @@ async def _wait_for_others(client: KubeClient, settings: Settings, recorder: Rec
         takeover.LEASE,
         settings.namespaces,
         frozenset({*settings.slinky_namespaces, settings.lease_namespace}),
-        lambda lease, words: recorder.warning(lease, "OtherOperator", words),
+        lambda lease, words: recorder.warning(lease, EventReason.OTHER_OPERATOR, words),
     )
     alone.set()
     await asyncio.Event().wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from slinky_api.events import EventReason
 from slinky_api.v1alpha1.cluster_status import ConfigStatus
 from slinky_operator.cluster.actions import AskStates, EmitEvent
 from slinky_operator.cluster.memory import PartitionStates
@@ -29,8 +30,6 @@ LOOK_EVERY: Final = 30.0
 
 SHOWN: Final = 10
 """Maximum number of partitions named."""
-
-EVENT: Final = "PartitionStateKept"
 
 
 def known(snapshot: Snapshot, *, is_live: bool) -> PartitionStates | None:
@@ -94,7 +93,7 @@ def events(snapshot: Snapshot, rendered: Rendered, running: str) -> tuple[EmitEv
     named = ", ".join(f"{name} {one.state}" for name, one in sorted(new.items())[:SHOWN])
     open_again = f"`scontrol update PartitionName=… State={UP}` opens one"
     message = f"partitions keep the state that scontrol has given them: {named}; {open_again}"
-    return (EmitEvent(snapshot.raw, EventType.NORMAL, EVENT, message),)
+    return (EmitEvent(snapshot.raw, EventType.NORMAL, EventReason.PARTITION_STATE_KEPT, message),)
 
 
 def _answers(snapshot: Snapshot) -> bool:

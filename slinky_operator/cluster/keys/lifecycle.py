@@ -22,6 +22,7 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
+from slinky_api.events import EventReason
 from slinky_operator.cluster.actions import Action, EmitEvent, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey
 from slinky_operator.cluster.components import metadata
 from slinky_operator.cluster.keys import key_messages, key_sets, stored_keys
@@ -35,9 +36,6 @@ from slinky_operator.slurm.naming import KeySource
 
 KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
 """Bytes of generated keys."""
-
-KEY_RESTORED: Final = "KeyRestored"
-KEY_REPLACED: Final = "KeyReplaced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +222,7 @@ def _replaced(snapshot: Snapshot, source: KeySource, value: bytes, *, extended: 
     if extended or pod is None:
         return _Found(value)
     about = pod["metadata"]
-    tell = EmitEvent(snapshot.raw, EventType.NORMAL, KEY_REPLACED, key_messages.taken(source))
+    tell = EmitEvent(snapshot.raw, EventType.NORMAL, EventReason.KEY_REPLACED, key_messages.taken(source))
     return _Found(value, (Remove(PODS, about["name"], about["uid"]), tell))
 
 
@@ -234,7 +232,7 @@ def _put_back(snapshot: Snapshot, source: KeySource, known: bytes, words: str, n
         return _Found(known, trouble=denied, mountable=False)
     found = snapshot.sources.get(source.secret)
     replaces = found.object_uid if found is not None and found.exists else ""
-    tell = EmitEvent(snapshot.raw, EventType.WARNING, KEY_RESTORED, words)
+    tell = EmitEvent(snapshot.raw, EventType.WARNING, EventReason.KEY_RESTORED, words)
     return _Found(known, (PutKeyBack(_body(snapshot, source), source.key, known, replaces, tell),), mountable=False)
 
 

@@ -7,6 +7,7 @@ removed meanwhile keeps the claim. Deleted claims are named in an Event.
 from __future__ import annotations
 
 from slinky_api import labels
+from slinky_api.events import EventReason
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS
@@ -40,7 +41,7 @@ async def delete(context: PassContext, action: DeleteClaims) -> None:
     """Delete claims of a scale-in that are still marked, and whose pods are gone according to the API server."""
     gone = [claim.name for claim in action.claims if await _delete(context, claim)]
     if gone:
-        context.say("ClaimDeleted", f"deleted after their pods, as whenScaled: Delete says: {listed(gone)}")
+        context.say(EventReason.CLAIM_DELETED, f"deleted after their pods, as whenScaled: Delete says: {listed(gone)}")
 
 
 async def _delete(context: PassContext, claim: Claim) -> bool:
@@ -90,7 +91,7 @@ async def let_go(context: PassContext) -> bool:
         elif await _delete_exactly(context, obj):
             gone.append(claim.name)
     if gone:
-        context.say("ClaimDeleted", f"deleted with the NodeSet, as whenDeleted: Delete says: {listed(gone)}")
+        context.say(EventReason.CLAIM_DELETED, f"deleted with the NodeSet, as whenDeleted: Delete says: {listed(gone)}")
     return len(context.outcome.kept) == before
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from slinky_api.conditions import Reason
+from slinky_api.events import EventReason
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.cache.expectations import Expectations
@@ -105,13 +107,13 @@ class PassContext:
             raise slurm_errors.Unreachable("there is no client for this Cluster")
         return self.slurm
 
-    def say(self, reason: str, message: str) -> None:
+    def say(self, reason: EventReason | Reason, message: str) -> None:
         """Emit an Event."""
-        self.recorder.normal(self.obj, reason, message)
+        self.recorder.normal(self.obj, str(reason), message)
 
-    def warn(self, reason: str, message: str) -> None:
+    def warn(self, reason: EventReason | Reason, message: str) -> None:
         """Emit a Warning Event."""
-        self.recorder.warning(self.obj, reason, message)
+        self.recorder.warning(self.obj, str(reason), message)
 
 
 def listed(names: Sequence[str]) -> str:

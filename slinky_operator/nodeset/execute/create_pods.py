@@ -42,7 +42,7 @@ async def create(context: PassContext, action: CreatePods) -> None:
     await growing((_create(context, nodeset, stencil, place, created) for place in wanted), FIRST)
     if created:
         told = [place.pod for place in wanted if place.pod in created]
-        context.say(str(Reason.SCALING_OUT), f"created: {listed(told)}")
+        context.say(Reason.SCALING_OUT, f"created: {listed(told)}")
 
 
 async def _create(
@@ -58,7 +58,7 @@ async def _create(
         context.expectations.creation_failed(namespace, place.pod)
         if isinstance(error, kube_errors.Invalid | kube_errors.Forbidden | kube_errors.BadRequest):
             context.outcome.refusals.append(f"pod {place.pod}: {error.message}")
-            context.warn(str(Reason.POD_REFUSED), f"pod {place.pod}: {error.message}")
+            context.warn(Reason.POD_REFUSED, f"pod {place.pod}: {error.message}")
         context.outcome.errors.append(error)
         return False
     if isinstance(result, dict):

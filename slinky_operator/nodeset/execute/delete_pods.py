@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from slinky_api import labels
+from slinky_api.events import EventReason
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.disruption import eviction, repairs
@@ -69,7 +70,9 @@ async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
     gone = await delete(context, [(pod, pod.resource_version) for pod in meant])
     if gone:
         told = listed([repairs.note(pod) for pod in gone])
-        context.warn("PodsRepaired", f"recreated, since slurmd runs and does not register: {told}; {repairs.LIKELY}")
+        context.warn(
+            EventReason.PODS_REPAIRED, f"recreated, since slurmd runs and does not register: {told}; {repairs.LIKELY}"
+        )
 
 
 async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> None:
@@ -92,13 +95,13 @@ async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> No
     unknown = [pod.name for pod in wanted if not pod_state.may_delete_without_slurm(pod)] if blind else []
     if losing:
         context.warn(
-            "JobsGivenUp",
+            EventReason.JOBS_GIVEN_UP,
             f"{asked}: pods are deleted with their jobs: {listed(losing)}; once a pod has ended, its node is marked "
             "DOWN, and Slurm requeues or fails the jobs",
         )
     if unknown:
         context.warn(
-            "JobsGivenUp",
+            EventReason.JOBS_GIVEN_UP,
             f"{asked}: pods are deleted with whatever jobs they hold: {listed(unknown)}; Slurm cannot be asked which "
             f"these are, and may show them RUNNING until it misses the nodes: {blind[:LONGEST_WHY]}",
         )
@@ -137,7 +140,7 @@ async def delete(
             raise result
         context.outcome.errors.append(result)
     if done:
-        context.say("PodsDeleted", f"deleted: {listed([pod.name for pod in done])}")
+        context.say(EventReason.PODS_DELETED, f"deleted: {listed([pod.name for pod in done])}")
     return done
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from slinky_api.events import EventReason
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.nodeset.execute import (
     claim_writes,
@@ -154,7 +155,7 @@ class Executor:
             self._note_marks(await self._marks().guard(unguarded, context.guards[context.nodeset.uid]))
             names = listed([pod.name for pod in unguarded])
             context.warn(
-                "GuardRestored",
+                EventReason.GUARD_RESTORED,
                 f"ConfigMap {guard.name(context.nodeset)}, which keeps pods until their jobs have ended, "
                 f"had been taken from {names}; it is theirs again",
             )
@@ -167,7 +168,9 @@ class Executor:
         self._note_marks(failures)
         if not failures:
             names = listed([pod.name for pod in pods])
-            context.say("PodsAdopted", f"made for an earlier Cluster {context.cluster.name}, now this one's: {names}")
+            context.say(
+                EventReason.PODS_ADOPTED, f"made for an earlier Cluster {context.cluster.name}, now this one's: {names}"
+            )
 
     async def _unprotect(self, wanted: Sequence[Pod]) -> None:
         free = await delete_pods.evictable(self.context, wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slinky_api import labels
+from slinky_api.events import EventReason
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
@@ -48,7 +49,7 @@ async def take_over(context: PassContext) -> None:
             context.expectations.creation_failed(namespace, name)
             raise
     names = [obj["metadata"]["name"] for obj in theirs]
-    context.say("PodsTakenOver", f"taken over from another operator: {listed(names)}")
+    context.say(EventReason.PODS_TAKEN_OVER, f"taken over from another operator: {listed(names)}")
 
 
 async def _take_over_one(context: PassContext, cluster: Cluster, obj: Object) -> Object:

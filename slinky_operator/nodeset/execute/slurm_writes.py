@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from slinky_api.conditions import Reason
+from slinky_api.events import EventReason
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
@@ -28,7 +29,7 @@ async def drain_nodes(context: PassContext, action: Drain) -> None:
         await slurm.client.drain_nodes(wanted, reason)
         notes = dict(zip(action.nodes, action.notes, strict=False))
         told = listed([notes.get(name, name) for name in wanted])
-        context.say("Draining", f"{told}; reason: {reason}")
+        context.say(EventReason.DRAINING, f"{told}; reason: {reason}")
     context.outcome.acted = True
     await _read_back(context, slurm, names)
 
@@ -40,7 +41,7 @@ async def undrain_nodes(context: PassContext, names: Sequence[str]) -> None:
     if wanted:
         context.unseen = True
         await slurm.client.undrain_nodes(wanted)
-        context.say("Undrained", f"resumed: {listed(wanted)}")
+        context.say(EventReason.UNDRAINED, f"resumed: {listed(wanted)}")
     context.outcome.acted = True
     await _read_back(context, slurm, names)
 
@@ -54,7 +55,7 @@ async def set_traits(context: PassContext, hosts: Mapping[str, KubernetesNode]) 
             written = await _write_traits(context, slurm, names, change)
         except slurm_errors.InvalidRequest as error:
             context.outcome.refusals.append(f"{listed(names)}: {error.message}")
-            context.warn("TraitsRefused", f"{listed(names)}: {change}: {error.message}")
+            context.warn(EventReason.TRAITS_REFUSED, f"{listed(names)}: {change}: {error.message}")
         else:
             context.outcome.acted |= written
             await _read_back(context, slurm, names)
@@ -71,7 +72,7 @@ async def _write_traits(
             )
         except slurm_errors.NotSupported as error:
             # This remains until Slurm is upgraded: it is reported, and the features are written without it.
-            context.warn("TopologyNotSupported", f"{listed(names)}: {error.message}")
+            context.warn(EventReason.TOPOLOGY_NOT_SUPPORTED, f"{listed(names)}: {error.message}")
         else:
             return True
     if change.features is None:
@@ -95,7 +96,7 @@ async def mark_down(context: PassContext, names: Sequence[str]) -> None:
     if plain or foreign:
         context.outcome.downed += [*plain, *foreign]
         told = listed([*plain, *foreign])
-        context.warn("NodesDown", f"pods have ended with jobs: {told}; Slurm requeues or fails the jobs")
+        context.warn(EventReason.NODES_DOWN, f"pods have ended with jobs: {told}; Slurm requeues or fails the jobs")
     context.outcome.acted = True
     await _read_back(context, slurm, names)
 
@@ -111,7 +112,7 @@ async def end_drains(context: PassContext, action: EndDrains) -> None:
     if not acting:
         return
     told = listed([end_jobs.note(one, answer.jobs.get(one.pod.node_name, ())) for one in acting])
-    context.warn(str(Reason.DRAIN_TIMED_OUT), f"{end_jobs.said(spec)}: {told}")
+    context.warn(Reason.DRAIN_TIMED_OUT, f"{end_jobs.said(spec)}: {told}")
     forced = [(one.pod, None) for one in acting if one.force]
     if forced:
         await delete_pods.delete(context, forced)

@@ -1,0 +1,61 @@
+"""Reasons of the Events that report what the operator has done; reasons of conditions are in `conditions`.
+
+A reason is part of the interface: alerts and scripts select Events by it. A condition that changes is reported under
+its own reason.
+"""
+
+from enum import StrEnum
+
+__all__ = ["EventReason"]
+
+
+class EventReason(StrEnum):
+    """Reasons of Events, in the order of a NodeSet's life, then those of a Cluster and of the operator itself."""
+
+    DRAINING = "Draining"
+    """Slurm nodes were drained; the message has the reason, and the jobs that run there."""
+
+    UNDRAINED = "Undrained"
+    """Slurm nodes that the operator had drained were resumed."""
+
+    PODS_DELETED = "PodsDeleted"
+    """Pods were deleted, which Slurm had shown as empty or whose jobs the user had given up."""
+
+    PODS_REPAIRED = "PodsRepaired"
+    """Pods were recreated because their slurmds ran and did not register."""
+
+    JOBS_GIVEN_UP = "JobsGivenUp"
+    """Pods were deleted with their jobs, as the user had asked; the message names the jobs."""
+
+    NODES_DOWN = "NodesDown"
+    """Nodes were set DOWN because their pods had ended with jobs: Slurm requeues or fails these."""
+
+    CLAIM_DELETED = "ClaimDeleted"
+    """Claims were deleted, as the retention policy of the NodeSet says."""
+
+    PODS_ADOPTED = "PodsAdopted"
+    """Pods made for an earlier Cluster of the same name now belong to this one."""
+
+    PODS_TAKEN_OVER = "PodsTakenOver"
+    """Pods were taken over from another operator."""
+
+    GUARD_RESTORED = "GuardRestored"
+    """The object that keeps pods from being collected was deleted and has been made again."""
+
+    TRAITS_REFUSED = "TraitsRefused"
+    """Slurm has refused the features or the topology of nodes."""
+
+    TOPOLOGY_NOT_SUPPORTED = "TopologyNotSupported"
+    """The REST API of this Slurm cannot set the topology of nodes."""
+
+    PARTITION_STATE_KEPT = "PartitionStateKept"
+    """A state of a partition that somebody set by hand was written into the configuration, so that it stays."""
+
+    KEY_REPLACED = "KeyReplaced"
+    """A signing key of the user has replaced the one that the operator had made."""
+
+    KEY_RESTORED = "KeyRestored"
+    """A signing key that had been changed under running daemons was restored."""
+
+    OTHER_OPERATOR = "OtherOperator"
+    """Another operator for the same kinds runs in this cluster."""

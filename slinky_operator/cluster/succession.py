@@ -66,7 +66,7 @@ def not_ours(resource: Resource, name: str, cluster: Cluster) -> str:
         f"{labels.LABEL_CLUSTER_UID}={cluster.uid}"
     )
     return (
-        f"there is one already without this Cluster's labels, and it stays as it is. See whose it is: {kubectl} get "
+        f"one exists already without this Cluster's labels, and is left as it is. To see its owner: {kubectl} get "
         f"{what} -o yaml. If it is this Cluster's, assign it: {kubectl} label --overwrite {what} {marks}. If it is "
         "somebody else's, create the Cluster under another name"
     )

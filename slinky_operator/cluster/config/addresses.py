@@ -79,7 +79,7 @@ class Addresses:
             stay = "; they are left out (State=FUTURE) until they have one" if self.future else ""
             return (
                 f"no address for {some(self.missing)} where slurmctld runs{stay}: give them a NodeAddr= in "
-                "spec.nodes[].config, or mend the name service"
+                "spec.nodes[].config, or fix the name service"
             )
         if self.unknown and self.why:
             return f"{some(self.unknown)} wait until their addresses can be looked up: {self.why}"

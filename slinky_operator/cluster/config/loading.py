@@ -163,8 +163,8 @@ def _asked(snapshot: Snapshot, config_map: Object, pod: Object, now: float) -> s
         return "the files are mounted; "
     limit = LATE + addresses.look_up_time(config_map)
     if now - loaded.since <= limit:
-        return "slurmctld was told to reconfigure and has not read its files yet; "
-    return f"slurmctld was told to reconfigure and has not read its files for more than {limit:.0f} s; "
+        return "slurmctld was asked to reconfigure and has not read its files yet; "
+    return f"slurmctld was asked to reconfigure and has not read its files for more than {limit:.0f} s; "
 
 
 def _replacements(snapshot: Snapshot, digest: str) -> tuple[ReplacePod, ...]:

@@ -91,7 +91,7 @@ def _unread(last: Loaded, now: float) -> Loaded:
     if unread < ATTEMPTS:
         why = "slurmctld has not read its files; the request is sent again"
         return replace(last, at=now, lost=True, why=why, asked=None, unread=unread)
-    why = f"slurmctld was told {ATTEMPTS} times to read its files, and has not"
+    why = f"slurmctld was asked {ATTEMPTS} times to reconfigure and has not read its files"
     return replace(last, at=now, lost=False, why=why, asked=None, unread=0)
 
 

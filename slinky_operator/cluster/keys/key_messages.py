@@ -14,7 +14,7 @@ PURPOSES: Final = {naming.SLURM_KEY: "key of auth/slurm", naming.JWT_KEY: "key o
 def lost(cluster: Cluster, name: str, source: KeySource) -> str:
     """Neither the Secret nor the copy exists."""
     return (
-        f"{PURPOSES[name]}: Secret {source.secret} is gone, and so is its copy; daemons that run still have the key, "
+        f"{PURPOSES[name]}: Secret {source.secret} is gone, and so is its copy; running daemons still have the key, "
         f"and no new pod can start. {_from_slurmctld(cluster, source)}"
     )
 
@@ -23,14 +23,15 @@ def other_than_started(cluster: Cluster, name: str, source: KeySource) -> str:
     """The Secret has another key than slurmctld was started with, and there is no copy."""
     return (
         f"{PURPOSES[name]}: Secret {source.secret} has another key than slurmctld was started with, and there is no "
-        f"copy of that one; daemons that read it could not speak to the others. {_from_slurmctld(cluster, source)}"
+        "copy of that one; daemons that read it could not authenticate to the others. "
+        f"{_from_slurmctld(cluster, source)}"
     )
 
 
 def missing(cluster: Cluster, name: str, why: str) -> str:
     """The user's Secret does not exist, or has no key in it."""
     return (
-        f"{why}; daemons that run still have the key, and no new pod can start. Put it back: it is {name} of Secret "
+        f"{why}; running daemons still have the key, and no new pod can start. Put it back: it is {name} of Secret "
         f"{naming.key_copy(cluster.name)}"
     )
 
@@ -45,7 +46,7 @@ def changed(cluster: Cluster, source: KeySource) -> str:
         undo = "Delete it, and the operator makes it again with the key that they have"
     return (
         f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is another one than the daemons run "
-        f"with, and one that read it could not speak to the others, so no configuration is loaded. {undo}"
+        f"with, and one that read it could not authenticate to the others, so no configuration is loaded. {undo}"
     )
 
 
@@ -53,8 +54,8 @@ def pending(source: KeySource, why: str) -> str:
     """The key of auth/jwt has changed, and slurmctld must read it."""
     return (
         f"{PURPOSES[naming.JWT_KEY]}: {source.key} of Secret {source.secret} has changed. slurmctld is asked to read it"
-        f"{f' ({why})' if why else ''}; until it has, the operator makes its tokens with the earlier key. Tokens of "
-        "others end with that one"
+        f"{f' ({why})' if why else ''}; until it has, the operator makes its tokens with the earlier key. Tokens "
+        "signed by others with it are then invalid"
     )
 
 
@@ -75,8 +76,8 @@ def restored(name: str, source: KeySource) -> str:
 def undone(source: KeySource) -> str:
     """A generated key was replaced."""
     return (
-        f"{PURPOSES[naming.SLURM_KEY]}: Secret {source.secret} had another key than the daemons run with; it has "
-        "theirs again"
+        f"{PURPOSES[naming.SLURM_KEY]}: Secret {source.secret} had another key than the daemons run with; "
+        "theirs has been restored"
     )
 
 

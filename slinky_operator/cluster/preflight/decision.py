@@ -35,7 +35,7 @@ class Untried:
     @override
     def __str__(self) -> str:
         names = f"NodeSet {', '.join(self.node_sets)}: " if self.node_sets else ""
-        return f"{names}its slurmd has not tried the configuration, and holds up no other: {self.why}"
+        return f"{names}its slurmd has not tried the configuration, and delays no other: {self.why}"
 
 
 def trial(

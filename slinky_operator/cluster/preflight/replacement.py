@@ -127,7 +127,7 @@ def _jobs_at_risk(snapshot: Snapshot, wanted: Object, live: Object, now: float) 
     slurm, jobs = snapshot.slurm, snapshot.memory.jobs
     answers = slurm is not None and slurm.contact.state is ContactState.READY
     if not answers or jobs is None or jobs.counts is None or now - jobs.at > COUNTED:
-        return "Slurm has not told yet whether there are jobs"
+        return "Slurm has not answered yet whether there are jobs"
     total = jobs.counts.total
     return f"{total} job{'' if total == 1 else 's'} with it" if total else ""
 

@@ -103,7 +103,7 @@ async def clock(slurm: Slurm) -> datetime:
     """
     now = (await slurm.client.diag()).now
     if now is None:
-        raise errors.DecodeError("Slurm's answer about itself says no time")
+        raise errors.DecodeError("slurmctld's diagnostics contain no time")
     return now
 
 

@@ -26,8 +26,9 @@ def told(snapshot: Snapshot, found: Assessment) -> list[str]:
 def advised(nodes: str) -> str:
     """The same as one text, with what a person can do."""
     return (
-        f"Slurm does not take what these nodes registered with, and gives them no job: {nodes}. Mend what the spec "
-        "says of their memory, CPUs and GRES: the update replaces them. One that no update reaches: kubectl delete pod"
+        f"Slurm rejects what these nodes registered with, and gives them no jobs: {nodes}. Correct what the spec "
+        "says of their memory, CPUs and GRES: the update replaces them. A pod that no update "
+        "reaches: kubectl delete pod"
     )
 
 

@@ -145,7 +145,7 @@ def _of_the_whole(snapshot: Snapshot, found: Assessment) -> Trouble | None:
         missing = Reason.CLUSTER_NOT_FOUND, missing_cluster.message(nodeset)
         return Trouble(*(cluster_gone(snapshot) or missing), brief=told)
     if cluster.refused:
-        how = "has it as it was" if cluster.listed else "is without it"
+        how = "keeps it as it was" if cluster.listed else "does not contain it"
         return Trouble(Reason.CONFIG_REFUSED, f"the Cluster's configuration {how}: {cluster.refused}", cluster.refused)
     return None
 
@@ -169,9 +169,9 @@ def _unknown(found: Assessment) -> list[Trouble]:
 
 def _forgotten(names: Sequence[str]) -> str:
     """The pods whose nodes Slurm has lost, and what a person can do."""
-    told = f"Slurm does not know the nodes of pods {named(names)}, which had registered: jobs may run there"
+    told = f"Slurm does not know the nodes of pods {named(names)}, which had registered: jobs that it has forgotten"
     first = " ".join(names[:5])
-    return f"{told} that it has forgotten, so they stay. Where none does: kubectl delete pod {first}"
+    return f"{told} may run there, so the pods are kept. If none runs: kubectl delete pod {first}"
 
 
 def _stripped(snapshot: Snapshot) -> list[Trouble]:

@@ -57,7 +57,7 @@ def test_bad_images_and_a_refused_pod_are_named_and_hold_up_nobody(slurm: SlurmI
     assert shows(slurm, "KillWait = 6 sec")
     wait_degraded(
         slurm,
-        f"NodeSet missing: its slurmd has not tried the configuration, and holds up no other: image {NOWHERE}: ",
+        f"NodeSet missing: its slurmd has not tried the configuration, and delays no other: image {NOWHERE}: ",
         f"image {BUSYBOX}: there is no slurmd in it",
         "violates PodSecurity",
     )

@@ -130,7 +130,7 @@ def test_a_pod_whose_record_is_lost_stays_until_somebody_gives_the_word(slurm: S
     assert uids(slurm, "lost") == before
 
     message = slurm.condition("nodeset", "lost", "Degraded")["message"]
-    command = message.rpartition("Where none does: kubectl ")[2].split()
+    command = message.rpartition("If none runs: kubectl ")[2].split()
     assert command == ["delete", "pod", "lost-0"]
     slurm.kube(*command)
     slurm.wait_idle_nodes("lost-0")

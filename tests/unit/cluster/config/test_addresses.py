@@ -171,7 +171,7 @@ def test_a_slurmctld_that_reads_its_files_is_waited_for_and_not_told_again() -> 
     for _ in range(20):
         assert not [one for one in world.step().actions if isinstance(one, Reload)]
     message = world.condition("ConfigApplied")["message"]
-    assert message.startswith("slurmctld was told to reconfigure and has not read its files yet"), message
+    assert message.startswith("slurmctld was asked to reconfigure and has not read its files yet"), message
     world.now += 100
     world.step()
     assert "for more than 60 s" in world.condition("ConfigApplied")["message"]

@@ -90,7 +90,7 @@ async def test_one_that_has_read_nothing_is_told_once_more_and_then_believed() -
     slurmctld.now += UNREAD
     said = await slurmctld.ask(said)
     assert (said.lost, said.proven, len(slurmctld.told)) == (False, False, 2)
-    assert "told 2 times" in said.why
+    assert "asked 2 times" in said.why
 
 
 async def test_a_refusal_is_believed_when_it_comes_twice_with_an_answer_in_between() -> None:

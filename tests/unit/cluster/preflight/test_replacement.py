@@ -274,7 +274,9 @@ def grace(world: World) -> int:
 
 
 @pytest.mark.parametrize("noted", [True, False])
-@pytest.mark.parametrize(("jobs", "words"), [(1, "1 job with it"), (2, "2 jobs with it"), (None, "has not told yet")])
+@pytest.mark.parametrize(
+    ("jobs", "words"), [(1, "1 job with it"), (2, "2 jobs with it"), (None, "has not answered yet")]
+)
 def test_an_upgrade_replaces_no_slurmctld_that_would_lose_jobs(jobs: int | None, words: str, *, noted: bool) -> None:
     world = in_an_empty_dir(jobs, noted=noted)
     assert grace(world) == 31

@@ -203,8 +203,8 @@ def test_a_pod_whose_node_slurm_has_lost_stays() -> None:
     told = condition(without, "Degraded")
     assert told.reason == "NodeUnknown"
     assert told.message == (
-        "Slurm does not know the nodes of pods a-0, which had registered: jobs may run there that it has forgotten, "
-        "so they stay. Where none does: kubectl delete pod a-0"
+        "Slurm does not know the nodes of pods a-0, which had registered: jobs that it has forgotten "
+        "may run there, so the pods are kept. If none runs: kubectl delete pod a-0"
     )
 
 

@@ -31,8 +31,9 @@ ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / ".test-reports"
 PYTHON = sys.executable
 IN_TWO = ("--numprocesses=2",)
-FILES_IN_TWO = (*IN_TWO, "--dist=loadfile")
-"""Two processes, each with what it starts for itself, two control planes for instance."""
+FILES_IN_THREE = ("--numprocesses=3", "--dist=loadfile")
+"""Three processes for two processors, each with what it starts for itself, a control plane for instance: they wait for
+daemons as often as they work."""
 
 FULL_HISTORIES = {"NODESET_HISTORIES": "20000"}
 FEW_HISTORIES = {"NODESET_HISTORIES": "400"}
@@ -82,7 +83,7 @@ def end_to_end(*options: str) -> Suite:
             (Call("e2e-ground", ("tests/e2e/ground",)),),
             # All of one call share a cluster; those of the other ill-treat theirs, and so have it to themselves.
             (
-                Call("e2e", ("tests/e2e/operator", "-m", "not alone", "--numprocesses=3", *options)),
+                Call("e2e", ("tests/e2e/operator", "-m", "not alone", "--numprocesses=4", *options)),
                 Call("e2e-alone", ("tests/e2e/operator", "-m", "alone", "--apart", "--numprocesses=2", *options)),
             ),
         ),
@@ -96,8 +97,8 @@ SUITES: dict[str, Suite] = {
     ),
     "unit": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal")),),)),
     "unit-full": Suite("unit", ((Call("unit", ("tests/unit", *IN_TWO, "--dist=worksteal"), FULL_HISTORIES),),)),
-    "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *FILES_IN_TWO)),),)),
-    "integration": Suite("integration", ((Call("integration", ("tests/integration", *FILES_IN_TWO)),),)),
+    "smoke": Suite("integration", ((Call("smoke", ("tests/integration", "-m", "smoke", *FILES_IN_THREE)),),)),
+    "integration": Suite("integration", ((Call("integration", ("tests/integration", *FILES_IN_THREE)),),)),
     "e2e": end_to_end(),
     "e2e-full": end_to_end("--slurm=all"),
 }

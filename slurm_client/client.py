@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from slurm_client.connection.session import RetryPolicy, Session
-from slurm_client.operations.jobs import JobOperations
-from slurm_client.operations.nodes import NodeOperations
-from slurm_client.operations.partitions import PartitionOperations
-from slurm_client.operations.reservations import ReservationOperations
 from slurm_client.operations.service import ServiceOperations
 from slurm_client.tokens import StaticToken
-from slurm_client.watch import Pace, Reader, Watch
+from slurm_client.watching.watches import Watches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,13 +18,13 @@ if TYPE_CHECKING:
 
     from slurm_client.connection.circuit import Circuit, CircuitState
     from slurm_client.connection.intake import Intake
-    from slurm_client.models import Job, Node, Partition
     from slurm_client.tokens import TokenProvider
+    from slurm_client.watching.pace import Pace
 
 __all__ = ["RetryPolicy", "SlurmClient"]
 
 
-class SlurmClient(NodeOperations, JobOperations, PartitionOperations, ReservationOperations, ServiceOperations):
+class SlurmClient(Watches, ServiceOperations):
     """
     One slurmrestd.
 
@@ -72,7 +68,7 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
 
     Attributes
     ----------
-    node_watch, job_watch, partition_watch
+    node_watch, job_watch, partition_watch, reservation_watch, license_watch
         What the watches know, how old it is, and ``refresh`` for single objects.
 
     Raises
@@ -101,21 +97,7 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
         owner: str = "",
         keep_raw: bool = False,
     ) -> None:
-        self.node_watch: Watch[Node] = Watch(self.nodes, self.node, lambda node: node.name, what="nodes", pace=pace)
-        self.job_watch: Watch[Job] = Watch(
-            self.jobs,
-            lambda key: self.job(int(key)),
-            lambda job: str(job.id),
-            what="jobs",
-            pace=pace,
-        )
-        self.partition_watch: Watch[Partition] = Watch(
-            self.partitions,
-            self.partition,
-            lambda partition: partition.name,
-            what="partitions",
-            pace=pace,
-        )
+        self._make_watches(pace)
         self._session = Session(
             base_url,
             StaticToken(token) if isinstance(token, str) else token,
@@ -168,33 +150,9 @@ class SlurmClient(NodeOperations, JobOperations, PartitionOperations, Reservatio
         """Bytes of all bodies received so far."""
         return self._session.bytes_received
 
-    # watches
-
-    def watch_nodes(self) -> Reader[Node]:
-        """
-        Return a reader of changes of nodes.
-
-        ``async for event in client.watch_nodes()`` gives everything that is there first. All readers of one client
-        share one poll. Close a reader that is no longer read, best by ``async with``.
-
-        Outages are waited for. A token that is refused, a right that is missing and a call that the server lacks are
-        raised to the reader, after three polls in a row (``Pace.refusals``). ``client.node_watch.reader()`` waits for
-        these as well, and ``client.node_watch.status.error`` says what for.
-        """
-        return self.node_watch.reader(patient=False)
-
-    def watch_jobs(self) -> Reader[Job]:
-        """Return a reader of changes of jobs; see :meth:`watch_nodes`."""
-        return self.job_watch.reader(patient=False)
-
-    def watch_partitions(self) -> Reader[Partition]:
-        """Return a reader of changes of partitions; see :meth:`watch_nodes`."""
-        return self.partition_watch.reader(patient=False)
-
     async def close(self) -> None:
         """End all watches and close all connections."""
-        for watch in (self.node_watch, self.job_watch, self.partition_watch):
-            await watch.close()
+        await self._close_watches()
         await self._session.close()
 
     async def __aenter__(self) -> Self:

@@ -105,7 +105,7 @@ class AnswerReader:
         if wanted is not None and wanted.recurs and answer.items is not None:
             self._known.pop(request.path, None)
             self._intake.keep(self._owner, (id(self), request.path), answer.weight)
-            self._known[request.path] = answers.Known(answer.texts, answer.items)
+            self._known[request.path] = answers.Known(answer.texts, answer.items, answer.weights)
         found = answers.error_in(answer, request)
         if found is not None and not (tolerate is not None and good and tolerate(found)):
             raise found

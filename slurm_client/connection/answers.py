@@ -23,7 +23,7 @@ from slurm_client.decode.read import mapping, number, text
 from slurm_client.models.entry import Entry, keep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
 _LOOKAHEAD = 8
 """Entries of the last list among which the next one is looked for: some may have gone."""
@@ -55,7 +55,9 @@ class Answer:
     warnings
         Reports of the server that are no errors.
     texts
-        The entries of that list as they were written.
+        The entries of that list as they were written, if it recurs.
+    weights
+        Bytes that each of them takes with what it was read as, more or less.
     weight
         Bytes that all this takes, more or less.
     """
@@ -65,6 +67,7 @@ class Answer:
     items: list[Any] | None = None
     warnings: tuple[errors.Report, ...] = ()
     texts: list[str] = field(default_factory=list)
+    weights: list[int] = field(default_factory=list)
     weight: int = 0
 
     @property
@@ -96,12 +99,16 @@ class ListOf:
         written as it was is not read again: that takes some hundredth of the time, and few change from poll to poll.
     parts
         Where an entry is decoded to a list: the objects in it that its items are read from, one each.
+    identity
+        Names a decoded object of a list that recurs: one that has changed tells where the last answer goes on, however
+        many entries have gone before it.
     """
 
     key: str
     decode: Callable[[Mapping[str, Any]], Any]
     recurs: bool = False
     parts: Callable[[Mapping[str, Any]], Sequence[Any]] | None = None
+    identity: Callable[[Any], Hashable] | None = None
 
     def read(self, raw: Mapping[str, Any], written: str | None) -> Any:
         """
@@ -122,12 +129,14 @@ class ListOf:
         return item
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Known:
-    """The entries of an earlier answer's list: as they were written, and what they were read as."""
+    """The entries of an earlier answer's list: as they were written, what they were read as, and what both take."""
 
     texts: Sequence[str] = ()
     items: Sequence[Any] = ()
+    weights: Sequence[int] = ()
+    _places: dict[Hashable, int] | None = None
 
     def find(self, source: str, position: int, first: int, last: int) -> int | None:
         """Which of these entries the answer contains at this place, byte for byte."""
@@ -135,6 +144,14 @@ class Known:
             if source.startswith(self.texts[place], position):
                 return place
         return None
+
+    def place_of(self, item: Any, identity: Callable[[Any], Hashable] | None) -> int | None:
+        """Where the entry of an object was; ``None`` if there was none of that name."""
+        if identity is None:
+            return None
+        if self._places is None:
+            self._places = {identity(each): place for place, each in enumerate(self.items)}
+        return self._places.get(identity(item))
 
 
 async def read(
@@ -197,9 +214,7 @@ async def _read_object(parser: Parser, answer: Answer, wanted: ListOf | None, kn
         key, position = parser.key(position)
         if wanted is not None and key == wanted.key:
             if source[position] == "[":
-                position, answer.items = await _read_list(
-                    parser, position, wanted, known, answer.texts, keep_raw=keep_raw
-                )
+                position, answer.items = await _read_list(parser, position, wanted, known, answer, keep_raw=keep_raw)
             else:
                 begun = position
                 value, position = await parser.value(position)
@@ -222,11 +237,13 @@ def _as_items(value: Any, wanted: ListOf, written: str | None) -> list[Any]:
 
 
 async def _read_list(
-    parser: Parser, position: int, wanted: ListOf, known: Known, texts: list[str], *, keep_raw: bool
+    parser: Parser, position: int, wanted: ListOf, known: Known, answer: Answer, *, keep_raw: bool
 ) -> tuple[int, list[Any]]:
     """Read and decode one object after the other; of their texts only those are kept that recur or are asked for."""
     source = parser.source
     found: list[Any] = []
+    # A key may be there twice; the last one counts.
+    answer.texts, answer.weights = [], []
     position = parser.skip(position + 1)
     expected = missed = 0
     while source[position] != "]":
@@ -235,28 +252,31 @@ async def _read_list(
         if place is not None:
             # The object is complete, and nothing that follows can be a part of it.
             item, written = known.items[place], known.texts[place]
-            texts.append(written)
             position += len(written)
             expected, missed = place + 1, 0
-            length = len(written)
+            weight = known.weights[place]
         else:
             begun = position
             raw, position = await parser.value(position)
             if not isinstance(raw, dict):
                 raise Malformed(f"entry {len(found)} of the list is no object")
-            length = position - begun
             written = source[begun:position] if wanted.recurs or keep_raw else ""
             item = wanted.read(raw, written if keep_raw else None)
-            if wanted.recurs:
-                texts.append(written)
-            if missed < _LOOKAHEAD:
+            weight = position - begun + _weight(item)
+            place = known.place_of(item, wanted.identity)
+            if place is not None:
+                expected, missed = place + 1, 0
+            elif missed < _LOOKAHEAD:
                 missed += 1
             else:
                 expected += 1
         found.append(item)
+        if wanted.recurs:
+            answer.texts.append(written)
+            answer.weights.append(weight)
         # What was read of it is dropped; what it was read as stays.
         parser.weight = before
-        parser.take(length + _weight(item))
+        parser.take(weight)
         position = parser.next(position, "]")
         await parser.breathe()
     return position + 1, found

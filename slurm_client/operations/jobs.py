@@ -49,7 +49,10 @@ class JobOperations(Operations):
             ``last_update`` of an earlier list; the answer is then ``None`` if nothing has changed since. (slurmrestd
             says that by an empty list with a warning, which must not pass for "no jobs".)
         """
-        found = await self._list("get_jobs", _JOBS, update_time=update_time, timeout=timeout)
+        return await self._all_jobs(_JOBS, update_time, timeout)
+
+    async def _all_jobs(self, wanted: ListOf, update_time: int | None, timeout: float | None) -> Listing[Job] | None:
+        found = await self._list("get_jobs", wanted, update_time=update_time, timeout=timeout)
         if found is not None and update_time is not None and not found.items and found.warnings:
             return None
         return found

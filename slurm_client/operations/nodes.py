@@ -30,7 +30,7 @@ _ENDS_JOBS = re.compile("DOWN|FAIL|REBOOT", re.IGNORECASE)
 """What is in the words for states that end jobs, or may."""
 
 _NODES = ListOf("nodes", decode.node)
-_ALL_NODES = ListOf("nodes", decode.node, recurs=True)
+_ALL_NODES = ListOf("nodes", decode.node, recurs=True, identity=lambda node: node.name)
 
 
 class NodeOperations(Operations):

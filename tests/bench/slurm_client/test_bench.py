@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[2]
 SPEC = PROJECT / "hack" / "generate_slurm_client" / "specs" / "v0.0.45.json"
-NODES = 5000
+NODES = JOBS = 5000
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -143,6 +143,36 @@ def test_an_idle_watch(url: str) -> None:
     ]
     table(f"Idle watch of {NODES} nodes (20 s, extrapolated; a full list every 5 minutes not included)", rows)
     assert run["objects"] == NODES
+
+
+@pytest.fixture(scope="module")
+def url_of_jobs() -> Iterator[str]:
+    """A fake slurmrestd with many jobs, in a process of its own."""
+    command = [sys.executable, "-m", "slurm_client.testing", "--nodes", "1000", "--jobs", str(JOBS), "--pretty"]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+        server.terminate()
+
+
+def test_a_watch_of_jobs_of_which_few_change(url_of_jobs: str) -> None:
+    run = probe("jobs_polled", url_of_jobs, str(JOBS // 100))
+    rows: list[tuple[str, ...]] = [("", "CPU seconds", "to json.loads")]
+    rows += [
+        (name, f"{run[key]:.3f}", f"{run[key] / run['loads']:.2f}x")
+        for name, key in (
+            ("json.loads of the body, nothing else", "loads"),
+            ("jobs(), nothing known", "all"),
+            ("a poll of the watch", "poll"),
+        )
+    ]
+    table(
+        f"{JOBS} jobs, {run['bytes'] / 2**20:.0f} MiB, {run['events']} of them changed "
+        "(best of 3; the last two receive the body as well)",
+        rows,
+    )
+    assert run["objects"] == JOBS
+    assert run["events"] == JOBS // 100
 
 
 def test_draining_a_thousand_nodes(url: str) -> None:

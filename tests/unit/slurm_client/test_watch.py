@@ -21,7 +21,7 @@ from slurm_client.connection.session import RetryPolicy
 from slurm_client.models import Node
 from slurm_client.operations.base import Listing
 from slurm_client.testing import FakeSlurmrestd
-from slurm_client.watch import Event, Pace, Watch, merged
+from slurm_client.watch import SYNCED, Event, Pace, Watch, merged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -377,21 +377,37 @@ async def test_jobs_and_partitions_are_watched_as_well(fake: FakeSlurmrestd) -> 
         ({"api_version": "v0.0.40"}, errors.NotSupported),
     ],
 )
-async def test_a_refusal_is_raised_to_readers_and_to_who_waits(
+async def test_a_refusal_before_the_first_list_is_raised_at_once(
     fake: FakeSlurmrestd, options: dict[str, Any], expected: type[errors.SlurmError]
 ) -> None:
     fake.add_node("w-0")
     async with client(fake, **options) as slurm, slurm.watch_nodes() as events:
         waiting = asyncio.create_task(slurm.node_watch.wait_synced())
+        listing = asyncio.create_task(slurm.watch_nodes().initial())
         with pytest.raises(expected):
             await next_of(events)
-        with pytest.raises(expected):
-            await asyncio.wait_for(waiting, 120)
+        for others in (waiting, listing):
+            with pytest.raises(expected):
+                await asyncio.wait_for(others, 120)
         assert isinstance(slurm.node_watch.status.error, expected)
         # Nobody reads any more.
         polls = slurm.node_watch.status.polls
         await until(lambda: slurm.node_watch._task is None or slurm.node_watch._task.done())
-        assert slurm.node_watch.status.polls == polls == 3
+        assert slurm.node_watch.status.polls == polls == 1
+
+
+async def test_a_refusal_when_reading_begins_again_is_raised_at_once(fake: FakeSlurmrestd) -> None:
+    fake.add_node("w-0")
+    async with client(fake) as slurm:
+        async with slurm.watch_nodes() as events:
+            await next_of(events)
+        polls = slurm.node_watch.status.polls
+        fake.faults.add("/nodes/", status=401, body="no", content_type="text/plain", times=None)
+        async with slurm.watch_nodes() as events:
+            assert (await next_of(events)).key == "w-0"
+            with pytest.raises(errors.Unauthorized):
+                await next_of(events)
+        assert slurm.node_watch.status.polls == polls + 1
 
 
 async def test_a_token_refused_for_long_is_raised_and_one_refused_for_a_moment_is_not(
@@ -423,6 +439,153 @@ async def test_an_outage_is_waited_for(fake: FakeSlurmrestd) -> None:
         await until(lambda: slurm.node_watch.status.failures > 5)
         fake.faults.clear()
         assert (await next_of(events)).key == "w-0"
+
+
+# the end of the initial list
+
+
+async def test_a_loop_over_events_sees_which_is_the_last_of_the_initial_list(fake: FakeSlurmrestd) -> None:
+    for number in range(3):
+        fake.add_node(f"w-{number}")
+    async with client(fake) as slurm, slurm.watch_nodes() as events:
+        assert not events.is_synced
+        seen = []
+        for _ in range(3):
+            seen.append((await next_of(events)).key)
+            assert events.is_synced == (len(seen) == 3)
+        assert not events.pending()
+        fake.add_node("w-3")
+        assert (await next_of(events)).key == "w-3"
+        assert events.is_synced
+
+
+async def test_the_end_of_the_initial_list_is_an_event_for_who_asks(fake: FakeSlurmrestd) -> None:
+    fake.add_node("w-0")
+    async with client(fake) as slurm, slurm.watch_nodes(mark=True) as events, slurm.watch_nodes() as others:
+        assert (await next_of(events)).key == "w-0"
+        before = events.is_synced
+        mark = await next_of(events)
+        assert mark is SYNCED
+        assert mark.kind == "synced"
+        assert (before, events.is_synced) == (False, True)
+        fake.update_node("w-0", comment="new")
+        assert (await next_of(events)).kind == "changed"
+        assert [(await next_of(others)).kind for _ in range(2)] == ["added", "changed"]
+        late = slurm.watch_nodes(mark=True)
+        assert [(await next_of(late)).kind for _ in range(2)] == ["added", "synced"]
+
+
+async def test_an_empty_cluster_has_an_initial_list_too(fake: FakeSlurmrestd) -> None:
+    async with client(fake) as slurm, slurm.watch_jobs() as events, slurm.watch_jobs(mark=True) as marked:
+        assert await asyncio.wait_for(events.initial(), 120) == {}
+        assert events.is_synced
+        assert await next_of(marked) is SYNCED
+        assert await asyncio.wait_for(slurm.watch_jobs().initial(), 120) == {}
+
+
+async def test_the_initial_list_of_a_late_reader_is_what_is_true_by_then(fake: FakeSlurmrestd) -> None:
+    fake.add_node("w-0")
+    fake.add_node("w-1")
+    async with client(fake) as slurm:
+        async with slurm.watch_nodes() as events:
+            assert set(await events.initial()) == {"w-0", "w-1"}
+            fake.update_node("w-1", comment="new")
+            await next_of(events)
+            async with slurm.watch_nodes() as late:
+                assert (await late.initial())["w-1"].comment == "new"
+        # Nobody read for a while: what was known then is not yet the whole truth.
+        fake.remove_node("w-0")
+        fake.add_node("w-2")
+        async with slurm.watch_nodes() as events:
+            assert events.pending() == 2
+            assert not events.is_synced
+            assert set(await events.initial()) == {"w-1", "w-2"}
+            assert not events.pending()
+
+
+async def test_who_joins_in_an_outage_has_the_initial_list_only_after_it(fake: FakeSlurmrestd) -> None:
+    fake.add_node("w-0")
+    async with client(fake) as slurm, slurm.watch_nodes() as first:
+        await first.initial()
+        fake.faults.controller_down()
+        await until(lambda: slurm.node_watch.status.failures > 0)
+        late = slurm.watch_nodes()
+        assert (await next_of(late)).key == "w-0"
+        assert not late.is_synced
+        fake.add_node("w-1")
+        fake.faults.clear()
+        assert set(await late.initial()) == {"w-1"}
+
+
+async def test_the_mark_survives_events_that_are_made_one(fake: FakeSlurmrestd) -> None:
+    fake.add_node("w-0")
+    pace = Pace(interval=0.01, share=0.9, backlog=3)
+    async with client(fake, pace=pace) as slurm, slurm.watch_nodes(mark=True) as events:
+        await slurm.node_watch.wait_synced()
+        for number in range(20):
+            fake.update_node("w-0", comment=str(number))
+            await slurm.node_watch.refresh("w-0")
+        fake.add_node("w-1")
+        await slurm.node_watch.refresh("w-1")
+        kinds = [(await next_of(events)).kind]
+        while kinds[-1] != "synced":
+            kinds.append((await next_of(events)).kind)
+        assert kinds == ["added", "synced"]
+
+
+async def test_a_reader_that_is_closed_before_its_list_says_so(fake: FakeSlurmrestd) -> None:
+    fake.faults.hang()
+    slurm = client(fake)
+    listing = asyncio.create_task(slurm.watch_nodes().initial())
+    await until(lambda: bool(fake.requests))
+    await slurm.close()
+    with pytest.raises(RuntimeError, match="nodes ended before"):
+        await listing
+
+
+# other kinds
+
+
+async def test_reservations_are_watched(fake: FakeSlurmrestd) -> None:
+    fake.world.reserve({"name": "one", "users": ["alice"]})
+    async with client(fake) as slurm, slurm.watch_reservations() as events:
+        assert await events.initial() == {"one": await slurm.reservation("one")}
+        fake.world.reserve({"name": "one", "users": ["bob"]})
+        event = await next_of(events)
+        assert (event.old.users, event.new.users) == (("alice",), ("bob",))
+        fake.world.unreserve("one")
+        assert (await slurm.reservation_watch.refresh("one")) == {"one": None}
+        assert (await next_of(events)).kind == "removed"
+
+
+async def test_licenses_are_watched(fake: FakeSlurmrestd) -> None:
+    fake.world.add_license("matlab", 3)
+    async with client(fake) as slurm, slurm.watch_licenses() as events:
+        assert list(await events.initial()) == ["matlab"]
+        fake.world.add_license("matlab", 3, used=2)
+        event = await next_of(events)
+        assert (event.old.free, event.new.free) == (3, 1)
+        fake.world.add_license("matlab", 3, used=3)
+        found = await slurm.license_watch.refresh("matlab", "nosuch")
+        assert found["matlab"] is not None
+        assert found["matlab"].free == 0
+        assert found["nosuch"] is None
+
+
+async def test_jobs_that_are_written_as_they_were_stay_the_same_objects(fake: FakeSlurmrestd) -> None:
+    fake.add_node("w-0", cpus=64)
+    ids = [fake.add_job(nodes=["w-0"], cpus=1).id for _ in range(30)]
+    async with client(fake) as slurm, slurm.watch_jobs() as events:
+        before = dict(await events.initial())
+        for job_id in ids[:20]:
+            fake.forget_job(job_id)
+        fake.set_job_state(ids[25], "SUSPENDED")
+        await next_of(events, lambda event: event.kind == "changed")
+        now = slurm.job_watch.objects
+        assert len(now) == 10
+        again = [key for key, job in now.items() if job is not before[key]]
+        # The first one tells where the list goes on.
+        assert again == [str(ids[20]), str(ids[25])]
 
 
 changes = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "1", "2", "3"])), max_size=30)

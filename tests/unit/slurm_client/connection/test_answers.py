@@ -39,26 +39,27 @@ async def test_what_is_read_in_slices_is_what_json_says(body: dict[str, Any], in
 
 
 RECURRING = ListOf("nodes", dict, recurs=True)
+NAMED = ListOf("nodes", dict, recurs=True, identity=json.dumps)
 
 
-@given(st.lists(bodies, min_size=2, max_size=4), st.sampled_from([None, 1]))
+@given(st.lists(bodies, min_size=2, max_size=4), st.sampled_from([None, 1]), st.sampled_from([RECURRING, NAMED]))
 async def test_with_an_earlier_answer_at_hand_the_same_is_read(
-    given_bodies: list[dict[str, Any]], indent: int | None
+    given_bodies: list[dict[str, Any]], indent: int | None, wanted: ListOf
 ) -> None:
     known = None
     pool = [entry for body in given_bodies for entry in body["nodes"]]
     for number, body in enumerate(given_bodies):
         # Entries come and go, change and change places.
         listed = {**body, "nodes": [*pool[number:], *body["nodes"], *pool[: -1 - number : -1]]}
-        answer = await answers.read(json.dumps(listed, indent=indent).encode(), 200, REQUEST, RECURRING, known)
+        answer = await answers.read(json.dumps(listed, indent=indent).encode(), 200, REQUEST, wanted, known)
         assert json.dumps(answer.items) == json.dumps(json.loads(json.dumps(listed))["nodes"])
-        known = answers.Known(answer.texts, answer.items or [])
+        known = answers.Known(answer.texts, answer.items or [], answer.weights)
 
 
 async def test_an_entry_that_is_written_as_it_was_is_not_read_again() -> None:
     before = [{"name": f"n{number}", "state": "IDLE"} for number in range(40)]
     first = await answers.read(json.dumps({"nodes": before}).encode(), 200, REQUEST, RECURRING)
-    known = answers.Known(first.texts, first.items or [])
+    known = answers.Known(first.texts, first.items or [], first.weights)
     now = [dict(one) for one in before]
     now[7]["state"] = now[8]["state"] = "MIXED"
     del now[20:22]
@@ -71,6 +72,28 @@ async def test_an_entry_that_is_written_as_it_was_is_not_read_again() -> None:
     reread = [one["name"] for one in second.items or () if id(one) not in same]
     assert reread == ["n7", "n8", "new"]
     assert first.items == before
+
+
+async def test_what_is_left_of_a_long_list_is_not_read_again() -> None:
+    wanted = ListOf("jobs", dict, recurs=True, identity=lambda job: job["id"])
+    before = [{"id": number} for number in range(1000)]
+    first = await answers.read(json.dumps({"jobs": before}).encode(), 200, REQUEST, wanted)
+    known = answers.Known(first.texts, first.items or [], first.weights)
+
+    second = await answers.read(json.dumps({"jobs": before[700:]}).encode(), 200, REQUEST, wanted, known)
+
+    same = {id(one) for one in first.items or ()}
+    assert [one["id"] for one in second.items or () if id(one) not in same] == [700]
+    assert second.items == before[700:]
+
+
+async def test_of_a_list_that_is_there_twice_the_last_one_is_kept() -> None:
+    answer = await answers.read(
+        b'{"nodes": [{"name": "a"}, {"name": "b"}], "nodes": [{"name": "c"}]}', 200, REQUEST, RECURRING
+    )
+    assert answer.items == [{"name": "c"}]
+    assert answer.texts == ['{"name": "c"}']
+    assert len(answer.weights) == 1
 
 
 async def test_nothing_is_kept_of_what_does_not_recur() -> None:

@@ -1,0 +1,155 @@
+"""
+Readers of a watch: events in order, each reader at its own speed.
+
+When events come and when a reader has to end is decided by the watch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+from slurm_client.watching.events import SYNCED, Event, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from slurm_client.watching.watch import Watch
+
+__all__ = ["Reader"]
+
+T = TypeVar("T")
+
+
+class Reader(Generic[T]):
+    """
+    One reader of a watch: an asynchronous iterator of events, at its own speed.
+
+    It ends when it or the watch is closed, and an impatient one with the error when polls are refused. Events that were
+    waiting by then are still given out. Made by :meth:`Watch.reader <slurm_client.watching.watch.Watch.reader>`.
+    """
+
+    def __init__(self, watch: Watch[T], backlog: int, *, patient: bool = True, mark: bool = False) -> None:
+        self.watch = watch
+        self.patient = patient
+        self._mark = mark
+        self._marked = False
+        """Whether the mark is waiting or was given out."""
+        self._mark_waits = False
+        self._synced = False
+        self._backlog = backlog
+        self._events: deque[Event[T]] = deque()
+        self._wake = asyncio.Event()
+        self._ended = False
+        self._error: Exception | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event[T]:
+        while True:
+            event = await self._next()
+            if event is not SYNCED or self._mark:
+                return event
+
+    @property
+    def is_synced(self) -> bool:
+        """
+        Whether this reader has been given every object of the initial list.
+
+        True from the last of them on, so that a loop over the events can look at it after each; in a cluster that has
+        none, from the first list on. The list is one that was confirmed after the reader joined or while it is fresh.
+        """
+        if not self._mark:
+            self._pass_mark()
+        return self._synced
+
+    async def initial(self) -> dict[str, T]:
+        """
+        Wait for the initial list and return its objects by key; iteration goes on with the changes after it.
+
+        An empty cluster gives an empty mapping. What was already read of the list by iteration is not repeated.
+
+        Raises
+        ------
+        SlurmError
+            What iteration would raise: the refusal of a poll, to an impatient reader.
+        RuntimeError
+            If the reader ended before it had the whole list.
+        """
+        found: dict[str, T] = {}
+        while not self.is_synced:
+            try:
+                event = await self._next()
+            except StopAsyncIteration:
+                raise RuntimeError(
+                    f"the reader of {self.watch.what} ended before the end of the initial list"
+                ) from None
+            if event.new is not None:
+                found[event.key] = event.new
+            else:
+                found.pop(event.key, None)
+        return found
+
+    async def _next(self) -> Event[T]:
+        """Return the next event, the mark included."""
+        while not self._events:
+            if self._error is not None:
+                raise self._error
+            if self._ended:
+                raise StopAsyncIteration
+            self._wake.clear()
+            await self._wake.wait()
+        event = self._events.popleft()
+        if event is SYNCED:
+            self._pass()
+        return event
+
+    def _pass_mark(self) -> None:
+        """Go past the mark if it is next."""
+        if self._events and self._events[0] is SYNCED:
+            self._events.popleft()
+            self._pass()
+
+    def _pass(self) -> None:
+        self._mark_waits = False
+        self._synced = True
+
+    def pending(self) -> int:
+        """Return how many events are waiting."""
+        return len(self._events) - (self._mark_waits and not self._mark)
+
+    async def aclose(self) -> None:
+        """Stop reading; the last reader to leave ends the polling."""
+        self._events.clear()
+        self._mark_waits = False
+        self._end()
+        self.watch._left(self)  # noqa: SLF001 - a reader and its watch are one
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _push(self, events: Iterable[Event[T]]) -> None:
+        self._events.extend(events)
+        if len(self._events) > self._backlog:
+            self._events = deque(merged(self._events))
+        self._wake.set()
+
+    def _close_initial_list(self) -> None:
+        """Put the mark behind what is waiting, once."""
+        if not self._marked:
+            self._marked = self._mark_waits = True
+            self._events.append(SYNCED)
+            self._wake.set()
+
+    def _end(self, error: Exception | None = None) -> None:
+        self._ended = True
+        self._error = error
+        self._wake.set()

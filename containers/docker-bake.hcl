@@ -10,7 +10,7 @@ variable "OPERATOR_TAG" {
 }
 
 group "default" {
-  targets = ["operator", "slurm"]
+  targets = ["operator", "slurm", "mariadb"]
 }
 
 target "operator" {
@@ -34,4 +34,12 @@ target "slurm" {
   target     = daemon
   args       = { DEBIAN_SUITE = slurm.suite }
   tags       = ["${REGISTRY}/${daemon}:${slurm.version}"]
+}
+
+# The database of slurmdbd.
+target "mariadb" {
+  context    = "containers/mariadb"
+  dockerfile = "Dockerfile"
+  args       = { DEBIAN_SUITE = "trixie" }
+  tags       = ["${REGISTRY}/mariadb:11.8"]
 }

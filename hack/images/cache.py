@@ -3,7 +3,7 @@
 Layout, below ``${XDG_CACHE_HOME:-~/.cache}/slurm-operator/images``::
 
     <set>/<key>/<set>.tar     the archive          <set>/<key>/meta.json    what is in it
-    <set>/<key>/rootfs/       Slurm sets only: a tree with all daemons
+    <set>/<key>/rootfs/       Slurm sets: a tree with all daemons; mariadb: its tree
     storage/<suite>/          buildah's layers, the Debian base among them; may be deleted at any time
     locks/  logs/  epoch      one lock per storage, the output of the last build, which month's Debian this is
 

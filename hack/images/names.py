@@ -15,6 +15,9 @@ DEFAULT_SUITE = "trixie"
 #: Slurm versions (as year.month) and the Debian suite that carries each.
 SLURM_SUITES = {"24.11": "trixie", "26.05": "sid"}
 
+#: The series of MariaDB in `DEFAULT_SUITE`; the tag of its image.
+MARIADB = "11.8"
+
 #: Stages of containers/slurm/Dockerfile that become images.
 SLURM_IMAGES = ("slurmctld", "slurmd", "slurmrestd", "slurmdbd", "login")
 
@@ -52,6 +55,7 @@ SETS = {
             ImageSet(f"slurm-{slurm}", suite, slurm, f"{', '.join(SLURM_IMAGES)} {slurm} from Debian {suite}")
             for slurm, suite in SLURM_SUITES.items()
         ),
+        ImageSet("mariadb", DEFAULT_SUITE, None, f"{REGISTRY}/mariadb:{MARIADB}, for slurmdbd"),
         ImageSet("operator", DEFAULT_SUITE, None, f"{REGISTRY}/slurm-operator:dev"),
     )
 }

@@ -1,4 +1,4 @@
-"""Trees with all Slurm daemons of one version, for tests that run real daemons in a chroot without Kubernetes.
+"""Trees with all Slurm daemons of one version, and with MariaDB, for tests that run real daemons in a chroot.
 
 The trees are shared: leave them unchanged. To write, mount an overlay over one, or bind folders of their
 own over ``/etc/slurm``, ``/run``, ``/var/spool`` and ``/var/lib/slurm`` in a mount namespace of their own.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hack.images.build import folder
-from hack.images.names import slurm_set
+from hack.images.names import image_set, slurm_set
 from hack.progress import say
 
 
@@ -33,3 +33,19 @@ def ensure(slurm: str, progress: Callable[[str], None] = say) -> Path:
         One of its kinds.
     """
     return folder(slurm_set(slurm), progress) / "rootfs"
+
+
+def ensure_mariadb(progress: Callable[[str], None] = say) -> Path:
+    """Give the tree with mariadbd and its entrypoint, building it if it is not in the cache.
+
+    Parameters
+    ----------
+    progress
+        Takes lines for people.
+
+    Raises
+    ------
+    ImagesError
+        One of its kinds.
+    """
+    return folder(image_set("mariadb"), progress) / "rootfs"

@@ -2,9 +2,8 @@
 Real Slurm daemons on loopback, for tests for which a fake is not enough.
 
 A :class:`SlurmHost` is one small Slurm cluster: slurmctld, slurmrestd and any number of dynamic slurmds, run from a
-root tree with the packages of one Slurm release. Each daemon runs in its own mount and PID namespace in that tree, so
-that killing PID 1 of a daemon ends everything that it started, job steps included, and nothing of the cluster outlives
-the test. The network is the machine's own: every socket is bound to 127.0.0.1 with its own port.
+root tree with the packages of one Slurm release, each in its own namespaces (:mod:`tests.support.daemons`). The network
+is the machine's own: every socket is bound to 127.0.0.1 with its own port.
 
 Root trees come from the image builder (``hack.images.rootfs``), and the requests from the tests. All waiting is for
 conditions.
@@ -12,25 +11,22 @@ conditions.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import shutil
-import signal
-import socket
-import subprocess
-import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import jwt
 
 from hack import ports
+from tests.support.daemons import Daemons, accepts, short_host_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    import subprocess
+    from collections.abc import Sequence
+    from pathlib import Path
     from types import TracebackType
 
 SLURM_UID = 64030
@@ -38,36 +34,9 @@ SLURM_UID = 64030
 
 NOBODY = 65534
 
-_ENTER = """
-set -e
-mount --make-rprivate /
-mount --bind "$ROOT" "$ROOT"
-mount -t proc proc "$ROOT/proc"
-mount -t tmpfs -o mode=755 tmpfs "$ROOT/run"
-mount --rbind /dev "$ROOT/dev"
-mount --bind "$ETC" "$ROOT/etc"
-mount --bind "$SPOOL" "$ROOT/var/spool"
-exec chroot --userspec="$USERSPEC" "$ROOT" "$@"
-"""
-
-
-_GRACE = {"slurmctld": 60}
-"""Seconds for a daemon to end by itself: slurmctld saves its state meanwhile, others have nothing to lose."""
-
-
-class SlurmHostError(RuntimeError):
-    """A daemon did not start, or a condition was not met in time; carries the end of the daemons' logs."""
-
 
 @dataclass
-class _Daemon:
-    name: str
-    process: subprocess.Popen[bytes]
-    log: Path
-
-
-@dataclass
-class SlurmHost:
+class SlurmHost(Daemons):
     """
     One Slurm cluster on 127.0.0.1.
 
@@ -94,21 +63,17 @@ class SlurmHost:
     slurmrestd_options: Sequence[str] = ("-s", "openapi/slurmctld")
     jwt_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     rest_port: int = 0
-    daemons: dict[str, _Daemon] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Reserve ports and write keys and configuration."""
-        self._remove_state = self.state is None
-        self.folder = self.state or Path(tempfile.mkdtemp(prefix="slurm-host-"))
-        self.folder.chmod(0o755)
+        super().__init__(self.root, "slurm-host-", self.state)
         self.slurmctld_port, free = ports.hold(2)
         self.rest_port = self.rest_port or free
-        # The tree's own /etc, with our configuration and a hosts file in which this machine is on loopback.
-        shutil.copytree(self.root / "etc", self.folder / "etc", symlinks=True, dirs_exist_ok=True)
-        (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost {_short_host_name()}\n")
         self._etc = self.folder / "etc" / "slurm"
         shutil.rmtree(self._etc, ignore_errors=True)
         self._spool = self.folder / "spool"
+        self.binds["/var/spool"] = self._spool
+        self.grace["slurmctld"] = 60
         for folder in (self._etc, self._spool, self._spool / "slurmctld"):
             folder.mkdir(parents=True, exist_ok=True)
             os.chown(folder, SLURM_UID, SLURM_UID)
@@ -127,7 +92,7 @@ class SlurmHost:
         (self._etc / "slurm.conf").write_text(
             f"""\
 ClusterName=test
-SlurmctldHost={_short_host_name()}(127.0.0.1)
+SlurmctldHost={short_host_name()}(127.0.0.1)
 SlurmctldPort={self.slurmctld_port}
 SlurmUser=slurm
 AuthType=auth/slurm
@@ -201,12 +166,12 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
     def start_slurmctld(self) -> None:
         """Start slurmctld and wait until it answers ``scontrol ping``."""
-        self._spawn("slurmctld", ["slurmctld", "-D"])
+        self.spawn("slurmctld", ["slurmctld", "-D"])
         self.wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, "slurmctld answers")
 
     def start_slurmrestd(self) -> None:
         """Start slurmrestd and wait until it accepts connections."""
-        self._spawn(
+        self.spawn(
             "slurmrestd",
             ["slurmrestd", "-a", "rest_auth/jwt", *self.slurmrestd_options, f"127.0.0.1:{self.rest_port}"],
             userspec=f"{NOBODY}:{NOBODY}",
@@ -254,54 +219,19 @@ PartitionName=all Nodes=ALL Default=YES State=UP
             command += ["--instance-id", instance_id]
         if extra:
             command += ["--extra", extra]
-        self._spawn(name, command)
+        self.spawn(name, command)
         if wait:
             self.wait_for(lambda: self.node_is_up(name), f"node {name} registers")
 
     def start_slurmd(self, name: str, command: Sequence[str]) -> None:
         """Start a slurmd by a command of the caller's, and wait until slurmctld shows its node."""
-        self._spawn(name, list(command))
+        self.spawn(name, list(command))
         self.wait_for(lambda: self.node_is_up(name), f"node {name} registers")
 
     def node_is_up(self, name: str) -> bool:
         """Whether slurmctld shows the node and can reach it."""
         shown = self.run("sinfo", "-h", "-N", "-n", name, "-o", "%T", check=False).stdout.strip()
         return bool(shown) and not shown.endswith("*") and not shown.startswith(("unk", "down", "future"))
-
-    def stop(self, name: str, *, kill: bool = False) -> None:
-        """End a daemon (``slurmctld``, ``slurmrestd`` or a node's slurmd) and all processes it started."""
-        daemon = self.daemons.pop(name)
-        first = _children(daemon.process.pid)
-        if not kill:
-            _signal(first, signal.SIGTERM)
-            try:
-                daemon.process.wait(_GRACE.get(name, 10))
-            except subprocess.TimeoutExpired:
-                kill = True
-        if kill:
-            # The first process of the PID namespace: the kernel ends all others with it. Ending its parent would not
-            # do, because a daemon that has changed its user no longer hears of its parent's death.
-            _signal(first, signal.SIGKILL)
-            if not first:
-                daemon.process.kill()
-            daemon.process.wait(30)
-
-    def freeze(self, name: str) -> None:
-        """Stop a daemon's first process without ending it, so that it accepts and never answers."""
-        frozen = _children(self.daemons[name].process.pid)
-        _signal(frozen, signal.SIGSTOP)
-        self.wait_for(lambda: all(_is_stopped(one) for one in frozen), f"{name} is frozen")
-
-    def thaw(self, name: str) -> None:
-        """Let a frozen daemon go on."""
-        _signal(_children(self.daemons[name].process.pid), signal.SIGCONT)
-
-    def close(self) -> None:
-        """End everything that was started and remove the temporary folder."""
-        for name in reversed(list(self.daemons)):
-            self.stop(name, kill=True)
-        if self._remove_state:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         """Start the cluster."""
@@ -319,33 +249,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
     ) -> subprocess.CompletedProcess[str]:
         """Run a Slurm command inside the tree as root, e.g. ``run("scontrol", "show", "nodes")``."""
         # Beside slurmctld, whose socket under /run signs for clients that cannot read the key.
-        beside = _children(self.daemons["slurmctld"].process.pid)
-        if not beside:
-            raise SlurmHostError(f"slurmctld has ended\n{self.logs()}")
-        result = subprocess.run(
-            [
-                "nsenter",
-                "--target",
-                str(beside[0]),
-                "--mount",
-                "--root",
-                "--",
-                "sh",
-                "-c",
-                'cd / && exec "$@"',
-                "sh",
-                *command,
-            ],
-            env=self._environment(),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        if check and result.returncode:
-            raise SlurmHostError(f"{' '.join(command)}: exit {result.returncode}\n{result.stdout}{result.stderr}")
-        return result
+        return self.run_beside("slurmctld", *command, check=check, stdin=stdin, timeout=timeout)
 
     def sbatch(self, script: str, *options: str) -> int:
         """Submit a batch script (without its first line) and return the job id."""
@@ -355,90 +259,3 @@ PartitionName=all Nodes=ALL Default=YES State=UP
     def job_state(self, job: int) -> str:
         """Long state word of a job, e.g. ``RUNNING``; empty when Slurm has forgotten it."""
         return self.run("squeue", "-h", "-j", str(job), "-t", "all", "-o", "%T", check=False).stdout.strip()
-
-    def wait_for(self, condition: Callable[[], bool], what: str, timeout: float = 60) -> None:
-        """Poll until ``condition()`` is true; :class:`SlurmHostError` with the logs after ``timeout`` seconds."""
-        deadline = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() > deadline:
-                raise SlurmHostError(f"never happened: {what}\n{self.logs()}")
-            for daemon in self.daemons.values():
-                if daemon.process.poll() is not None:
-                    raise SlurmHostError(f"{daemon.name} ended with {daemon.process.returncode}\n{self.logs()}")
-            time.sleep(0.05)
-
-    def logs(self, lines: int = 30) -> str:
-        """Return the ends of all logs of this cluster, ended daemons included."""
-        ends = []
-        for log in sorted(self.folder.glob("*.log")):
-            tail = log.read_text(errors="replace").splitlines()[-lines:]
-            ends.append("\n".join([f"--- {log.name}", *tail]))
-        return "\n".join(ends)
-
-    # how
-
-    def _spawn(
-        self,
-        name: str,
-        command: list[str],
-        *,
-        userspec: str = "0:0",
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        if name in self.daemons:
-            raise SlurmHostError(f"{name} runs already")
-        log = self.folder / f"{name}.log"
-        with log.open("ab") as out:
-            process = subprocess.Popen(
-                ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", _ENTER, "enter", *command],
-                env=self._environment(userspec=userspec) | dict(environment or {}),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self.daemons[name] = _Daemon(name, process, log)
-        self.wait_for(lambda: bool(_children(process.pid)), f"{name} is started")
-
-    def _environment(self, *, userspec: str = "0:0") -> dict[str, str]:
-        return {
-            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "LC_ALL": "C.UTF-8",
-            "TZ": "UTC",
-            "ROOT": str(self.root),
-            "ETC": str(self.folder / "etc"),
-            "SPOOL": str(self._spool),
-            "USERSPEC": userspec,
-            "SLURM_CONF": "/etc/slurm/slurm.conf",
-        }
-
-
-def accepts(port: int) -> bool:
-    """Whether something accepts connections on that port of 127.0.0.1."""
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _short_host_name() -> str:
-    return socket.gethostname().split(".")[0]
-
-
-def _signal(processes: Sequence[int], number: signal.Signals) -> None:
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, number)
-
-
-def _is_stopped(pid: int) -> bool:
-    """Whether all threads of a process have heard of its SIGSTOP."""
-    stats = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
-
-
-def _children(pid: int) -> list[int]:
-    """Return the processes started by ``pid``: the daemon itself, below the program that made its namespaces."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except FileNotFoundError:
-        return []

@@ -38,7 +38,7 @@ class Daemon(SlurmHost):
 
     @override
     def start_slurmctld(self) -> None:
-        self._spawn("slurmctld", ["sh", "-c", _KEEP])
+        self.spawn("slurmctld", ["sh", "-c", _KEEP])
         self.wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, "slurmctld answers")
 
     def must_run(self) -> None:

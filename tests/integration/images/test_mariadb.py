@@ -1,0 +1,85 @@
+"""The image of MariaDB keeps its promises: no passwords, an unprivileged user, data that survive."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hack.images.rootfs import ensure_mariadb
+from tests.support.daemons import DaemonError
+from tests.support.mariadb_host import MYSQL_UID, MariadbHost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[MariadbHost]:
+    with MariadbHost(ensure_mariadb()) as host:
+        yield host
+
+
+def over_tcp(host: MariadbHost, *options: str) -> str:
+    command = ["mariadb", "--protocol=tcp", "--host=127.0.0.1", f"--port={host.port}", "--batch", "-N", *options]
+    return host.run_beside("mariadbd", *command, "--execute=SELECT CURRENT_USER()").stdout.strip()
+
+
+@pytest.mark.parametrize("user", ["root", "mysql", ""])
+def test_nobody_connects_without_a_password_over_the_network(mariadb: MariadbHost, user: str) -> None:
+    with pytest.raises(DaemonError, match="not allowed to connect"):
+        over_tcp(mariadb, f"--user={user}")
+
+
+def test_no_account_of_a_new_server_has_a_password(mariadb: MariadbHost) -> None:
+    rows = mariadb.query("SELECT user, plugin, authentication_string FROM mysql.user WHERE user <> 'PUBLIC'")
+    accounts = {tuple(line.split("\t")) for line in rows.splitlines()}
+    # "invalid" is no hash: no password matches it.
+    assert {row[0] for row in accounts} <= {"root", "mysql", "mariadb.sys"}
+    assert {row[2] for row in accounts} <= {"invalid", ""}
+
+
+def test_it_runs_as_an_unprivileged_user(mariadb: MariadbHost) -> None:
+    found = [
+        (path.parent / "status").read_text()
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if f"--port={mariadb.port}".encode() in path.read_bytes() and b"mariadbd" in path.read_bytes().split(b"\0")[0]
+    ]
+    users = {line for status in found for line in status.splitlines() if line.startswith("Uid:")}
+    assert users == {"Uid:\t" + "\t".join([str(MYSQL_UID)] * 4)}
+
+
+def test_an_account_reaches_its_own_database_and_no_other(mariadb: MariadbHost) -> None:
+    one, other = mariadb.database("one"), mariadb.database("other")
+    own = over_tcp(mariadb, f"--user={one.user}", f"--password={one.password}", "--database=one")
+    assert own == "one@%"
+    with pytest.raises(DaemonError, match="Access denied"):
+        over_tcp(mariadb, f"--user={one.user}", f"--password={one.password}", f"--database={other.name}")
+
+
+def test_settings_are_those_that_slurmdbd_wants(mariadb: MariadbHost) -> None:
+    wanted = {"innodb_snapshot_isolation": "OFF", "innodb_lock_wait_timeout": "900", "max_allowed_packet": "16777216"}
+    rows = mariadb.query(f"SHOW VARIABLES WHERE variable_name IN ({str(list(wanted))[1:-1]})")
+    assert dict(line.split("\t") for line in rows.splitlines()) == wanted
+
+
+def test_data_survive_a_kill_and_a_start_that_was_ended_half_way_is_repeated() -> None:
+    host = MariadbHost(ensure_mariadb())
+    try:
+        # What is left when the first start is killed before its last step.
+        for name in (".being-laid-out", "performance_schema"):
+            (host.data / name).mkdir()
+            (host.data / name / "half").touch()
+            os.chown(host.data / name, MYSQL_UID, MYSQL_UID)
+        host.start()
+        assert not (host.data / ".being-laid-out").exists()
+        # What the image has by itself; tests are careless otherwise.
+        host.query("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+        host.query("CREATE DATABASE kept; CREATE TABLE kept.t (n INT); INSERT INTO kept.t VALUES (7)")
+        host.stop("mariadbd", kill=True)
+        host.start()
+        assert host.query("SELECT n FROM kept.t") == "7\n"
+    finally:
+        host.close()

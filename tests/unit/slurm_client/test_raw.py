@@ -12,7 +12,7 @@ import pytest
 
 from slurm_client import JobSpec, Node, SlurmClient, models
 from slurm_client.connection.answers import ListOf, read
-from slurm_client.decode import objects
+from slurm_client.decode import nodes
 from slurm_client.errors import Request
 from slurm_client.models import Entry
 from slurm_client.testing import FakeSlurmrestd
@@ -109,7 +109,7 @@ async def test_it_is_no_part_of_what_a_model_says() -> None:
 
 
 async def test_the_text_of_an_entry_that_recurs_is_kept_once() -> None:
-    wanted = ListOf("nodes", objects.node, recurs=True)
+    wanted = ListOf("nodes", nodes.node, recurs=True)
     answer = await read(b'{"nodes": [{"name": "w-0"}]}', 200, Request("GET", "/"), wanted, keep_raw=True)
     assert answer.items is not None
     assert answer.items[0]._written is answer.texts[0]

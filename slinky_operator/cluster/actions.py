@@ -13,7 +13,7 @@ from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.reconcile.children import Child
-from slinky_operator.slurm.clients import Endpoint
+from slinky_operator.slurm.contact import Endpoint
 
 
 @dataclass(frozen=True, slots=True)

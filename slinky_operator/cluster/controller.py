@@ -38,8 +38,8 @@ from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf import names_of_sources
+from slinky_operator.slurm.contact import ContactState
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,9 @@ from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIO
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming, whose
-from slinky_operator.slurm.clients import ClusterClient, Contact
+from slinky_operator.slurm.cluster_client import ClusterClient
 from slinky_operator.slurm.conf import TextSource
+from slinky_operator.slurm.contact import Contact
 from slurm_client.models import Node
 
 CLUSTER_LABELS: Final = "cluster-labels"

@@ -12,7 +12,7 @@ from slinky_operator.cluster.actions import Connect
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import Endpoint
+from slinky_operator.slurm.contact import Endpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.slurm.clients import Contact
+from slinky_operator.slurm.contact import Contact
 from slurm_client.models import Diag, Job, Node
 
 
@@ -91,7 +91,7 @@ class SlurmCalls(Protocol):
 
 
 class Slurm(Protocol):
-    """One Cluster's Slurm: `slinky_operator.slurm.clients.ClusterClient`."""
+    """One Cluster's Slurm: `slinky_operator.slurm.cluster_client.ClusterClient`."""
 
     @property
     def client(self) -> SlurmCalls: ...

@@ -6,7 +6,7 @@ Nothing here decides; the controllers do. The package imports the Kubernetes fac
 module         concern
 =============  =====================================================================
 `naming`       names, ports, paths and users of everything that belongs to a Cluster
-`clients`      one Slurm client per Cluster, its node cache, its state of contact
+`clients`      one `cluster_client` per Cluster, with its node cache and the state of contact
 `fencing`      no Slurm write after leadership may have been lost
 `conf`         slurm.conf and its family, rendered and checked
 =============  =====================================================================

@@ -29,9 +29,9 @@ from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+from slinky_operator.slurm.contact import ContactState
 
 ASK_EVERY: Final = 0.25
 """Seconds between two queries to the agent while a change is in progress."""

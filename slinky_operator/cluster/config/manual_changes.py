@@ -15,9 +15,9 @@ from slinky_operator.cluster.actions import AskStates, EmitEvent
 from slinky_operator.cluster.memory import PartitionStates
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.events import EventType
-from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.states import UP, marked
+from slinky_operator.slurm.contact import ContactState
 
 VALID: Final = 6.0
 """Seconds for which an answer is valid when a change is to be applied."""

@@ -10,8 +10,8 @@ from slinky_operator.cluster.components import shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+from slinky_operator.slurm.contact import ContactState
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final
 
 from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.memory import Loaded
-from slinky_operator.slurm.clients import ClusterClient
+from slinky_operator.slurm.cluster_client import ClusterClient
 from slurm_client import SlurmClient, errors
 from slurm_client.models import Partition
 

@@ -19,7 +19,7 @@ from slinky_operator.cluster.memory import Jobs, Mounted, Names, PartitionStates
 from slinky_operator.cluster.report.job_counts import count_jobs
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import ClusterClient
+from slinky_operator.slurm.cluster_client import ClusterClient
 from slurm_client import errors
 from slurm_client.models import Job, Partition
 

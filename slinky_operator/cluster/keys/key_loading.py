@@ -15,9 +15,9 @@ from slinky_operator.cluster.components import shared_objects
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+from slinky_operator.slurm.contact import ContactState
 
 MOUNTED_AFTER: Final = 2.0
 """Seconds that a kubelet gets to mount a changed Secret, once its pod was touched."""

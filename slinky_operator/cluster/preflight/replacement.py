@@ -34,8 +34,8 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.children import Child, has_settled, shows
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import ContactState
 from slinky_operator.slurm.conf.render import hash_of
+from slinky_operator.slurm.contact import ContactState
 
 ALONE: Final = timedelta(seconds=60)
 """How long changes of the configuration wait for a rehearsal without trouble; a slow pull may take longer."""

@@ -25,7 +25,7 @@ from slinky_operator.cluster.report.not_supported import not_supported
 from slinky_operator.cluster.report.out_of_service import OutOfService, message
 from slinky_operator.cluster.slurm_connection import Missing
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import ContactState, Trouble
+from slinky_operator.slurm.contact import ContactState, Trouble
 
 Word = Literal["True", "False", "Unknown"]
 

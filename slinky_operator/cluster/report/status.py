@@ -14,7 +14,7 @@ from slinky_operator.cluster.report.job_counts import count_nodes
 from slinky_operator.cluster.report.out_of_service import out_of_service
 from slinky_operator.cluster.report.summary import summary
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.clients import ContactState
+from slinky_operator.slurm.contact import ContactState
 
 COUNTS: Final = ("nodes", "jobs")
 """Fields of the status that change all the time; written less often than the others."""

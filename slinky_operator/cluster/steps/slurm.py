@@ -11,7 +11,7 @@ from slinky_operator.cluster.components import daemons
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.slurm_connection import Missing
 from slinky_operator.cluster.steps.progress import Progress
-from slinky_operator.slurm.clients import ContactState, Trouble
+from slinky_operator.slurm.contact import ContactState, Trouble
 
 COUNT_JOBS_EVERY: Final = 5.0
 """Seconds between two counts of jobs, if they are cheap."""

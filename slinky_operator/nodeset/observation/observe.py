@@ -28,7 +28,7 @@ from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, W
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.slurm import node_features
-from slinky_operator.slurm.clients import ContactState, Trouble
+from slinky_operator.slurm.contact import ContactState, Trouble
 from slurm_client.models import Job, Node
 
 OLDEST_PICTURE: Final = 120.0

@@ -45,7 +45,8 @@ from slinky_operator.nodeset.spec import SPEC
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime.controller import Controller
-from slinky_operator.slurm.clients import ClientMap, Endpoint
+from slinky_operator.slurm.clients import ClientMap
+from slinky_operator.slurm.contact import Endpoint
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.tokens import StaticToken
 from tests.integration.nodeset.machines import Machines

@@ -11,7 +11,7 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slinky_operator.cluster.execute.slurm_queries import ask_states
-from slinky_operator.slurm.clients import ClusterClient
+from slinky_operator.slurm.cluster_client import ClusterClient
 from slinky_operator.slurm.conf import parse
 from slinky_operator.slurm.conf.states import SetState, marked
 from slurm_client import MintedToken, SlurmClient

@@ -15,7 +15,7 @@ from hack.images import rootfs
 from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.execute.reload import reload
 from slinky_operator.cluster.memory import Loaded
-from slinky_operator.slurm.clients import ClusterClient
+from slinky_operator.slurm.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.slurm_host import SlurmHost
 

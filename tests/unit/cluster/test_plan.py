@@ -27,7 +27,7 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Denied, Loaded, Mounted
-from slinky_operator.slurm.clients import Trouble
+from slinky_operator.slurm.contact import Trouble
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
 GONE = "2026-01-01T00:00:00Z"

@@ -50,7 +50,7 @@ from slinky_operator.cluster.memory import Jobs, KeyTrial, Loaded, Memory, Mount
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.reconcile.secrets import Source
-from slinky_operator.slurm.clients import Contact, ContactState, Trouble
+from slinky_operator.slurm.contact import Contact, ContactState, Trouble
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
 ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1"))

@@ -11,7 +11,9 @@ import pytest
 from slinky_operator.kube.errors import Fenced
 from slinky_operator.kube.leadership.fence import DeadlineFence, OpenFence
 from slinky_operator.runtime.controller import Controller, Result
-from slinky_operator.slurm.clients import ClientMap, ClusterClient, Contact, ContactState, Endpoint, Trouble
+from slinky_operator.slurm.clients import ClientMap
+from slinky_operator.slurm.cluster_client import ClusterClient
+from slinky_operator.slurm.contact import Contact, ContactState, Endpoint, Trouble
 from slurm_client import StaticToken, errors
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.watch import NodeEvent

@@ -10,7 +10,7 @@ from typing import cast
 from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.execute.reload import UNREAD, reload
 from slinky_operator.cluster.memory import Loaded
-from slinky_operator.slurm.clients import ClusterClient
+from slinky_operator.slurm.cluster_client import ClusterClient
 from slurm_client import errors
 from slurm_client.models import Partition
 from slurm_client.operations.base import Listing

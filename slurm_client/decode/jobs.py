@@ -5,8 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slurm_client.decode.names import Nameless, named
-from slurm_client.decode.read import count, flag, limit, mapping, minutes, number, shared, text, timestamp, words
-from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
+from slurm_client.decode.read import (
+    count,
+    flag,
+    items,
+    limit,
+    mapping,
+    minutes,
+    number,
+    seconds,
+    shared,
+    text,
+    timestamp,
+    words,
+)
+from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry, PartitionPriority
 from slurm_client.notation.hostlist import expand
 
 if TYPE_CHECKING:
@@ -91,6 +104,43 @@ def job(raw: Mapping[str, Any]) -> Job:
         standard_output=text(get("standard_output")),
         standard_error=text(get("standard_error")),
         wckey=text(get("wckey")),
+        # 0 is how Slurm says that nothing was asked for.
+        max_nodes=number(get("max_nodes")) or None,
+        max_cpus=number(get("max_cpus")) or None,
+        minimum_cpus_per_node=number(get("minimum_cpus_per_node")) or None,
+        minimum_tmp_disk_mib=number(get("minimum_tmp_disk_per_node")) or None,
+        tasks_per_node=number(get("tasks_per_node")) or None,
+        tres_per_job=text(get("tres_per_job")),
+        tres_per_node=text(get("tres_per_node")),
+        tres_per_socket=text(get("tres_per_socket")),
+        tres_per_task=text(get("tres_per_task")),
+        prefer=text(get("prefer")),
+        contiguous=flag(get("contiguous")),
+        segment_size=number(get("segment_size")) or None,
+        # Parsers before v0.0.42 have the older name.
+        switches=number(get("required_switches", get("minimum_switches"))) or None,
+        switches_wait=seconds(get("maximum_switch_wait_time")) or None,
+        time_minimum=minutes(get("time_minimum")) or None,
+        accrue_time=timestamp(get("accrue_time")),
+        last_sched_evaluation=timestamp(get("last_sched_evaluation")),
+        priority_by_partition=_priorities(get("priority_by_partition")),
+        array_max_tasks=number(get("array_max_tasks")) or None,
+        # Parsers without these keys have expanded the others already.
+        standard_input_expanded=text(get("stdin_expanded", get("standard_input"))),
+        standard_output_expanded=text(get("stdout_expanded", get("standard_output"))),
+        standard_error_expanded=text(get("stderr_expanded", get("standard_error"))),
+        submit_line=text(get("submit_line")),
+        container=text(get("container")),
+        container_id=text(get("container_id")),
+        licenses_allocated=text(get("licenses_allocated")),
+    )
+
+
+def _priorities(value: Any) -> tuple[PartitionPriority, ...]:
+    return tuple(
+        PartitionPriority(text(entry.get("partition")), count(entry.get("priority")))
+        for entry in map(mapping, items(value))
+        if entry
     )
 
 

@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slurm_client.decode.names import named
-from slurm_client.decode.read import count, decimal, flag, items, mapping, number, seconds, text, timestamp, words
+from slurm_client.decode.read import (
+    count,
+    decimal,
+    flag,
+    items,
+    limit,
+    mapping,
+    number,
+    seconds,
+    text,
+    timestamp,
+    words,
+)
 from slurm_client.models.reservation import Reservation
-from slurm_client.models.resources import GresAllocation, License, NodeResources, Share
+from slurm_client.models.resources import GresAllocation, License, NodeResources, Share, ShareTres
 from slurm_client.notation.hostlist import expand
 
 if TYPE_CHECKING:
@@ -78,7 +90,26 @@ def _share(raw: Mapping[str, Any]) -> Share:
         effective_usage=decimal(get("effective_usage")),
         fairshare_factor=decimal(fairshare.get("factor")),
         fairshare_level=decimal(fairshare.get("level")),
+        tres=_tres(mapping(get("tres"))),
     )
+
+
+def _tres(raw: Mapping[str, Any]) -> tuple[ShareTres, ...]:
+    """Join three lists of names and values, in which not every TRES need be everywhere."""
+    usage, run_seconds, limits = (_by_name(raw.get(key)) for key in ("usage", "run_seconds", "group_minutes"))
+    return tuple(
+        ShareTres(
+            name,
+            usage=decimal(usage.get(name)) or 0.0,
+            run_seconds=count(run_seconds.get(name)),
+            group_minutes=limit(limits.get(name)),
+        )
+        for name in {**usage, **run_seconds, **limits}
+    )
+
+
+def _by_name(value: Any) -> dict[str, Any]:
+    return {text(entry.get("name")): entry.get("value") for entry in map(mapping, items(value)) if entry.get("name")}
 
 
 def node_resources(raw: Mapping[str, Any]) -> NodeResources:

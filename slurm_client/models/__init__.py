@@ -6,14 +6,14 @@ kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know 
 """
 
 from slurm_client.models.entry import Entry
-from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry
+from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry, PartitionPriority
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.models.listing import Listing
 from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionState
 from slurm_client.models.reservation import Reservation, ReservationSpec
-from slurm_client.models.resources import GresAllocation, License, NodeResources, Share
-from slurm_client.models.service import Diag, Ping, RpcStats
+from slurm_client.models.resources import GresAllocation, License, NodeResources, Share, ShareTres
+from slurm_client.models.service import Diag, PendingRpcs, Ping, RpcStats
 from slurm_client.models.values import INFINITE, Infinite, State
 from slurm_client.notation.jobid import JobId
 
@@ -36,12 +36,15 @@ __all__ = [
     "NodeResources",
     "NodeState",
     "Partition",
+    "PartitionPriority",
     "PartitionState",
+    "PendingRpcs",
     "Ping",
     "Reservation",
     "ReservationSpec",
     "RpcStats",
     "Share",
+    "ShareTres",
     "State",
     "SubmittedJob",
 ]

@@ -6,7 +6,7 @@ Jobs in the accounting database have another shape and are not meant here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from slurm_client.models.entry import Entry
@@ -64,6 +64,14 @@ class ExitCode:
     signal_name: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionPriority:
+    """What the priority of a pending job would be in one of the partitions that it names."""
+
+    partition: str
+    priority: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Entry):
     """
@@ -91,6 +99,40 @@ class Job(Entry):
         Whether it may be requeued when its node fails.
     restarts
         How often it was.
+    node_count, max_nodes
+        How many nodes it has, or at least wants; and at most, ``None`` if it names no more than that.
+    max_cpus, minimum_cpus_per_node, minimum_tmp_disk_mib
+        CPUs it takes at most, and what each of its nodes must have.
+    tres_per_job, tres_per_node, tres_per_socket, tres_per_task
+        As asked for, e.g. ``gres/gpu:2``; ``tres_requested`` and ``tres_allocated`` are what Slurm counts.
+    features, prefer
+        Features that its nodes must have, and those they should.
+    contiguous, segment_size
+        Whether its nodes must follow one another, and how many of them must be in one block (v0.0.43 and newer).
+    switches, switches_wait
+        Leaf switches it wants at most, and how long it waits for that.
+    time_minimum
+        Wall time to which Slurm may shorten ``time_limit`` to start it earlier.
+    accrue_time
+        Since when its priority grows with age.
+    last_sched_evaluation
+        When Slurm last looked whether it can start; moves all the time, so two jobs that differ in nothing else are
+        equal.
+    priority_by_partition
+        Of a pending job that names several partitions, with priority/multifactor (v0.0.42 and newer).
+    array_max_tasks
+        Tasks of the array that may run at the same time; ``None`` for any number.
+    standard_input, standard_output, standard_error
+        As given, with ``%j`` and its like, from v0.0.43; the path that they stand for before.
+    standard_input_expanded, standard_output_expanded, standard_error_expanded
+        The path, in all data parsers; empty where Slurm says none: newer releases do not repeat for the error what
+        goes where the output goes, and leave out ``/dev/null`` as input.
+    submit_line
+        The command line of sbatch, salloc or srun (v0.0.44 and newer); empty for what came through slurmrestd.
+    container, container_id
+        Path of the OCI bundle, and its id.
+    licenses, licenses_allocated
+        Licenses it asked for, and those it has (v0.0.43 and newer).
     """
 
     KEY: ClassVar[str] = "id"
@@ -159,6 +201,32 @@ class Job(Entry):
     standard_output: str = ""
     standard_error: str = ""
     wckey: str = ""
+    max_nodes: int | None = None
+    max_cpus: int | None = None
+    minimum_cpus_per_node: int | None = None
+    minimum_tmp_disk_mib: int | None = None
+    tasks_per_node: int | None = None
+    tres_per_job: str = ""
+    tres_per_node: str = ""
+    tres_per_socket: str = ""
+    tres_per_task: str = ""
+    prefer: str = ""
+    contiguous: bool = False
+    segment_size: int | None = None
+    switches: int | None = None
+    switches_wait: timedelta | None = None
+    time_minimum: timedelta | Infinite | None = None
+    accrue_time: datetime | None = None
+    last_sched_evaluation: datetime | None = field(default=None, compare=False)
+    priority_by_partition: tuple[PartitionPriority, ...] = ()
+    array_max_tasks: int | None = None
+    standard_input_expanded: str = ""
+    standard_output_expanded: str = ""
+    standard_error_expanded: str = ""
+    submit_line: str = ""
+    container: str = ""
+    container_id: str = ""
+    licenses_allocated: str = ""
 
     @property
     def is_finished(self) -> bool:

@@ -10,10 +10,24 @@ from slurm_client.models.entry import Entry
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from slurm_client.models.values import Infinite
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class License(Entry):
-    """Licenses of one name: how many there are, in use, free and reserved."""
+    """
+    Licenses of one name.
+
+    Parameters
+    ----------
+    total, used, free, reserved
+        How many there are, in use by jobs, left, and in reservations.
+    is_remote
+        Whether slurmdbd hands them out to several clusters; ``last_consumed``, ``last_deficit`` and ``last_update`` are
+        then what the licence manager said last, and when.
+    nodes
+        Nodes of a hierarchical resource, in Slurm's notation (v0.0.44 and newer).
+    """
 
     name: str
     total: int = 0
@@ -25,6 +39,29 @@ class License(Entry):
     last_deficit: int = 0
     last_update: datetime | None = None
     nodes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTres:
+    """
+    What an association has used of one TRES.
+
+    Parameters
+    ----------
+    name
+        E.g. ``cpu``, ``mem`` or ``gres/gpu``.
+    usage
+        TRES seconds so far, which decay as all usage does; memory counts in MiB.
+    run_seconds
+        TRES seconds that its running jobs may still use.
+    group_minutes
+        Its ``GrpTRESMins``: ``INFINITE`` for no limit, ``None`` if not set.
+    """
+
+    name: str
+    usage: float = 0.0
+    run_seconds: int = 0
+    group_minutes: int | Infinite | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +81,8 @@ class Share(Entry):
         Between 0 and 1.
     usage
         Raw usage in weighted TRES seconds.
+    tres
+        Usage, running jobs and limits by TRES.
     fairshare_factor, fairshare_level
         What priorities are made of.
     """
@@ -61,6 +100,7 @@ class Share(Entry):
     effective_usage: float | None = None
     fairshare_factor: float | None = None
     fairshare_level: float | None = None
+    tres: tuple[ShareTres, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from slurm_client import wire
 from slurm_client.models.values import INFINITE
+from slurm_client.testing import wishes
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -183,6 +184,7 @@ def job(value: Job, version: str) -> dict[str, Any]:
         "standard_output": value.standard_output,
         "standard_error": value.standard_error,
         "wckey": value.wckey,
+        **wishes.written(value, version),
     }
     if version == "v0.0.40":
         record["job_resources"] = {"nodes": value.node_list, "allocated_cpus": value.cpus or 0}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from slurm_client.models import INFINITE, Job, Node, NodeState, PartitionState, Reservation
 from slurm_client.notation import hostlist
+from slurm_client.testing import wishes as wanted
 from slurm_client.testing.arranged import Arranged
 from slurm_client.testing.refusals import (
     ACTIVE_FEATURE_NOT_SUBSET,
@@ -158,6 +159,7 @@ class World(Arranged):
             priority=0 if held else 1,
             state_reason="JobHeldUser" if held else "None",
             array_tasks=wishes.get("array") or "",
+            **wanted.read(wishes),
             **self._changes(wishes),
         )
         self.schedule()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from slurm_client import wire
 from slurm_client.decode import jobs, nodes, partitions, read, resources, service
 from slurm_client.decode.names import Nameless
-from slurm_client.models import INFINITE, JobState, Node, NodeState
+from slurm_client.models import INFINITE, JobState, Node, NodeState, PartitionPriority, PendingRpcs, ShareTres
 from slurm_client.testing.encode import records
 from tests.unit.slurm_client.strategies import objects as random_objects
 from tests.unit.slurm_client.strategies import values
@@ -185,3 +185,71 @@ def test_pings_of_old_parsers_are_understood() -> None:
 )
 def test_a_node_is_usable_where_slurmctld_starts_jobs(state: str, usable: bool) -> None:
     assert Node(name="w-0", state=NodeState.from_words(state.split("+"))).is_usable is usable
+
+
+@given(random_objects(wire.fields(NEWEST, "AssocSharesObjWrap"), name=names))
+def test_any_share_with_a_name_is_read(raw: dict[str, Any]) -> None:
+    (share,) = resources.shares({"shares": [raw]})
+    assert share.name == raw["name"]
+    hash(share)
+
+
+def test_the_usage_of_an_association_is_split_by_tres() -> None:
+    value = {"set": True, "infinite": False, "number": 60}
+    raw = {
+        "name": "alice",
+        "tres": {
+            "usage": [{"name": "cpu", "value": 7.5}, {"name": "gres/gpu", "value": 2.0}],
+            "run_seconds": [{"name": "cpu", "value": value}, None, {"value": value}],
+            "group_minutes": [{"name": "cpu", "value": value | {"infinite": True}}, {"name": "mem", "value": value}],
+        },
+    }
+    (share,) = resources.shares({"shares": [raw]})
+    assert share.tres == (
+        ShareTres("cpu", usage=7.5, run_seconds=60, group_minutes=INFINITE),
+        ShareTres("gres/gpu", usage=2.0),
+        ShareTres("mem", group_minutes=60),
+    )
+
+
+def test_calls_that_wait_are_joined_with_whom_they_are_for() -> None:
+    diag = service.diag(
+        {
+            "pending_rpcs": [
+                {"type_id": 1001, "message_type": "REQUEST_PING", "count": 3},
+                {"type_id": 6011, "message_type": "REQUEST_TERMINATE_JOB", "count": 1},
+                "nonsense",
+            ],
+            "pending_rpcs_by_hostlist": [
+                {"type_id": 1001, "message_type": "REQUEST_PING", "count": ["w-[0-3]", "x-0,y-1"]},
+                {"type_id": 1001, "message_type": "REQUEST_PING", "count": "z-[0,2]"},
+                {"type_id": 4, "message_type": "REQUEST_KILL", "count": ["k-0"]},
+            ],
+        }
+    )
+    assert diag.pending_rpcs == (
+        PendingRpcs("REQUEST_PING", 1001, 3, ("w-[0-3]", "x-0,y-1", "z-[0,2]")),
+        PendingRpcs("REQUEST_TERMINATE_JOB", 6011, 1),
+        PendingRpcs("REQUEST_KILL", 4, 1, ("k-0",)),
+    )
+
+
+def test_the_priority_of_a_job_in_each_of_its_partitions_is_read() -> None:
+    raw = {"job_id": 1, "priority_by_partition": [{"partition": "a", "priority": 7}, {"partition": "b"}, 5]}
+    assert jobs.job(raw).priority_by_partition == (PartitionPriority("a", 7), PartitionPriority("b", 0))
+    assert jobs.job({"job_id": 1}).priority_by_partition == ()
+
+
+def test_paths_are_expanded_whatever_the_parser_calls_them() -> None:
+    old = jobs.job({"job_id": 1, "standard_output": "/tmp/1.out"})
+    new = jobs.job({"job_id": 1, "standard_output": "/tmp/%j.out", "stdout_expanded": "/tmp/1.out"})
+    same = jobs.job({"job_id": 1, "standard_error": "", "stderr_expanded": ""})
+    assert old.standard_output_expanded == new.standard_output_expanded == "/tmp/1.out"
+    assert new.standard_output == "/tmp/%j.out"
+    assert same.standard_error_expanded == ""
+
+
+def test_when_slurm_looked_at_a_job_last_does_not_make_it_another() -> None:
+    first, later = (jobs.job({"job_id": 1, "last_sched_evaluation": when}) for when in (1_800_000_000, 1_800_000_060))
+    assert first == later
+    assert first.last_sched_evaluation != later.last_sched_evaluation

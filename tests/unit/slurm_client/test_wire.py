@@ -45,12 +45,29 @@ class Recorder(dict[str, Any]):
 
 NOT_IN_OLD_PARSERS = {
     "Node": {"topology": "v0.0.43"},
-    "JobInfo": {},
+    "JobInfo": {
+        "required_switches": "v0.0.42",
+        "minimum_switches": "",
+        "priority_by_partition": "v0.0.42",
+        "segment_size": "v0.0.43",
+        "licenses_allocated": "v0.0.43",
+        "stdin_expanded": "v0.0.43",
+        "stdout_expanded": "v0.0.43",
+        "stderr_expanded": "v0.0.43",
+        "submit_line": "v0.0.44",
+    },
     "PartitionInfo": {"flags": "v0.0.45"},
     "ReservationInfo": {},
     "License": {"Nodes": "v0.0.44"},
     "NodeResourceLayout": {},
-    "StatsMsg": {"bf_cycle_max": "v0.0.41"},
+    "StatsMsg": {
+        "bf_cycle_max": "v0.0.41",
+        "bf_table_size_sum": "v0.0.41",
+        "pending_rpcs": "v0.0.41",
+        "pending_rpcs_by_hostlist": "v0.0.41",
+        "schedule_cycle_depth": "v0.0.41",
+        "schedule_cycle_sum": "v0.0.41",
+    },
     "ControllerPing": {"mode": "", "pinged": ""},
 }
 """Keys a decoder asks for although not every parser has them: the first that has."""

@@ -7,7 +7,7 @@ An asynchronous client for slurmrestd, useful without anything else of this proj
         for node in await slurm.nodes():
             print(node.name, node.state)
 
-For programs that are not asynchronous there is :mod:`slurm_client.sync`, for a look around ``python -m slurm_client``.
+For programs that are not asynchronous there is :mod:`slurm_client.sync`, for a look around ``slurm-rest``.
 What one needs daily is here; all models are in :mod:`slurm_client.models`, errors in :mod:`slurm_client.errors`, tokens
 in :mod:`slurm_client.tokens`, a server for tests in :mod:`slurm_client.testing`.
 """
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from slurm_client.plain import to_dict
     from slurm_client.sync import SyncSlurmClient
     from slurm_client.tokens import CallableToken, FileToken, MintedToken, StaticToken, TokenProvider
+    from slurm_client.version import __version__
     from slurm_client.watch import Event, Pace
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "StaticToken",
     "SyncSlurmClient",
     "TokenProvider",
+    "__version__",
     "errors",
     "models",
     "to_dict",
@@ -97,6 +99,7 @@ _HOMES = {
     "StaticToken": "tokens",
     "SyncSlurmClient": "sync",
     "TokenProvider": "tokens",
+    "__version__": "version",
     "to_dict": "plain",
 }
 

@@ -32,14 +32,40 @@ async def test_calls_are_waited_for_in_a_thread(fake: FakeSlurmrestd) -> None:
     def ordinary() -> list[str]:
         with SyncSlurmClient(fake.url, MintedToken(KEY)) as slurm:
             with pytest.raises(errors.NotFound):
-                slurm.run(lambda client: client.node("nosuch"))
-            events = slurm.watch_nodes()
-            first = {next(events).key, next(events).key}
-            events.close()  # type: ignore[attr-defined]
-            assert first == {"w-0", "w-1"}
-            return [node.name for node in slurm.run(lambda client: client.nodes())]
+                slurm.node("nosuch")
+            with slurm.watch_nodes() as events:
+                assert set(events.initial()) == {"w-0", "w-1"}
+                assert events.is_synced
+            with pytest.raises(StopIteration):
+                next(events)
+            assert slurm.api_version == "v0.0.45"
+            slurm.drain_nodes(["w-0"], "by hand")
+            assert slurm.node("w-0").reason == "by hand"
+            assert len(slurm.run(lambda client: client.nodes())) == 2
+            return [node.name for node in slurm.nodes()]
 
     assert await asyncio.to_thread(ordinary) == ["w-0", "w-1"]
+
+
+async def test_a_closed_client_says_so_and_a_call_in_its_own_thread_does_not_hang(fake: FakeSlurmrestd) -> None:
+    def ordinary() -> None:
+        slurm = SyncSlurmClient(fake.url, MintedToken(KEY))
+        events = slurm.watch_nodes()
+        assert next(events).key == "w-0"
+
+        async def inside(client: SlurmClient) -> None:
+            assert client.circuit.name == "closed"
+            slurm.nodes()
+
+        with pytest.raises(RuntimeError, match="wait for itself"):
+            slurm.run(inside)
+        slurm.close()
+        slurm.close()
+        events.close()
+        with pytest.raises(errors.ClientClosed, match="closed"):
+            slurm.nodes()
+
+    await asyncio.to_thread(ordinary)
 
 
 def test_a_useless_url_leaves_no_thread_behind() -> None:

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from hack.generate_slurm_client.render import formatted, render
-from hack.generate_slurm_client.slim import slim
+from hack.generate_slurm_client.slim import SERVICES, slim
 
 _HERE = Path(__file__).parent
 _SPECS = _HERE / "specs"
@@ -58,8 +58,14 @@ def write_specs() -> None:
 
     _SPECS.mkdir(exist_ok=True)
     for version, series in SOURCES.items():
-        text = json.dumps(slim(print_spec(ensure(series), version), version), indent=1, sort_keys=True)
-        (_SPECS / f"{version}.json").write_text(text + "\n")
+        printed = print_spec(ensure(series), version)
+        for service in SERVICES:
+            text = json.dumps(slim(printed, version, service), indent=1, sort_keys=True)
+            _spec(version, service).write_text(text + "\n")
+
+
+def _spec(version: str, service: str) -> Path:
+    return _SPECS / f"{version}{'' if service == 'slurm' else f'-{service}'}.json"
 
 
 def print_spec(root: Path, version: str) -> dict[str, object]:
@@ -88,8 +94,9 @@ def write_wire(target: Path) -> None:
         folder = target / version.replace(".", "_")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for name, text in render(json.loads((_SPECS / f"{version}.json").read_text())).items():
-            (folder / name).write_text(text)
+        for service in SERVICES:
+            for name, text in render(json.loads(_spec(version, service).read_text())).items():
+                (folder / name).write_text(text)
         formatted(folder)
 
 

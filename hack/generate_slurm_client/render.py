@@ -54,17 +54,21 @@ def render(spec: dict[str, Any]) -> dict[str, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    version = spec["info"]["version"]
+    version, service = spec["info"]["version"], spec["info"]["title"]
     context = {
         "version": version,
+        "service": service,
         "models": sorted((_model(model) for model in data.models), key=lambda model: str(model["name"])),
         "words": sorted(_words(enum) for enum in data.enums if isinstance(enum, LiteralEnumProperty)),
         "operations": list(_operations(spec)),
     }
-    return {
-        name: environment.get_template(f"{name}.jinja").render(context)
-        for name in ("__init__.py", "models.py", "operations.py")
+    # The modules of slurmdbd are imported by those only who ask it.
+    before = "" if service == "slurm" else f"{service}_"
+    found = {
+        f"{before}{name}": environment.get_template(f"{name}.jinja").render(context)
+        for name in ("models.py", "operations.py")
     }
+    return found | {"__init__.py": environment.get_template("__init__.py.jinja").render(context)}
 
 
 def _model(model: ModelProperty) -> dict[str, Any]:

@@ -33,6 +33,9 @@ __all__ = [
 PARSERS: tuple[str, ...] = ("v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45")
 """Data parsers this library speaks, oldest first; `SOURCES` of the generator has the specification of each."""
 
+OF_SLURMDBD = "db_"
+"""How the names of slurmdbd's operations begin; some have a namesake of slurmctld."""
+
 PING = Endpoint("get_ping", "GET", "/ping/")
 """Asked for while it is not known yet which parsers a server has."""
 
@@ -46,7 +49,7 @@ def endpoint(version: str, operation: str) -> Endpoint:
     NotSupported
         If the parser has no such operation; names the parsers that have it.
     """
-    found = _operations(version).get(operation)
+    found = _operations(version, _whose(operation)).get(operation)
     if found is None:
         having = parsers_with(operation)
         raise errors.NotSupported(
@@ -57,18 +60,19 @@ def endpoint(version: str, operation: str) -> Endpoint:
 
 def endpoints(version: str) -> tuple[Endpoint, ...]:
     """Return all operations of a data parser."""
-    return tuple(_operations(version).values())
+    return (*_operations(version, "").values(), *_operations(version, OF_SLURMDBD).values())
 
 
 def parsers_with(operation: str) -> tuple[str, ...]:
     """Return the data parsers that have an operation, oldest first."""
-    return tuple(version for version in PARSERS if operation in _operations(version))
+    return tuple(version for version in PARSERS if operation in _operations(version, _whose(operation)))
 
 
 @functools.cache
 def fields(version: str, model: str) -> frozenset[str]:
     """Return the keys of an object, e.g. ``Node`` or ``UpdateNodeMsg``; none if the parser has no such object."""
-    found = getattr(_module(version, "models"), model, None)
+    # What both services have, such as the part about errors, is the same.
+    found = getattr(_module(version, "models"), model, None) or getattr(_module(version, "slurmdb_models"), model, None)
     return frozenset(getattr(found, "__annotations__", ()))
 
 
@@ -81,9 +85,13 @@ def unknown_fields(version: str, model: str, body: Mapping[str, Any]) -> dict[st
 
 
 @functools.cache
-def _operations(version: str) -> Mapping[str, Endpoint]:
-    operations: Mapping[str, Endpoint] = _module(version, "operations").OPERATIONS
+def _operations(version: str, whose: str) -> Mapping[str, Endpoint]:
+    operations: Mapping[str, Endpoint] = _module(version, "slurmdb_operations" if whose else "operations").OPERATIONS
     return operations
+
+
+def _whose(operation: str) -> str:
+    return OF_SLURMDBD if operation.startswith(OF_SLURMDBD) else ""
 
 
 def _module(version: str, name: str) -> Any:

@@ -19,6 +19,9 @@ READS = frozenset(
     get_ping get_diag get_conf get_shares get_licenses get_resources
     get_nodes get_node get_jobs get_jobs_state get_job
     get_partitions get_partition get_reservations get_reservation
+    db_get_ping db_get_diag db_get_conf db_get_config db_get_tres db_get_instances db_get_instance
+    db_get_jobs db_get_job db_get_clusters db_get_cluster db_get_accounts db_get_account db_get_users db_get_user
+    db_get_associations db_get_association db_get_qos db_get_single_qos db_get_wckeys db_get_wckey
     """.split()  # noqa: SIM905 - a table reads better than a list of quotes
 )
 """Operations that change nothing, however often they are called."""
@@ -27,8 +30,11 @@ WRITES = frozenset(
     """
     get_reconfigure get_job_requeue post_jobs_requeue
     post_nodes post_node delete_node post_new_node
-    post_job post_job_submit delete_job delete_jobs
+    post_job post_job_submit post_job_allocate delete_job delete_jobs
     post_partitions delete_partition post_reservation post_reservations delete_reservation
+    db_post_jobs db_post_job db_post_clusters db_delete_cluster db_post_accounts db_post_accounts_association
+    db_delete_account db_post_users db_post_users_association db_delete_user db_post_associations
+    db_delete_associations db_delete_association db_post_qos db_delete_single_qos db_post_wckeys db_delete_wckey
     """.split()  # noqa: SIM905
 )
 """Operations that change something, among them two GETs."""
@@ -52,6 +58,8 @@ class Endpoint:
         Names of the parameters of its query.
     body
         Class of the body in the wire models; empty if it takes none.
+    service
+        First part of the path: ``slurm`` for slurmctld's operations, ``slurmdb`` for slurmdbd's.
     """
 
     operation: str
@@ -59,6 +67,7 @@ class Endpoint:
     path: str
     query: tuple[str, ...] = ()
     body: str = ""
+    service: str = "slurm"
 
     @property
     def writes(self) -> bool:
@@ -67,4 +76,4 @@ class Endpoint:
 
     def url(self, version: str, parameters: Mapping[str, str]) -> str:
         """Return the path on the server; the parameters must be quoted already."""
-        return f"/slurm/{version}{self.path.format_map(dict(parameters))}"
+        return f"/{self.service}/{version}{self.path.format_map(dict(parameters))}"

@@ -26,9 +26,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @functools.cache
 def spec(version: str) -> dict[str, Any]:
-    """Return the slimmed specification of a data parser."""
-    found: dict[str, Any] = json.loads((_SPECS / f"{version}.json").read_text())
-    return found
+    """Return the slimmed specification of a data parser, of slurmctld's half and of slurmdbd's."""
+    slurmctld, slurmdbd = (json.loads((_SPECS / f"{version}{half}.json").read_text()) for half in ("", "-slurmdb"))
+    paths = slurmctld["paths"] | {f"/slurmdb{path}": methods for path, methods in slurmdbd["paths"].items()}
+    schemas = slurmdbd["components"]["schemas"] | slurmctld["components"]["schemas"]
+    return {**slurmctld, "paths": paths, "components": {"schemas": schemas}}
 
 
 def operation(version: str, name: str) -> dict[str, Any]:

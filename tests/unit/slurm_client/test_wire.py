@@ -13,7 +13,7 @@ from typing_extensions import override
 
 import slurm_client
 from hack.generate_slurm_client.__main__ import SOURCES, main
-from hack.generate_slurm_client.slim import KEPT_OPERATIONS
+from hack.generate_slurm_client.slim import KEPT_OF_SLURMDBD, KEPT_OPERATIONS
 from slurm_client import errors, wire
 from slurm_client.decode import jobs as decode_jobs
 from slurm_client.decode import nodes as decode_nodes
@@ -137,7 +137,7 @@ def test_operations_that_only_some_parsers_have_are_refused_with_their_names() -
 
 def test_every_operation_is_known_to_change_something_or_nothing() -> None:
     served = {each.operation for version in wire.PARSERS for each in wire.endpoints(version)}
-    assert READS | WRITES == served == KEPT_OPERATIONS
+    assert READS | WRITES == served == KEPT_OPERATIONS | KEPT_OF_SLURMDBD
     assert not READS & WRITES
 
 
@@ -249,3 +249,19 @@ def test_importing_the_library_loads_nothing_heavy() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.strip() == "[] []"
+
+
+@pytest.mark.parametrize("version", wire.PARSERS)
+def test_objects_of_the_same_name_are_the_same_in_both_halves(version: str) -> None:
+    """A name alone finds the keys of an object."""
+    folder = f"slurm_client.wire.{version.replace('.', '_')}"
+    slurmctld, slurmdbd = (import_module(f"{folder}.{name}") for name in ("models", "slurmdb_models"))
+    common = {name for name in vars(slurmctld) if hasattr(getattr(slurmctld, name), "__total__")} & set(vars(slurmdbd))
+    assert common
+    for name in common:
+        assert getattr(slurmctld, name).__annotations__.keys() == getattr(slurmdbd, name).__annotations__.keys(), name
+
+
+def test_paths_name_the_service() -> None:
+    jobs_of = [wire.endpoint("v0.0.45", name).url("v0.0.45", {}) for name in ("get_jobs", "db_get_jobs")]
+    assert jobs_of == ["/slurm/v0.0.45/jobs/", "/slurmdb/v0.0.45/jobs/"]

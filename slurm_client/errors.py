@@ -14,6 +14,7 @@ Everything that can go wrong with a call to slurmrestd, as one tree.
     ├── NotFound               no such node, job, partition, reservation
     ├── InvalidRequest         Slurm does not accept what was asked
     │   ├── InvalidArgument    ... nor was it: a value is not what the call takes, and nothing was sent
+    │   │   └── InvalidDirective   ... because of an #SBATCH line of a script
     │   └── InvalidTransition  ... because of the state the object is in
     ├── Conflict               refused for now: the object is busy
     ├── NotSupported           this server's data parser has no such operation or field
@@ -43,6 +44,7 @@ __all__ = [
     "ControllerDown",
     "DecodeError",
     "InvalidArgument",
+    "InvalidDirective",
     "InvalidRequest",
     "InvalidTransition",
     "NotFound",
@@ -246,6 +248,22 @@ class InvalidArgument(InvalidRequest):
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class InvalidDirective(InvalidArgument):
+    """
+    A script, or one of its ``#SBATCH`` lines, is not what sbatch takes, or says what slurmrestd has no place for.
+
+    ``option`` names what it is about, e.g. ``--mem``, empty for the script as a whole; ``line`` is its number, from 1
+    on, or 0; ``reason`` is the message without both.
+    """
+
+    def __init__(self, reason: str, *, option: str = "", line: int = 0) -> None:
+        place = " ".join([*([f"line {line}:"] if line else []), *([f"{option}:"] if option else [])])
+        super().__init__(f"{place} {reason}".strip(), field="script")
+        self.reason = reason
+        self.option = option
+        self.line = line
 
 
 class InvalidTransition(InvalidRequest):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -55,6 +56,11 @@ def minutes(value: timedelta | Infinite | None) -> dict[str, Any] | None:
     if isinstance(value, timedelta):
         return set_number(-int(-value.total_seconds() // 60))
     return None
+
+
+def seconds(value: timedelta | None) -> int | None:
+    """Write a length in whole seconds, rounded up."""
+    return None if value is None else math.ceil(value.total_seconds())
 
 
 def moment(value: datetime | None) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from slurm_client.connection.session import RetryPolicy, Session
+from slurm_client.operations.database.database import Database
 from slurm_client.operations.service import ServiceOperations
 from slurm_client.tokens import StaticToken
 from slurm_client.watching.watches import Watches
@@ -115,6 +116,11 @@ class SlurmClient(Watches, ServiceOperations):
             owner=owner,
             keep_raw=keep_raw,
         )
+
+    @property
+    def db(self) -> Database:
+        """Calls to slurmdbd, on the same connection: job history, accounts, QOS, and what else accounting keeps."""
+        return Database(self._session)
 
     async def connect(self) -> str:
         """Negotiate the data parser now, and return it, e.g. ``v0.0.42``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from slurm_client.blocking.database.database import BlockingDatabase
 from slurm_client.blocking.service import BlockingServiceCalls
 from slurm_client.blocking.watches import BlockingWatches
 from slurm_client.client import SlurmClient
@@ -69,6 +70,11 @@ class BlockingClient(BlockingWatches, BlockingServiceCalls):
     @property
     def _client(self) -> SlurmClient:
         return cast("SlurmClient", self._asked)
+
+    @property
+    def db(self) -> BlockingDatabase:
+        """Calls to slurmdbd, on the same connection."""
+        return self._beside(BlockingDatabase, lambda: self._client.db)
 
     def connect(self) -> str:
         """Negotiate the data parser now, and return it, e.g. ``v0.0.42``."""

@@ -5,6 +5,7 @@ The canonical models: one shape for every data parser, frozen and typed.
 kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know how slurmrestd writes them.
 """
 
+from slurm_client.models.database.service import DatabaseCalls, DatabaseDiag, DatabasePing, Rollup
 from slurm_client.models.entry import Entry
 from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry, PartitionPriority
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
@@ -19,6 +20,9 @@ from slurm_client.notation.jobid import JobId
 
 __all__ = [
     "INFINITE",
+    "DatabaseCalls",
+    "DatabaseDiag",
+    "DatabasePing",
     "Diag",
     "Entry",
     "ExitCode",
@@ -42,6 +46,7 @@ __all__ = [
     "Ping",
     "Reservation",
     "ReservationSpec",
+    "Rollup",
     "RpcStats",
     "Share",
     "ShareTres",

@@ -1,0 +1,15 @@
+"""All calls to slurmdbd in one object."""
+
+from __future__ import annotations
+
+from slurm_client.operations.database.service import DatabaseServiceOperations
+
+__all__ = ["Database"]
+
+
+class Database(DatabaseServiceOperations):
+    """
+    slurmdbd behind a slurmrestd, as ``slurm.db``: job history, accounts, and what else accounting keeps.
+
+    It has no connection of its own: token, retries and time limits are those of its client.
+    """

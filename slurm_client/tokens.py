@@ -230,7 +230,12 @@ class MintedToken:
             self._current = (self._current + 1) % len(self._keys)
 
     def _mint(self, now: float) -> str:
-        import jwt
+        try:
+            import jwt
+        except ModuleNotFoundError as error:
+            raise Unauthorized(
+                "cannot mint a token: PyJWT is not installed; run: pip install 'slurm-rest-client[jwt]'"
+            ) from error
 
         claims = {"sun": self.user, "iat": int(now), "exp": int(now + self.lifetime.total_seconds())}
         try:

@@ -1,4 +1,4 @@
-"""The client without asyncio, on the command line, and with several servers."""
+"""The client without asyncio, and with several servers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from slurm_client import MintedToken, RetryPolicy, SlurmClient, errors
-from slurm_client.__main__ import main
 from slurm_client.sync import SyncSlurmClient
 from slurm_client.testing import FakeSlurmrestd
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
 KEY = b"k" * 32
 
@@ -86,32 +84,3 @@ async def test_the_next_server_is_taken_when_one_cannot_be_reached(fake: FakeSlu
             assert fake.nodes["w-0"].is_drain
     with pytest.raises(ValueError, match="URL"):
         SlurmClient([], "token")
-
-
-async def test_the_command_line(
-    fake: FakeSlurmrestd, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = tmp_path / "jwt.key"
-    key.write_bytes(KEY)
-
-    async def run(*arguments: str) -> str:
-        options = ["--url", fake.url, "--jwt-key", str(key)]
-        assert await asyncio.to_thread(main, [*options, *arguments]) == 0
-        return capsys.readouterr().out
-
-    assert "Slurm 26.05.5, data parser v0.0.45" in await run("ping")
-    shown = await run("nodes")
-    assert "w-1   DOWN+DYNAMIC_NORM" in shown
-    assert "fans" in shown
-    assert "hello" in await run("jobs")
-    assert "all" in await run("partitions")
-    await run("drain", "--reason", "by hand", "w-0", "w-1")
-    assert fake.nodes["w-0"].reason == "by hand"
-    await run("undrain", "w-0")
-    assert not fake.nodes["w-0"].is_drain
-
-    monkeypatch.setenv("SLURM_JWT", "garbage")
-    for command in ("nodes", "watch"):
-        assert await asyncio.to_thread(main, ["--url", fake.url, command]) == 1
-        assert "Unauthorized" in capsys.readouterr().err
-    assert await asyncio.to_thread(main, ["--url", fake.url, "--token-file", str(tmp_path / "none"), "nodes"]) == 1

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from slurm_client.connection.intake import Intake
     from slurm_client.connection.retries import RetryPolicy
     from slurm_client.errors import Report, SlurmError
+    from slurm_client.hooks import Attempt, Hook, Outcome
     from slurm_client.models import (
         INFINITE,
         Infinite,
@@ -36,18 +37,21 @@ if TYPE_CHECKING:
         Reservation,
         ReservationSpec,
     )
+    from slurm_client.operations.requests import RawAnswer
     from slurm_client.plain import to_dict
     from slurm_client.sync import SyncSlurmClient
-    from slurm_client.tokens import CallableToken, FileToken, MintedToken, StaticToken, TokenProvider
+    from slurm_client.tokens import CallableToken, FileToken, MintedToken, NoToken, StaticToken, TokenProvider
     from slurm_client.version import __version__
     from slurm_client.watch import Event, Pace
 
 __all__ = [
     "INFINITE",
+    "Attempt",
     "CallableToken",
     "Circuit",
     "Event",
     "FileToken",
+    "Hook",
     "Infinite",
     "Intake",
     "Job",
@@ -55,9 +59,12 @@ __all__ = [
     "JobSpec",
     "Listing",
     "MintedToken",
+    "NoToken",
     "Node",
+    "Outcome",
     "Pace",
     "Partition",
+    "RawAnswer",
     "Report",
     "Reservation",
     "ReservationSpec",
@@ -75,10 +82,12 @@ __all__ = [
 
 # Imported when they are first asked for: who needs a model or an error does not pay for the client.
 _HOMES = {
+    "Attempt": "hooks",
     "CallableToken": "tokens",
     "Circuit": "connection.circuit",
     "Event": "watch",
     "FileToken": "tokens",
+    "Hook": "hooks",
     "INFINITE": "models",
     "Infinite": "models",
     "Intake": "connection.intake",
@@ -87,9 +96,12 @@ _HOMES = {
     "JobSpec": "models",
     "Listing": "models",
     "MintedToken": "tokens",
+    "NoToken": "tokens",
     "Node": "models",
+    "Outcome": "hooks",
     "Pace": "watch",
     "Partition": "models",
+    "RawAnswer": "operations.requests",
     "Report": "errors",
     "Reservation": "models",
     "ReservationSpec": "models",

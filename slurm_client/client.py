@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Self
 
 from slurm_client.connection.session import RetryPolicy, Session
 from slurm_client.operations.database.database import Database
+from slurm_client.operations.requests import RequestOperations
 from slurm_client.operations.service import ServiceOperations
-from slurm_client.tokens import StaticToken
+from slurm_client.tokens import NoToken, StaticToken
 from slurm_client.watching.watches import Watches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
     from slurm_client.connection.circuit import Circuit, CircuitState
     from slurm_client.connection.intake import Intake
+    from slurm_client.hooks import Hook
     from slurm_client.tokens import TokenProvider
     from slurm_client.watching.pace import Pace
 
 __all__ = ["RetryPolicy", "SlurmClient"]
 
 
-class SlurmClient(Watches, ServiceOperations):
+class SlurmClient(Watches, ServiceOperations, RequestOperations):
     """
     One slurmrestd.
 
@@ -38,7 +40,8 @@ class SlurmClient(Watches, ServiceOperations):
         ``http://host:port`` or ``https://…``; with ``unix_socket`` any host name will do. Of several slurmrestds for
         the same cluster, the next one is taken when one cannot be reached.
     token
-        A provider, or a token as text.
+        A provider, or a token as text. None is sent when absent: for ``rest_auth/local`` on a unix socket, and for
+        gateways that know their users otherwise.
     api_version
         Data parser to speak, e.g. ``v0.0.42``; the newest common one when absent.
     timeout
@@ -66,6 +69,14 @@ class SlurmClient(Watches, ServiceOperations):
     keep_raw
         Keep with each model the entry that it was read from, as ``model.raw``: a text of some kilobytes for each node
         and job.
+    headers
+        Sent with every request beside those of the client, e.g. for a gateway.
+    proxy
+        URL of an HTTP proxy; the environment's is never taken.
+    bearer
+        Send the token as ``Authorization: Bearer`` and not as ``X-SLURM-USER-TOKEN``.
+    hook
+        Told before and after each request: see :class:`~slurm_client.hooks.Hook`.
 
     Attributes
     ----------
@@ -75,13 +86,13 @@ class SlurmClient(Watches, ServiceOperations):
     Raises
     ------
     ValueError
-        For a URL or a data parser that cannot be used.
+        For a URL, a data parser, a header or a proxy that cannot be used.
     """
 
     def __init__(
         self,
         base_url: str | Sequence[str],
-        token: TokenProvider | str,
+        token: TokenProvider | str | None = None,
         *,
         api_version: str | None = None,
         timeout: float = 30.0,
@@ -97,11 +108,15 @@ class SlurmClient(Watches, ServiceOperations):
         intake: Intake | None = None,
         owner: str = "",
         keep_raw: bool = False,
+        headers: Mapping[str, str] | None = None,
+        proxy: str | None = None,
+        bearer: bool = False,
+        hook: Hook | None = None,
     ) -> None:
         self._make_watches(pace)
         self._session = Session(
             base_url,
-            StaticToken(token) if isinstance(token, str) else token,
+            NoToken() if token is None else StaticToken(token) if isinstance(token, str) else token,
             api_version=api_version,
             timeout=timeout,
             retry=retry,
@@ -115,6 +130,10 @@ class SlurmClient(Watches, ServiceOperations):
             intake=intake,
             owner=owner,
             keep_raw=keep_raw,
+            headers=headers,
+            proxy=proxy,
+            bearer=bearer,
+            hook=hook,
         )
 
     @property

@@ -67,14 +67,27 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The call an error is about: method, and path below the base URL."""
+    """
+    The call an error is about.
+
+    Parameters
+    ----------
+    method, path
+        ``path`` is below the URL of the server; the name of the call where it never had a URL.
+    server
+        URL of the server, or ``unix:`` and the path of its socket.
+    """
 
     method: str
     path: str
+    server: str = ""
 
     @override
     def __str__(self) -> str:
-        return f"{self.method} {self.path}".strip()
+        if self.method and self.server.startswith("http"):
+            return f"{self.method} {self.server}{self.path}"
+        call = f"{self.method} {self.path}".strip()
+        return f"{call} on {self.server}" if self.server else call
 
 
 @dataclass(frozen=True, slots=True)

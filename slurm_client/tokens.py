@@ -23,7 +23,7 @@ from slurm_client.errors import Unauthorized
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-__all__ = ["CallableToken", "FileToken", "MintedToken", "StaticToken", "TokenProvider"]
+__all__ = ["CallableToken", "FileToken", "MintedToken", "NoToken", "StaticToken", "TokenProvider"]
 
 
 @runtime_checkable
@@ -37,6 +37,21 @@ class TokenProvider(Protocol):
     def invalidate(self, token: str) -> None:
         """Take note that the server refused this token."""
         ...
+
+
+class NoToken:
+    """No token: a server that knows its users otherwise, such as ``rest_auth/local`` on a unix socket."""
+
+    async def token(self) -> str:
+        """Return an empty text: no token is sent."""
+        return ""
+
+    def invalidate(self, token: str) -> None:
+        """Nothing to be done: there is no other token."""
+
+    @override
+    def __repr__(self) -> str:
+        return "NoToken()"
 
 
 class StaticToken:

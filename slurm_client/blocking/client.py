@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from slurm_client.blocking.database.database import BlockingDatabase
+from slurm_client.blocking.requests import BlockingRequestCalls
 from slurm_client.blocking.service import BlockingServiceCalls
 from slurm_client.blocking.watches import BlockingWatches
 from slurm_client.client import SlurmClient
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import httpx
@@ -18,17 +19,18 @@ if TYPE_CHECKING:
     from slurm_client.connection.circuit import Circuit, CircuitState
     from slurm_client.connection.intake import Intake
     from slurm_client.connection.session import RetryPolicy
+    from slurm_client.hooks import Hook
     from slurm_client.tokens import TokenProvider
     from slurm_client.watching.pace import Pace
 
 
-class BlockingClient(BlockingWatches, BlockingServiceCalls):
+class BlockingClient(BlockingWatches, BlockingServiceCalls, BlockingRequestCalls):
     """The calls of :class:`~slurm_client.client.SlurmClient`, waited for."""
 
     def __init__(
         self,
         base_url: str | Sequence[str],
-        token: TokenProvider | str,
+        token: TokenProvider | str | None = None,
         *,
         api_version: str | None = None,
         timeout: float = 30.0,
@@ -44,6 +46,10 @@ class BlockingClient(BlockingWatches, BlockingServiceCalls):
         intake: Intake | None = None,
         owner: str = "",
         keep_raw: bool = False,
+        headers: Mapping[str, str] | None = None,
+        proxy: str | None = None,
+        bearer: bool = False,
+        hook: Hook | None = None,
     ) -> None:
         super().__init__()
         self._start(
@@ -64,6 +70,10 @@ class BlockingClient(BlockingWatches, BlockingServiceCalls):
                 intake=intake,
                 owner=owner,
                 keep_raw=keep_raw,
+                headers=headers,
+                proxy=proxy,
+                bearer=bearer,
+                hook=hook,
             )
         )
 

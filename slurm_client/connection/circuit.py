@@ -97,7 +97,8 @@ class Circuit:
             return
         now = self._clock()
         if now < max(self._open_until, self._trial_until):
-            raise CircuitOpen(f"not tried after {self._failures} failures, the last: {self._error}", request=request)
+            last = self._error.message if self._error is not None else ""
+            raise CircuitOpen(f"not tried after {self._failures} failures, the last: {last}", request=request)
         # This call is the trial; others wait for its outcome, but not for ever: its task may be cancelled.
         self._trial_until = now + self._longest_pause
 

@@ -84,7 +84,9 @@ class Negotiation:
                     self._agreed_release = self.release
                     return version
             raise errors.NotSupported(
-                f"{self._server()} serves none of {', '.join(candidates)}", available_in=(), status=404
+                f"the server has none of the data parsers that this library speaks: {', '.join(candidates)}",
+                available_in=(),
+                status=404,
             )
 
     def _is_fresh(self, again: str | None) -> bool:

@@ -51,11 +51,11 @@ class RefusedToken(errors.SlurmError):
         self.token = token
 
 
-class UnknownUrl(errors.SlurmError):
+class UnknownUrl(errors.NotSupported):
     """The server has no such path; never leaves the session."""
 
     def __init__(self, request: errors.Request) -> None:
-        super().__init__("unknown path", request=request, status=404)
+        super().__init__("the server has no such path", request=request, status=404)
 
 
 class Renewal:

@@ -13,10 +13,12 @@ path, once, after asking again which parsers the server has. Nothing is repeated
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
@@ -29,35 +31,88 @@ from slurm_client.connection.negotiation import Negotiation
 from slurm_client.connection.retries import RefusedToken, Renewal, RetryPolicy, UnknownUrl
 from slurm_client.connection.transport import Transport, closed_error
 from slurm_client.encode.values import fitted
+from slurm_client.hooks import Attempt, observed
 from slurm_client.models.entry import Entry, keep
+from slurm_client.wire.paths import VERSION, known, template
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import httpx
 
     from slurm_client.connection.answers import Answer, ListOf
     from slurm_client.connection.intake import Hold
+    from slurm_client.hooks import Hook
     from slurm_client.tokens import TokenProvider
 
-__all__ = ["RetryPolicy", "Session"]
+__all__ = ["LAST_REQUEST", "RetryPolicy", "Session"]
+
+LAST_REQUEST: ContextVar[errors.Request | None] = ContextVar("LAST_REQUEST", default=None)
+"""What the running task asked last: what an error is about that is found in an answer afterwards."""
 
 M = TypeVar("M", bound=Entry)
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What is asked for, whatever the data parser."""
+    """
+    What is asked for, whatever the data parser.
 
+    Parameters
+    ----------
+    operation
+        Name of the operation; empty where a method and a URL are given instead.
+    method, url
+        ``url`` is a path on the server, in which ``{version}`` stands for the data parser.
+    repeatable
+        Whether the caller says that to repeat it does no harm.
+    numbers
+        Numbers of its requests.
+    """
+
+    operation: str
     path: Mapping[str, str | int] | None = None
     query: Mapping[str, Any] | None = None
     body: Mapping[str, Any] | None = None
     wanted: ListOf | None = None
     tolerate: Callable[[errors.SlurmError], bool] | None = None
+    method: str = ""
+    url: str = ""
+    repeatable: bool = False
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def negotiates(self) -> bool:
+        """Whether it needs a data parser."""
+        return not self.url or VERSION in self.url
+
+    def target(self, version: str) -> _Target:
+        """Return where it goes with a data parser; NotSupported if that has no such operation."""
+        if self.url:
+            url = self.url.replace(VERSION, version)
+            found = known(self.method, url)
+            if found is None:
+                return _Target(wire.Endpoint("", self.method, ""), url, "")
+            return _Target(found[1], url, template(*found))
+        endpoint = wire.endpoint(version, self.operation)
+        if self.body is not None:
+            fitted(version, endpoint.body, self.body)
+        return _target(endpoint, version, self.path)
 
 
-_PING = _Call(tolerate=lambda _: True)
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """One operation of one data parser: its path on the server, and the same with parameters unfilled."""
+
+    endpoint: wire.Endpoint
+    url: str
+    template: str
+
+
+def _target(endpoint: wire.Endpoint, version: str, path: Mapping[str, str | int] | None) -> _Target:
+    filled = endpoint.url(version, {name: quote(str(value), safe="") for name, value in (path or {}).items()})
+    return _Target(endpoint, filled, template(version, endpoint))
 
 
 class Session:
@@ -89,8 +144,13 @@ class Session:
         intake: Intake | None = None,
         owner: str = "",
         keep_raw: bool = False,
+        headers: Mapping[str, str] | None = None,
+        proxy: str | None = None,
+        bearer: bool = False,
+        hook: Hook | None = None,
     ) -> None:
         self._negotiation = Negotiation(api_version, self._ping, lambda: self.base_url)
+        self._hook = hook
         self._token = token
         self._timeout = timeout
         self._retry = retry or RetryPolicy()
@@ -109,9 +169,12 @@ class Session:
             client_certificate=client_certificate,
             unix_socket=unix_socket,
             transport=transport,
+            headers=headers,
+            proxy=proxy,
+            bearer=bearer,
         )
-        self._limits: set[asyncio.Timeout] = set()
-        """Of the calls under way."""
+        self._limits: dict[asyncio.Task[Any] | None, asyncio.Timeout] = {}
+        """Of the calls under way, by the task that waits for each."""
 
     @property
     def base_url(self) -> str:
@@ -141,7 +204,7 @@ class Session:
     async def close(self) -> None:
         """Close all connections; calls under way end with ClientClosed, wherever they wait."""
         self._transport.closed = True
-        for limit in self._limits:
+        for limit in self._limits.values():
             if not limit.expired():
                 limit.reschedule(0.0)
         self._reader.forget()
@@ -149,18 +212,20 @@ class Session:
 
     async def connect(self) -> str:
         """Negotiate within the session's time limit and return the data parser."""
-        async with self._within(self._timeout, lambda: errors.Request("", "negotiation")):
-            return await self.negotiate()
+        async with self._within(self._timeout, lambda: self.about("negotiation")):
+            return await self._negotiation.agree()
 
     async def negotiate(self) -> str:
-        """Return the data parser in use, after negotiating it where that is needed; within the caller's time limit."""
-        return await self._negotiation.agree()
+        """Return the data parser in use, after negotiating it where that is needed, within a time limit of its own."""
+        return await self.connect()
 
     # calls
 
     async def require(self, operation: str) -> None:
         """Raise NotSupported if the data parser in use has no such operation."""
-        wire.endpoint(await self.connect(), operation)
+        version = await self.connect()
+        async with self._within(self._timeout, lambda: self.about(operation)):
+            wire.endpoint(version, operation)
 
     async def call(
         self,
@@ -194,10 +259,35 @@ class Session:
         SlurmError
             And nothing else.
         """
+        return await self._carried_out(
+            _Call(operation, path=path, query=query, body=body, wanted=wanted, tolerate=tolerate), timeout
+        )
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        repeatable: bool = False,
+        timeout: float | None = None,
+    ) -> Answer:
+        """
+        Send a request to a path on the server, of which ``{version}`` stands for the data parser.
+
+        What it does follows from method and path, where they are those of an operation that is known here; all else
+        counts as a write. Parameters and errors as for :meth:`~slurm_client.client.SlurmClient.request`.
+        """
+        call = _Call("", query=query, body=body, method=method, url=url, repeatable=repeatable)
+        return await self._carried_out(call, timeout)
+
+    async def _carried_out(self, call: _Call, timeout: float | None) -> Answer:
         limit = self._timeout if timeout is None else timeout
-        async with self._within(limit, lambda: self._request(operation, path)):
-            await self.negotiate()
-            return await self._with_renewals(operation, _Call(path, query, body, wanted, tolerate))
+        async with self._within(limit, lambda: self._request(call)):
+            if call.negotiates:
+                await self._negotiation.agree()
+            return await self._with_renewals(call)
 
     def kept(self, model: M, raw: Mapping[str, Any]) -> M:
         """Return a model that was read from a part of an answer, which it keeps if this client keeps such."""
@@ -207,33 +297,39 @@ class Session:
 
     def refuse(self, answer: Answer, operation: str) -> None:
         """Raise the error a tolerated answer is, if it is one after all."""
-        found = answers.error_in(answer, errors.Request("", operation))
+        found = answers.error_in(answer, LAST_REQUEST.get() or self.about(operation))
         if found is not None:
             raise found
 
-    def _request(self, operation: str, path: Mapping[str, str | int] | None) -> errors.Request:
+    def about(self, call: str) -> errors.Request:
+        """Return what a call is about that has no URL, or none yet."""
+        return errors.Request("", call, self._transport.server)
+
+    def _request(self, call: _Call) -> errors.Request:
         """What a call is about: its URL, or its name while no data parser has been agreed on."""
+        version = self.api_version
+        if version is None and call.negotiates:
+            return self.about(f"negotiation for {call.operation or f'{call.method} {call.url}'}")
         try:
-            if self.api_version is not None:
-                endpoint = wire.endpoint(self.api_version, operation)
-                return errors.Request(endpoint.method, _url(endpoint, self.api_version, path))
-        except errors.NotSupported:
+            target = call.target(version or "")
+        except errors.SlurmError:
             # Then there is no URL; the call itself says so.
-            pass
-        return errors.Request("", f"negotiation for {operation}")
+            return self.about(call.operation)
+        return errors.Request(target.endpoint.method, target.url, self._transport.server)
 
     @asynccontextmanager
     async def _within(self, seconds: float, about: Callable[[], errors.Request]) -> AsyncIterator[None]:
-        """End the block after a time, or when the session is closed, with a `SlurmError`."""
+        """End the block after a time, or when the session is closed, with a `SlurmError` that says what it is about."""
         started = time.monotonic()
         limit = asyncio.timeout(seconds)
+        task = asyncio.current_task()
         try:
             async with limit:
-                self._limits.add(limit)
+                self._limits[task] = limit
                 try:
                     yield
                 finally:
-                    self._limits.discard(limit)
+                    self._limits.pop(task, None)
         except (TimeoutError, errors.Unreachable) as error:
             if self._transport.closed:
                 closed = closed_error(about())
@@ -244,25 +340,29 @@ class Session:
             late = errors.Timeout(f"no answer within {time.monotonic() - started:.1f} s", request=about())
             self.circuit.failed(late)
             raise late from error
+        except errors.SlurmError as error:
+            if error.request is None and not isinstance(error, errors.InvalidArgument):
+                error.request = about()
+            raise
 
-    async def _with_renewals(self, operation: str, call: _Call) -> Answer:
+    async def _with_renewals(self, call: _Call) -> Answer:
         """Repeat once with a new token, and once with another data parser, if that is what the server refused."""
         renewal, renegotiated = Renewal(self._token), False
         while True:
-            version = self.api_version
-            assert version is not None  # noqa: S101 - call() has negotiated
-            endpoint = wire.endpoint(version, operation)
-            if call.body is not None:
-                fitted(version, endpoint.body, call.body)
+            version = self.api_version or ""
             try:
-                return await self._with_retries(endpoint, version, call)
+                target = call.target(version)
+                LAST_REQUEST.set(errors.Request(target.endpoint.method, target.url, self._transport.server))
+                return await self._with_retries(target, call)
             except RefusedToken as refused:
                 await renewal.after(refused)
             except UnknownUrl as unknown:
+                if not call.negotiates:
+                    raise errors.NotSupported(unknown.message, request=unknown.request, status=404) from None
                 if renegotiated or self._negotiation.pinned:
                     raise errors.NotSupported(
-                        f"the server has no {endpoint.method} {endpoint.path} with {version}",
-                        available_in=wire.parsers_with(operation),
+                        f"the server lacks this call with data parser {version}",
+                        available_in=wire.parsers_with(call.operation),
                         request=unknown.request,
                         status=404,
                     ) from None
@@ -272,24 +372,25 @@ class Session:
     async def _ping(self, version: str) -> None:
         """Ping with a data parser; once more with a new token if that is what the server refused."""
         renewal = Renewal(self._token)
+        call = _Call(wire.PING.operation, tolerate=lambda _: True)
         while True:
             try:
-                await self._with_retries(wire.PING, version, _PING)
+                await self._with_retries(_target(wire.PING, version, None), call)
             except RefusedToken as refused:
                 await renewal.after(refused)
             else:
                 return
 
-    async def _with_retries(self, endpoint: wire.Endpoint, version: str, call: _Call) -> Answer:
+    async def _with_retries(self, target: _Target, call: _Call) -> Answer:
         failed = 0
         while True:
             try:
-                return await self._once(endpoint, version, call)
+                return await self._once(target, call)
             except errors.Unreachable as error:
                 failed += 1
                 if not isinstance(error, errors.CircuitOpen):
                     self._transport.turn_to_next_server()
-                repeatable = not error.sent or not endpoint.writes
+                repeatable = not error.sent or not target.endpoint.writes or call.repeatable
                 if not repeatable or failed >= self._retry.attempts or isinstance(error, errors.CircuitOpen):
                     raise
                 # A server that took its time to say that slurmctld is away has already waited for us.
@@ -297,14 +398,20 @@ class Session:
                     raise
                 await asyncio.sleep(self._retry.pause(failed, self._jitter))
 
-    async def _once(self, endpoint: wire.Endpoint, version: str, call: _Call) -> Answer:
-        request = errors.Request(endpoint.method, _url(endpoint, version, call.path))
+    async def _once(self, target: _Target, call: _Call) -> Answer:
+        request = errors.Request(target.endpoint.method, target.url, self._transport.server)
         self.circuit.check(request)
-        token = await self._token.token()
         try:
-            answer = await self._answer(endpoint, request, token, call)
+            token = await self._token.token()
+        except errors.Unauthorized as error:
+            error.request = error.request or request
+            raise
+        try:
+            answer = await self._answer(target, request, token, call)
         except errors.Unauthorized as error:
             self.circuit.succeeded()
+            if not token:
+                error.message += "; this client sends no token"
             raise RefusedToken(error, token) from error
         except errors.Unreachable as error:
             self.circuit.failed(error)
@@ -317,24 +424,38 @@ class Session:
             self._negotiation.release = answer.release
         return answer
 
-    async def _answer(self, endpoint: wire.Endpoint, request: errors.Request, token: str, call: _Call) -> Answer:
+    async def _answer(self, target: _Target, request: errors.Request, token: str, call: _Call) -> Answer:
         """Send a request, receive its answer and understand it, within the room that there is for answers."""
+        endpoint = target.endpoint
+        attempt = Attempt(
+            request.server,
+            request.method,
+            endpoint.operation,
+            target.template,
+            request.path,
+            endpoint.writes,
+            next(call.numbers),
+        )
         scope = asyncio.timeout(None)
         hold: Hold | None = None
-        try:
-            async with scope:
-                with self._intake.open(self._owner, lambda: scope.reschedule(0.0)) as hold:
-                    reply = await self._transport.send(
-                        request, token, call.query, call.body, hold, writes=endpoint.writes
-                    )
-                    return await self._reader.read(request, reply, call.wanted, call.tolerate)
-        except Excess as error:
-            raise errors.TooLarge(f"the answer is too large: {error}", request=request) from error
-        except TimeoutError as error:
-            if hold is None or not hold.ended:
-                raise
-            raise errors.TooLarge("the answer gave way to those of others", request=request) from error
+        with observed(self._hook, attempt, lambda: self._end_of_time(request)) as exchange:
+            try:
+                async with scope:
+                    with self._intake.open(self._owner, lambda: scope.reschedule(0.0)) as hold:
+                        reply = await self._transport.send(
+                            request, token, call.query, call.body, hold, exchange, writes=endpoint.writes
+                        )
+                        return await self._reader.read(request, reply, call.wanted, call.tolerate)
+            except Excess as error:
+                raise errors.TooLarge(f"the answer is too large: {error}", request=request) from error
+            except TimeoutError as error:
+                if hold is None or not hold.ended:
+                    raise
+                raise errors.TooLarge("the answer gave way to those of others", request=request) from error
 
-
-def _url(endpoint: wire.Endpoint, version: str, path: Mapping[str, str | int] | None) -> str:
-    return endpoint.url(version, {name: quote(str(value), safe="") for name, value in (path or {}).items()})
+    def _end_of_time(self, request: errors.Request) -> errors.SlurmError | None:
+        """Return the error of the call of this task if its time is over; ``None`` if it is not."""
+        limit = self._limits.get(asyncio.current_task())
+        if limit is None or not limit.expired():
+            return None
+        return closed_error(request) if self._transport.closed else errors.Timeout("no answer in time", request=request)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors, wire
+from slurm_client.connection.http import extra_headers, http_client, is_header_value, servers
 from slurm_client.connection.intake import receive
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
     from slurm_client.connection.intake import Hold
+    from slurm_client.hooks import Exchange
 
 __all__ = ["Reply", "Transport", "closed_error"]
 
@@ -49,7 +51,7 @@ class Transport:
         Requests under way at a time.
     timeout
         Seconds of the longest usual call.
-    ca_bundle, client_certificate, unix_socket, transport
+    ca_bundle, client_certificate, unix_socket, transport, headers, proxy, bearer
         As for :class:`~slurm_client.client.SlurmClient`.
 
     Attributes
@@ -64,7 +66,7 @@ class Transport:
     Raises
     ------
     ValueError
-        For a URL that cannot be used.
+        For a URL, a header or a proxy that cannot be used.
     """
 
     def __init__(
@@ -78,13 +80,26 @@ class Transport:
         client_certificate: tuple[str | Path, str | Path] | None,
         unix_socket: str | Path | None,
         transport: httpx.AsyncBaseTransport | None,
+        headers: Mapping[str, str] | None = None,
+        proxy: str | None = None,
+        bearer: bool = False,
     ) -> None:
-        self._base_urls = [url.rstrip("/") for url in base_urls]
+        self._base_urls = servers(base_urls)
+        self._socket = f"unix:{unix_socket}" if unix_socket else ""
         self._chosen = 0
+        self._bearer = bearer
+        self._headers = extra_headers(headers, bearer=bearer)
         self._user_name = user_name
         self._slots = asyncio.Semaphore(max_concurrency)
-        self._http = _http_client(
-            self._base_urls, transport, ca_bundle, client_certificate, unix_socket, max_concurrency, timeout
+        self._http = http_client(
+            self._base_urls,
+            transport=transport,
+            ca_bundle=ca_bundle,
+            client_certificate=client_certificate,
+            unix_socket=unix_socket,
+            proxy=proxy,
+            max_concurrency=max_concurrency,
+            timeout=timeout,
         )
         self.calls = 0
         self.bytes_received = 0
@@ -94,6 +109,11 @@ class Transport:
     def base_url(self) -> str:
         """Where the next request goes."""
         return self._base_urls[self._chosen]
+
+    @property
+    def server(self) -> str:
+        """Where the next request goes, for people: a URL, or ``unix:`` and the path of a socket."""
+        return self._socket or self.base_url
 
     def turn_to_next_server(self) -> None:
         """Send what follows to another server, if there is one."""
@@ -111,6 +131,7 @@ class Transport:
         query: Mapping[str, Any] | None,
         body: Mapping[str, Any] | None,
         hold: Hold,
+        exchange: Exchange,
         *,
         writes: bool,
     ) -> Reply:
@@ -122,11 +143,13 @@ class Transport:
         request
             Method and path.
         token
-            For the header ``X-SLURM-USER-TOKEN``.
+            For the header ``X-SLURM-USER-TOKEN``, or ``Authorization``; none is sent where it is empty.
         query, body
             Parameters of the query (``None`` is left out), and the JSON body.
         hold
             Room for the answer.
+        exchange
+            Told of the status and of the bytes received.
         writes
             Whether it changes anything.
 
@@ -134,20 +157,17 @@ class Transport:
         ------
         Unreachable
             If there was no answer; ``sent`` tells whether the request may have been carried out.
+        Unauthorized
+            If the token cannot be sent.
         InvalidRequest
-            If it cannot be sent at all.
+            If the request cannot be sent at all.
         """
         import httpx
 
         if self.closed:
             raise _never_sent(closed_error(request))
-        headers = {"X-SLURM-USER-TOKEN": token, "Accept": "application/json", "Accept-Encoding": "identity"}
-        if self._user_name is not None:
-            headers["X-SLURM-USER-NAME"] = self._user_name
-        content = None
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            content = json.dumps(body, separators=(",", ":")).encode()
+        content = None if body is None else _written(body)
+        headers = self._headers_of(request, token, with_body=body is not None)
         params = {name: str(value) for name, value in (query or {}).items() if value is not None}
         try:
             async with self._slots:
@@ -160,10 +180,15 @@ class Transport:
                     content=content,
                     extensions={wire.CHANGES_NOTHING: not writes},
                 ) as response:
-                    received = await receive(response, request, hold, self._count)
+                    exchange.status = response.status_code
+                    if response.status_code == 407:
+                        raise _never_sent(errors.Unreachable(_refused("407"), request=request, status=407))
+                    received = await receive(response, request, hold, lambda size: self._count(exchange, size))
                     return Reply(response.status_code, response.headers.get("content-type", ""), received)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise _never_sent(errors.Unreachable(f"cannot connect: {_words(error)}", request=request)) from error
+        except httpx.ProxyError as error:
+            raise _never_sent(errors.Unreachable(_refused(str(error)), request=request)) from error
         except httpx.TimeoutException as error:
             raise errors.Timeout(f"no answer: {_words(error)}", request=request) from error
         except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeError) as error:
@@ -172,8 +197,23 @@ class Transport:
             # RuntimeError is what httpx says when it was closed in between.
             raise errors.Unreachable(f"the connection broke: {_how_it_broke(error)}", request=request) from error
 
-    def _count(self, received: int) -> None:
+    def _headers_of(self, request: errors.Request, token: str, *, with_body: bool) -> dict[str, str]:
+        """Return the headers of a request; Unauthorized if the token is no header."""
+        headers = self._headers | {"Accept": "application/json", "Accept-Encoding": "identity"}
+        if token:
+            if not is_header_value(token):
+                # What httpx says of it would repeat it.
+                raise errors.Unauthorized("the token is not one line of printable ASCII", request=request)
+            headers |= {"Authorization": f"Bearer {token}"} if self._bearer else {"X-SLURM-USER-TOKEN": token}
+        if self._user_name is not None:
+            headers["X-SLURM-USER-NAME"] = self._user_name
+        if with_body:
+            headers["Content-Type"] = "application/json"
+        return headers
+
+    def _count(self, exchange: Exchange, received: int) -> None:
         self.bytes_received += received
+        exchange.count(received)
 
 
 def closed_error(request: errors.Request) -> errors.ClientClosed:
@@ -184,6 +224,29 @@ def closed_error(request: errors.Request) -> errors.ClientClosed:
 def _never_sent(error: errors.Unreachable) -> errors.Unreachable:
     error.sent = False
     return error
+
+
+def _written(body: Mapping[str, Any]) -> bytes:
+    """
+    Return a body in JSON.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is something in it that JSON lacks, such as a datetime.
+    """
+    try:
+        return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise errors.InvalidArgument(
+            f"the body is not what JSON has: {errors.said(str(error))}; nothing was sent", field="body"
+        ) from error
+
+
+def _refused(words: str) -> str:
+    """Say how a proxy refused, by its status alone: its words may be anybody's."""
+    status = re.match(r"[1-5][0-9]{2}\b", words)
+    return f"the proxy does not connect{f': it answered {status.group()}' if status else ''}"
 
 
 def _words(error: Exception) -> str:
@@ -198,42 +261,3 @@ def _how_it_broke(error: Exception) -> str:
     if isinstance(error, httpx.RemoteProtocolError) and not words.startswith(("Server disconnected", "peer closed")):
         return "what was received is no HTTP"
     return words
-
-
-def _http_client(
-    base_urls: Sequence[str],
-    transport: httpx.AsyncBaseTransport | None,
-    ca_bundle: str | Path | None,
-    client_certificate: tuple[str | Path, str | Path] | None,
-    unix_socket: str | Path | None,
-    max_concurrency: int,
-    timeout: float,
-) -> httpx.AsyncClient:
-    """Build the one HTTP client of a session: no proxies, no redirects, nothing from the environment."""
-    import httpx
-
-    if not base_urls:
-        raise ValueError("there must be a URL")
-    for base_url in base_urls:
-        if any(character in base_url for character in "?#@"):
-            # The paths of slurmrestd would become a part of them.
-            raise ValueError("a URL must have no query, no fragment and no password")
-    urls = [httpx.URL(base_url) for base_url in base_urls]
-    for url in urls:
-        if url.scheme not in {"http", "https"} or not url.host:
-            raise ValueError(f"not an http or https URL: {str(url)!r}")
-    verify: ssl.SSLContext | bool = False
-    if any(url.scheme == "https" for url in urls):
-        verify = ssl.create_default_context(cafile=str(ca_bundle) if ca_bundle else None)
-        if client_certificate is not None:
-            certificate, key = client_certificate
-            verify.load_cert_chain(str(certificate), str(key))
-    if transport is None:
-        transport = httpx.AsyncHTTPTransport(
-            verify=verify,
-            uds=str(unix_socket) if unix_socket else None,
-            limits=httpx.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency),
-            trust_env=False,
-        )
-    # The session's own time limit is over everything; this one only notices a dead connection inside a longer limit.
-    return httpx.AsyncClient(transport=transport, timeout=httpx.Timeout(max(timeout, 60.0)), trust_env=False)

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, SupportsIndex, TypeAlias, Union, get_args, get_origin, get_type_hints
+from urllib.parse import unquote
 
 from slurm_client import errors, models
 from slurm_client.models import INFINITE, Infinite, Job, JobId, JobState
 
-__all__ = ["BaseState", "JobRef", "Name", "NodeName", "Signal", "Text", "checked"]
+__all__ = ["BaseState", "HttpMethod", "JobRef", "Name", "NodeName", "Signal", "Text", "UrlPath", "checked"]
 
 Check: TypeAlias = Callable[[str, Any], Any]
 """Takes a field and its value; returns the value, with what can be read only once read, or raises InvalidArgument."""
@@ -79,6 +80,22 @@ them, where there is no other filter (24.11 and 26.05).
 JobRef: TypeAlias = Job | JobId | SupportsIndex | str
 """A job: as it was read, or by its id: a whole number of any type, or as text ``7``, ``7_3`` or ``7+1``."""
 
+HttpMethod: TypeAlias = Annotated[str, _Rule("GET, POST or DELETE", {"GET", "POST", "DELETE"}.__contains__)]
+"""A method that slurmrestd serves."""
+
+_PATH = re.compile(r"(/(\{version\}|[-A-Za-z0-9._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+)+/?")
+
+
+def _is_path(text: str) -> bool:
+    # Servers on the way may take such parts out: what arrives is another path.
+    return _PATH.fullmatch(text) is not None and {".", ".."}.isdisjoint(unquote(text).split("/"))
+
+
+UrlPath: TypeAlias = Annotated[
+    str, _Rule("a path such as /slurm/{version}/nodes/, quoted and without a query", _is_path)
+]
+"""A path on a server, which cannot become another one on the way."""
+
 _NAMES: dict[str, Any] = {
     **{name: getattr(models, name) for name in models.__all__},
     "Iterable": Iterable,
@@ -88,11 +105,13 @@ _NAMES: dict[str, Any] = {
     "timedelta": timedelta,
     "Any": Any,
     "BaseState": BaseState,
+    "HttpMethod": HttpMethod,
     "JobRef": JobRef,
     "Name": Name,
     "NodeName": NodeName,
     "Signal": Signal,
     "Text": Text,
+    "UrlPath": UrlPath,
 }
 """What the modules of operations and models import for type checkers only."""
 

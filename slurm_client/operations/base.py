@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from slurm_client import errors
+from slurm_client.connection.session import LAST_REQUEST
 from slurm_client.models.listing import Listing
 from slurm_client.operations.arguments import checked
 
@@ -24,17 +26,21 @@ _WITHOUT_UPDATE_TIME = frozenset({"v0.0.40", "v0.0.41"})
 
 
 class Operations:
-    """Base of all classes of operations: what each public call is given is checked against its annotations."""
+    """
+    Base of all classes of operations.
+
+    What each public call is given is checked against its annotations, and each error says what it is about.
+    """
 
     _session: Session
 
     @override
     def __init_subclass__(cls) -> None:
-        """Put the check of arguments before every public call."""
+        """Wrap every public call."""
         super().__init_subclass__()
         for name, function in list(vars(cls).items()):
             if not name.startswith("_") and inspect.iscoroutinefunction(function):
-                setattr(cls, name, checked(function))
+                setattr(cls, name, _located(checked(function)))
 
     async def _list(
         self, operation: str, wanted: ListOf, *, update_time: int | None = None, **options: Any
@@ -91,6 +97,24 @@ class Operations:
         if found is None:
             raise errors.NotFound(f"no {what}", status=answer.status, warnings=answer.warnings)
         return found
+
+
+def _located(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a call whose errors name the server and the request that they are about, unless it was not even tried."""
+
+    @functools.wraps(function)
+    async def call(self: Operations, *args: Any, **kwargs: Any) -> Any:
+        LAST_REQUEST.set(None)
+        try:
+            return await function(self, *args, **kwargs)
+        except errors.InvalidArgument:
+            raise
+        except errors.SlurmError as error:
+            if error.request is None or not error.request.server:
+                error.request = LAST_REQUEST.get() or self._session.about(function.__name__)
+            raise
+
+    return call
 
 
 def named(name: str) -> Callable[[Iterable[Any]], Any]:

@@ -109,7 +109,7 @@ class Broken(httpx.AsyncBaseTransport):
         raise httpx.ReadError("connection reset", request=request)
 
 
-async def call(operation: wire.Endpoint, version: str, gate: Gate, inner: Broken) -> None:
+async def call(operation: wire.Endpoint, version: str, gate: Gate, inner: Broken, *, by_path: bool = False) -> None:
     session = Session(
         "http://slurm",
         StaticToken("t"),
@@ -120,18 +120,27 @@ async def call(operation: wire.Endpoint, version: str, gate: Gate, inner: Broken
     )
     parameters = {name: "1" for _, name, _, _ in Formatter().parse(operation.path) if name}
     try:
-        await session.call(operation.operation, path=parameters)
+        if by_path:
+            inner.seen.append("negotiation")  # there is none
+            await session.request(operation.method, operation.url(version, parameters))
+        else:
+            await session.call(operation.operation, path=parameters)
     finally:
         await session.close()
 
 
+@pytest.mark.parametrize("by_path", [False, True], ids=["by name", "by path"])
 @pytest.mark.parametrize(
     ("version", "operation"), EVERY_OPERATION, ids=lambda value: getattr(value, "operation", value)
 )
-async def test_a_closed_fence_lets_out_reads_and_nothing_else(version: str, operation: wire.Endpoint) -> None:
+async def test_a_closed_fence_lets_out_reads_and_nothing_else(
+    version: str,
+    operation: wire.Endpoint,
+    by_path: bool,
+) -> None:
     inner = Broken()
     with pytest.raises((Fenced, Unreachable)) as failed:
-        await call(operation, version, Gate("late"), inner)
+        await call(operation, version, Gate("late"), inner, by_path=by_path)
     sent = inner.seen[1:]
     if operation.operation in WRITES:
         assert isinstance(failed.value, Fenced)
@@ -139,6 +148,25 @@ async def test_a_closed_fence_lets_out_reads_and_nothing_else(version: str, oper
     else:
         assert isinstance(failed.value, Unreachable)
         assert sent
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/slurm/v0.0.45/nosuch/",
+        "/slurm/v0.0.46/nodes/",
+        "/slurm/v0.0.45/job/7%2Frequeue",
+        "/slurm/v0.0.45/JOB/7",
+        "/openapi/v3",
+    ],
+)
+async def test_a_closed_fence_holds_back_paths_that_are_not_known(path: str) -> None:
+    inner = Broken()
+    session = Session("http://slurm", StaticToken("t"), transport=FencedTransport(inner, Gate("late"), ("here", "s")))
+    with pytest.raises(Fenced):
+        await session.request("GET", path, repeatable=True)
+    assert not inner.seen
+    await session.close()
 
 
 @pytest.mark.parametrize(

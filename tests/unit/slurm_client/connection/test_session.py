@@ -20,16 +20,16 @@ async def test_a_server_that_never_answers_is_given_up_in_time(fake: FakeSlurmre
         fake.faults.hang()
         with pytest.raises(errors.Timeout) as late:
             await slurm.nodes(timeout=0.2)
-        assert str(late.value).endswith(f" s [GET /slurm/{slurm.api_version}/nodes/]")
+        assert str(late.value).endswith(f" s [GET {fake.url}/slurm/{slurm.api_version}/nodes/]")
         with pytest.raises(errors.Timeout) as late:
             await slurm.node("w-0", timeout=0.2)
-        assert str(late.value).endswith(f" s [GET /slurm/{slurm.api_version}/node/w-0]")
+        assert str(late.value).endswith(f" s [GET {fake.url}/slurm/{slurm.api_version}/node/w-0]")
 
 
 async def test_a_server_that_never_answers_the_first_question_says_what_was_asked_for(fake: FakeSlurmrestd) -> None:
     async with client(fake, timeout=3600) as slurm:
         fake.faults.hang()
-        with pytest.raises(errors.Timeout, match=r"\[negotiation for get_nodes\]"):
+        with pytest.raises(errors.Timeout, match=rf"\[negotiation for get_nodes on {fake.url}\]"):
             await slurm.nodes(timeout=0.2)
 
 

@@ -24,6 +24,9 @@ from slurm_client.models import (
     PartitionState,
     Reservation,
 )
+from slurm_client.testing.slurmctld import gres
+from slurm_client.testing.slurmctld.clock import Clock
+from slurm_client.testing.slurmctld.counts import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,13 +39,15 @@ class Arranged:
     Parameters
     ----------
     clock
-        Seconds since 1970.
+        Seconds since 1970; one of its own that can be moved is made of it.
     release
         Slurm release whose manners are followed, e.g. ``26.05.5``.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.time, release: str = "26.05.5") -> None:
-        self._clock = clock
+        self.clock = Clock(clock)
+        self.clock.follow = self.follow
+        self._clock: Callable[[], float] = self.clock
         self.release = release
         self.nodes: dict[str, Node] = {}
         self.jobs: dict[int, Job] = {}
@@ -50,8 +55,20 @@ class Arranged:
         self.reservations: dict[str, Reservation] = {}
         self.licenses: dict[str, License] = {}
         self.nodes_changed = self.jobs_changed = self.partitions_changed = clock()
-        self._ids = itertools.count(1)
+        self.reservations_changed = clock()
         self.reconfigured = 0
+        self.counts = Counts()
+        self._highest_job_id = 0
+        self._reservation_numbers = itertools.count(1)
+
+    def follow(self, until: float) -> None:
+        """Move the clock; nothing else happens to what is only arranged."""
+        self.clock.move_to(until)
+
+    def next_job_id(self) -> int:
+        """Return a number that no job has had."""
+        self._highest_job_id += 1
+        return self._highest_job_id
 
     @property
     def now(self) -> datetime:
@@ -104,7 +121,12 @@ class Arranged:
             "cpu_load": 0.0,
             "free_memory_mib": memory,
             "current_watts": 0,
-            "tres": f"cpu={cpus},mem={memory}M,billing={cpus}",
+            "tres": ",".join(
+                [
+                    f"cpu={cpus},mem={memory}M,billing={cpus}",
+                    *(f"{key}={count}" for key, count in gres.as_tres([values.get("gres", "")]).items()),
+                ]
+            ),
             "effective_cpus": cpus,
         }
         for key in ("features", "active_features", "partitions"):
@@ -162,6 +184,8 @@ class Arranged:
         """
         Add a job; RUNNING if it has nodes, else PENDING.
 
+        A number is given out once, also when the job that had it is forgotten; ValueError for one that a job has.
+
         Parameters
         ----------
         nodes
@@ -171,7 +195,10 @@ class Arranged:
         if state is None:
             state = "RUNNING" if names else "PENDING"
         words = state.split("+") if isinstance(state, str) else list(state)
-        job_id = values.pop("id", None) or next(self._ids)
+        job_id = values.pop("id", None) or self.next_job_id()
+        if job_id in self.jobs:
+            raise ValueError(f"there is a job {job_id} already: change it by set_job_state, or forget it first")
+        self._highest_job_id = max(self._highest_job_id, job_id)
         per_node = {name: cpus or self.nodes[name].cpus for name in names if name in self.nodes}
         values.setdefault("cpus", sum(per_node.values()) or cpus or 1)
         values.setdefault("node_count", len(names) or 1)
@@ -201,19 +228,21 @@ class Arranged:
             **(defaults | values),
         )
         self.jobs[job_id] = job
+        self.counts.changed(None, job)
         self._jobs_changed(names)
         return job
 
     def set_job_state(self, job_id: int, state: str, **values: Any) -> Job:
         """Change a job's state (words joined by ``+``) and other fields; its nodes follow."""
-        job = replace(self.jobs[job_id], state=JobState.from_words(state.split("+")), **values)
-        self.jobs[job_id] = job
+        old = self.jobs[job_id]
+        job = self.jobs[job_id] = replace(old, state=JobState.from_words(state.split("+")), **values)
+        self.counts.changed(old, job)
         self._jobs_changed(job.nodes)
         return job
 
-    def finish_job(self, job_id: int, state: str = "COMPLETED") -> Job:
+    def finish_job(self, job_id: int, state: str = "COMPLETED", **values: Any) -> Job:
         """End a job now."""
-        return self.set_job_state(job_id, state, end_time=self.now)
+        return self.set_job_state(job_id, state, end_time=self.now, **values)
 
     def forget_job(self, job_id: int) -> None:
         """Purge a finished job, as slurmctld does after ``MinJobAge``."""
@@ -240,11 +269,30 @@ class Arranged:
 
     def _allocated(self, node: Node) -> Node:
         on_it = [job for job in self.jobs.values() if node.name in job.nodes]
-        running = [job for job in on_it if job.state.base == "RUNNING" and "COMPLETING" not in job.state.flags]
+        running = self._holding(node.name)
         used = min(node.cpus, sum((job.cpus or 1) // max(1, len(job.nodes)) or 1 for job in running))
         completing = any("COMPLETING" in job.state.flags for job in on_it)
         base = node.state.base
         if base in {"IDLE", "MIXED", "ALLOCATED"}:
             base = "IDLE" if not used else "ALLOCATED" if used == node.cpus else "MIXED"
         flags = node.state.flags | {"COMPLETING"} if completing else node.state.flags - {"COMPLETING"}
-        return replace(node, state=NodeState(base, flags), alloc_cpus=used, tres_used=f"cpu={used}" if used else "")
+        tres = {"cpu": used} if used else {}
+        devices: dict[str, Any] = {}
+        if node.gres:
+            devices["gres_used"] = shown = gres.shown_used(node, running)
+            tres |= {key: count for key, count in gres.as_tres([shown]).items() if count}
+        return replace(
+            node,
+            state=NodeState(base, flags),
+            alloc_cpus=used,
+            tres_used=",".join(f"{key}={count}" for key, count in tres.items()),
+            **devices,
+        )
+
+    def _holding(self, name: str) -> list[Job]:
+        """Return the jobs that run on a node."""
+        return [
+            job
+            for job in self.jobs.values()
+            if name in job.nodes and job.state.base == "RUNNING" and "COMPLETING" not in job.state.flags
+        ]

@@ -14,6 +14,8 @@ from slurm_client.testing import encode
 from slurm_client.testing.answers import Answers
 from slurm_client.testing.calls import Call, Reply, error
 from slurm_client.testing.refusals import FLAGS_INVALID, INVALID_JOB, Refusal
+from slurm_client.testing.slurmctld import arrays
+from slurm_client.testing.slurmctld.queue import ends_jobs
 from slurm_client.testing.world import World
 
 _SIGNALS = frozenset(
@@ -57,11 +59,7 @@ class Operations(Answers):
         return Reply({"pings": [encode.ping("fake", self.controller_up, call.version)]})
 
     async def _get_diag(self, call: Call) -> Reply:
-        jobs = self.world.jobs.values()
-        counts = {
-            "jobs_pending": sum(job.is_pending for job in jobs),
-            "jobs_running": sum(job.is_running for job in jobs),
-        }
+        counts = self.world.counts.shown(self.world.jobs.values())
         return Reply({"statistics": encode.statistics(self.world.now, counts, call.version)})
 
     async def _get_reconfigure(self, _: Call) -> Reply:
@@ -166,13 +164,19 @@ class Operations(Answers):
             if call.version < "v0.0.41":
                 return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
             # Reported as an error, but the job is cancelled.
-            for job_id in self._meant_by(text):
-                self._kill(job_id, None)
+            self._kill_named(text, None)
             if call.version < "v0.0.42":
                 return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
             return Reply({"status": []}, errors=[error(0, sentence, "No error", source)])
-        status = [entry for job_id in self._meant_by(text) for entry in self._kill(job_id, signal)]
+        status = self._kill_named(text, signal)
         return Reply({"status": status}) if call.version >= "v0.0.42" else Reply()
+
+    def _kill_named(self, text: str, signal: str | None) -> list[dict[str, Any]]:
+        """Cancel or signal what a name means, and return what is said of it."""
+        array, _, task = text.partition("_")
+        if task.isdecimal() and ends_jobs(signal) and self.world.cancel_waiting_task(int(array), int(task)):
+            return []
+        return [entry for job_id in self._meant_by(text) for entry in self._kill(job_id, signal)]
 
     def _kill(self, job_id: int, signal: str | None) -> list[dict[str, Any]]:
         """Cancel or signal a job and return what is said of it: nothing if it went well."""
@@ -196,17 +200,20 @@ class Operations(Answers):
         if unknown:
             # Reported, and that filter does not count.
             del body["job_state"]
-        ids = [job_id for text in body.get("jobs") or () for job_id in self._meant_by(text)]
-        if not ids:
-            ids = [
-                job.id
+        signal, named = body.get("signal"), body.get("jobs") or ()
+        status = [entry for text in named for entry in self._kill_named(text, signal)]
+        if not named:
+            chosen = [
+                job
                 for job in self.world.jobs.values()
                 if not job.is_finished
                 and all(key not in body or body[key] == getattr(job, field) for key, field in _FILTERS)
                 and ("nodes" not in body or set(body["nodes"]) & set(job.nodes))
                 and ("job_state" not in body or job.state.base in body["job_state"])
             ]
-        status = [entry for job_id in ids for entry in self._kill(job_id, body.get("signal"))]
+            # Those that wait first: they would start where others end.
+            chosen.sort(key=lambda job: not job.is_pending)
+            status = [entry for job in chosen for entry in self._kill(job.id, signal)]
         if unknown:
             return Reply({"status": status}, status=500, errors=[error(FLAGS_INVALID, f'Unknown flag "{unknown[0]}"')])
         return Reply({"status": status})
@@ -234,7 +241,12 @@ class Operations(Answers):
             {"nodes": [encode.layout(self.world.nodes[name]) for name in job.nodes if name in self.world.nodes]}
         )
 
-    async def _get_reservations(self, _: Call) -> Reply:
+    async def _get_reservations(self, call: Call) -> Reply:
+        refused = self._refused_update_time(call)
+        if refused is not None:
+            return refused
+        if self._unchanged_since(call, self.world.reservations_changed):
+            return Reply(status=304)
         found = [encode.reservation(each) for each in self.world.reservations.values()]
         return Reply({"reservations": found, "last_update": encode.moment(self.world.now)})
 
@@ -279,7 +291,13 @@ class Operations(Answers):
 
     async def _get_jobs_state(self, _: Call) -> Reply:
         return Reply(
-            {"jobs": [{"job_id": str(job.id), "state": encode.words(job.state)} for job in self.world.jobs.values()]}
+            {
+                "jobs": [
+                    {"job_id": name, "state": encode.words(job.state)}
+                    for job in self.world.jobs.values()
+                    for name in arrays.state_names(job)
+                ]
+            }
         )
 
     async def _get_partitions(self, call: Call) -> Reply:

@@ -89,6 +89,9 @@ class FakeSlurmrestd(Operations):
 
     Attributes
     ----------
+    clock
+        Goes as the given one does, and is moved by ``clock.advance(seconds)``: then jobs end (``let_run`` arranges
+        how), start, time out and are forgotten.
     world
         Nodes, jobs and partitions; its methods are reachable on the fake itself as well.
     faults
@@ -125,7 +128,6 @@ class FakeSlurmrestd(Operations):
         self.bytes_sent = 0
         self._unix_socket = unix_socket
         self._ssl_context = ssl_context
-        self._clock = clock
         self._port = port
         self._runner: web.AppRunner | None = None
         # What is asked of the world most often by tests.
@@ -138,6 +140,8 @@ class FakeSlurmrestd(Operations):
         self.set_job_state = self.world.set_job_state
         self.finish_job = self.world.finish_job
         self.forget_job = self.world.forget_job
+        self.let_run = self.world.let_run
+        self.clock = self.world.clock
 
     # life
 

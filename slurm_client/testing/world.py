@@ -1,9 +1,9 @@
 """
 What a fake slurmrestd knows: nodes, jobs and partitions, and how they change one another.
 
-A small model of slurmctld: jobs allocate nodes, drains and undrains change flags, the fields ``reason`` and who set it
-follow. It speaks in canonical models; how they are written as JSON is left to :mod:`slurm_client.testing.encode`, HTTP
-to :mod:`slurm_client.testing.server`.
+A small model of slurmctld: drains and undrains change flags, the fields ``reason`` and who set it follow, records come
+and go. Jobs wait, start and end in :mod:`slurm_client.testing.slurmctld`. It speaks in canonical models; how they are
+written as JSON is left to :mod:`slurm_client.testing.encode`, HTTP to :mod:`slurm_client.testing.server`.
 """
 
 from __future__ import annotations
@@ -13,26 +13,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.models import INFINITE, Job, Node, NodeState, PartitionState, Reservation
+from slurm_client.models import Node, NodeState, PartitionState, Reservation
 from slurm_client.notation import hostlist
-from slurm_client.testing import wishes as wanted
-from slurm_client.testing.arranged import Arranged
 from slurm_client.testing.refusals import (
     ACTIVE_FEATURE_NOT_SUBSET,
-    ALREADY_DONE,
     FLAGS_INVALID,
-    INVALID_JOB,
     INVALID_NODE,
     INVALID_NODE_STATE,
     INVALID_PARTITION,
     INVALID_TOPOLOGY,
     INVALID_TRANSITION,
-    JOB_FINISHED,
     NODE_ALREADY_EXISTS,
     NODES_BUSY,
     RESERVATION_INVALID,
     Refusal,
 )
+from slurm_client.testing.slurmctld.ends import Ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +52,7 @@ _UPDATABLE: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 _STATE_WORDS = NodeState.BASES | NodeState.FLAGS
 
 
-class World(Arranged):
+class World(Ends):
     """What the REST interface asks for, by slurmctld's rules."""
 
     def apply_update(self, names: Iterable[str], update: dict[str, Any], user: str) -> None:
@@ -95,7 +91,7 @@ class World(Arranged):
             if word in {"UNDRAIN", "RESUME"} and self.clears_reasons and state.base != "DOWN":
                 values |= {"reason": "", "reason_set_by": "", "reason_changed_at": None}
             if word == "DOWN":
-                self._fail_jobs_on(node.name)
+                self.fail_jobs_on(node.name)
         active = update.get("features_act") or node.active_features
         if "features" in update and not set(active) <= set(update["features"]):
             raise Refusal(ACTIVE_FEATURE_NOT_SUBSET, f"Failure to update node {node.name}")
@@ -131,99 +127,9 @@ class World(Arranged):
             raise Refusal(NODES_BUSY, f"Failure to delete node {name}")
         self.remove_node(name)
 
-    def cancel_job(self, job_id: int, signal: str | None = None) -> None:
-        """Cancel a job, or take note of a signal."""
-        job = self.jobs.get(job_id)
-        if job is None:
-            raise Refusal(INVALID_JOB, f"Unable to kill JobId={job_id}")
-        if job.is_finished:
-            raise Refusal(ALREADY_DONE, f"Unable to kill JobId={job_id}")
-        if signal is None or signal.upper() in {"KILL", "SIGKILL", "9"}:
-            self.finish_job(job_id, "CANCELLED")
-            self.schedule()
-
-    def submit(self, wishes: dict[str, Any], user: str) -> Job:
-        """Take a batch job as slurmctld does, and start it if there is room."""
-        partition = wishes.get("partition") or next(iter(self.partitions), "")
-        if partition not in self.partitions:
-            raise Refusal(INVALID_PARTITION, "Batch job submission failed")
-        held = bool(wishes.get("hold"))
-        job = self.add_job(
-            state="PENDING",
-            name=wishes.get("name") or "sbatch",
-            user=user,
-            partition=partition,
-            cpus=int(wishes.get("cpus_per_task") or 1) * int(wishes.get("tasks") or 1),
-            required_nodes=",".join(wishes.get("required_nodes") or ()),
-            hold=held,
-            priority=0 if held else 1,
-            state_reason="JobHeldUser" if held else "None",
-            array_tasks=wishes.get("array") or "",
-            **wanted.read(wishes),
-            **self._changes(wishes),
-        )
-        self.schedule()
-        return self.jobs[job.id]
-
-    def _changes(self, wishes: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields of a job that submission and update set alike."""
-        values: dict[str, Any] = {
-            key: wishes[key]
-            for key in ("comment", "admin_comment", "extra", "account", "qos", "requeue")
-            if wishes.get(key) is not None
-        }
-        limit = wishes.get("time_limit")
-        if isinstance(limit, dict):
-            values["time_limit"] = INFINITE if limit.get("infinite") else timedelta(minutes=limit["number"])
-        return values
-
-    def change_job(self, job_id: int, wishes: dict[str, Any]) -> None:
-        """Change a job as slurmctld does."""
-        job = self.jobs.get(job_id)
-        if job is None:
-            raise Refusal(INVALID_JOB, "Job update requested failed")
-        if job.is_finished:
-            raise Refusal(JOB_FINISHED, "Job update requested failed")
-        values = self._changes(wishes)
-        if wishes.get("hold") is not None and job.is_pending:
-            held = bool(wishes["hold"])
-            values |= {"hold": held, "priority": 0 if held else 1, "state_reason": "JobHeldUser" if held else "None"}
-        self.jobs[job_id] = replace(job, **values)
-        self.jobs_changed = self._clock()
-        self.schedule()
-
-    def requeue_job(self, job_id: int) -> None:
-        """Put a job back into the queue."""
-        job = self.jobs.get(job_id)
-        if job is None:
-            raise Refusal(INVALID_JOB, f"Requeue JobID={job_id} failed")
-        old = job.nodes
-        self.set_job_state(
-            job_id, "PENDING", nodes=(), node_list="", start_time=None, end_time=None, restarts=job.restarts + 1
-        )
-        self._jobs_changed(old)
-
-    def schedule(self) -> None:
-        """Start submitted jobs that fit on a node."""
-        for job in [job for job in self.jobs.values() if job.is_pending and not job.hold and job.priority]:
-            wanted = hostlist.expand(job.required_nodes) if job.required_nodes else tuple(self.nodes)
-            for name in wanted:
-                node = self.nodes.get(name)
-                if node is not None and node.is_usable and node.cpus - node.alloc_cpus >= (job.cpus or 1):
-                    self.set_job_state(
-                        job.id,
-                        "RUNNING",
-                        nodes=(name,),
-                        node_list=name,
-                        batch_host=name,
-                        start_time=self.now,
-                        state_reason="None",
-                    )
-                    break
-
     def reserve(self, wishes: dict[str, Any]) -> Reservation:
         """Create or change a reservation."""
-        name = wishes.get("name") or f"resv_{next(self._ids)}"
+        name = wishes.get("name") or f"resv_{next(self._reservation_numbers)}"
         old = self.reservations.get(name) or Reservation(name=name, partition=next(iter(self.partitions), ""))
         values: dict[str, Any] = {}
         for key in ("start_time", "end_time"):
@@ -242,12 +148,14 @@ class World(Arranged):
         if "duration" in wishes and new.start_time is not None:
             new = replace(new, end_time=new.start_time + timedelta(minutes=wishes["duration"]["number"]))
         self.reservations[name] = replace(new, node_count=len(new.nodes))
+        self.reservations_changed = self._clock()
         return self.reservations[name]
 
     def unreserve(self, name: str) -> None:
         """Delete a reservation."""
         if self.reservations.pop(name, None) is None:
             raise Refusal(RESERVATION_INVALID, f"Error deleting reservation {name}")
+        self.reservations_changed = self._clock()
 
     def create_node(self, line: str) -> None:
         """Create a record from a line of slurm.conf."""
@@ -292,13 +200,3 @@ class World(Arranged):
         if self.partitions.pop(name, None) is None:
             raise Refusal(INVALID_PARTITION, "Unable to delete partition")
         self.partitions_changed = self._clock()
-
-    def _fail_jobs_on(self, name: str) -> None:
-        for job in [job for job in self.jobs.values() if job.holds_nodes and name in job.nodes]:
-            if job.requeue:
-                self.set_job_state(
-                    job.id, "PENDING", nodes=(), node_list="", start_time=None, restarts=job.restarts + 1
-                )
-            else:
-                self.finish_job(job.id, "NODE_FAIL")
-            self._jobs_changed(job.nodes)

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 _serial = itertools.count(1)
 
+UNTIL_TOLD = """#!/bin/sh
+until [ -s "/var/spool/end-$SLURM_JOB_ID" ]; do sleep 0.1; done
+exit "$(cat "/var/spool/end-$SLURM_JOB_ID")"
+"""
+"""A batch script that runs until :meth:`Target.end_job`."""
+
 
 class Target(ABC):
     """A cluster to be asked; nodes ``w-0`` (1 CPU) and ``w-1`` (2 CPUs) are in partition ``all``."""
@@ -56,6 +62,10 @@ class Target(ABC):
     @abstractmethod
     async def suspend_job(self, job_id: int) -> None:
         """Suspend a running job."""
+
+    @abstractmethod
+    async def end_job(self, job_id: int, exit_code: int = 0) -> None:
+        """Let the script :data:`UNTIL_TOLD` of a running job return."""
 
     def name(self) -> str:
         """Return a node name that was not used before."""
@@ -102,6 +112,10 @@ class RealTarget(Target):
     async def suspend_job(self, job_id: int) -> None:
         await asyncio.to_thread(self.host.run, "scontrol", "suspend", str(job_id))
 
+    @override
+    async def end_job(self, job_id: int, exit_code: int = 0) -> None:
+        (self.host.shared / f"end-{job_id}").write_text(f"{exit_code}\n")
+
 
 async def _is(function: Callable[[int], str], argument: int, wanted: str) -> bool:
     return await asyncio.to_thread(function, argument) == wanted
@@ -146,6 +160,10 @@ class FakeTarget(Target):
     @override
     async def suspend_job(self, job_id: int) -> None:
         self.fake.set_job_state(job_id, "SUSPENDED")
+
+    @override
+    async def end_job(self, job_id: int, exit_code: int = 0) -> None:
+        self.fake.world.exit_job(job_id, exit_code)
 
 
 async def until(condition: Callable[[], Awaitable[bool]], timeout: float = 120) -> None:  # noqa: ASYNC109

@@ -1,0 +1,284 @@
+"""
+The queue: jobs are submitted, wait for nodes and for one another, start, and are cancelled, changed and requeued.
+
+Jobs start in the order of their numbers, each as soon as there is room. When they end is left to
+:mod:`slurm_client.testing.slurmctld.ends`, what a dependency means to
+:mod:`slurm_client.testing.slurmctld.dependencies`, and which GPUs are free to
+:mod:`slurm_client.testing.slurmctld.gres`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from slurm_client.models import INFINITE, ExitCode, Job
+from slurm_client.notation import hostlist
+from slurm_client.testing import wishes as wanted
+from slurm_client.testing.arranged import Arranged
+from slurm_client.testing.refusals import ALREADY_DONE, INVALID_JOB, INVALID_PARTITION, JOB_FINISHED, Refusal
+from slurm_client.testing.slurmctld import arrays, dependencies, gres
+
+if TYPE_CHECKING:
+    from slurm_client.testing.slurmctld.ends import Run
+
+
+class Queue(Arranged):
+    """
+    Jobs that wait and start.
+
+    Attributes
+    ----------
+    runs
+        What jobs do, by the number of a job or array, by name, or by an empty name for all others.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.runs: dict[int | str, Run] = {}
+
+    # what users do
+
+    def submit(self, wishes: dict[str, Any], user: str) -> Job:
+        """Take a batch job as slurmctld does, and start it if there is room."""
+        partition = wishes.get("partition") or next(iter(self.partitions), "")
+        if partition not in self.partitions:
+            raise Refusal(INVALID_PARTITION, "Batch job submission failed")
+        held = bool(wishes.get("hold"))
+        cpus = int(wishes.get("cpus_per_task") or 1) * int(wishes.get("tasks") or 1)
+        # Read before the job has a number: nothing is left of what is refused.
+        tasks = arrays.wished(wishes["array"]) if wishes.get("array") else None
+        depends_on = wishes.get("dependency") or ""
+        values = wanted.read(wishes) | self._changes(wishes)
+        nodes = values.get("node_count") or 1
+        devices = {
+            f"gres/{key}": count * nodes for key, count in gres.wished(wishes.get("tres_per_node") or "").items()
+        }
+        if depends_on:
+            depends_on = dependencies.wished(depends_on, self.jobs.values())
+        job_id = self.next_job_id()
+        if tasks is not None:
+            values |= {
+                "array_job_id": job_id,
+                "array_tasks": arrays.written(tasks, tasks.at_once),
+                "array_max_tasks": tasks.at_once,
+            }
+            self.counts.jobs_submitted += len(tasks) - 1
+        values.setdefault("time_limit", self._usual_limit(partition))
+        self.add_job(
+            id=job_id,
+            state="PENDING",
+            name=wishes.get("name") or "sbatch",
+            user=user,
+            partition=partition,
+            cpus=cpus,
+            required_nodes=",".join(wishes.get("required_nodes") or ()),
+            hold=held,
+            priority=0 if held else 1,
+            state_reason="JobHeldUser" if held else "Dependency" if depends_on else "None",
+            dependency=depends_on,
+            tres_requested=_tres({"cpu": cpus, "node": nodes, "billing": cpus} | devices),
+            **values,
+        )
+        self.schedule()
+        return self.jobs[job_id]
+
+    def _usual_limit(self, partition: str) -> Any:
+        found = self.partitions[partition]
+        return found.default_time or found.max_time or INFINITE
+
+    def _changes(self, wishes: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a job that submission and update set alike."""
+        values: dict[str, Any] = {
+            key: wishes[key]
+            for key in ("comment", "admin_comment", "extra", "account", "qos", "requeue")
+            if wishes.get(key) is not None
+        }
+        limit = wishes.get("time_limit")
+        if isinstance(limit, dict):
+            values["time_limit"] = INFINITE if limit.get("infinite") else timedelta(minutes=limit["number"])
+        return values
+
+    def change_job(self, job_id: int, wishes: dict[str, Any]) -> None:
+        """Change a job as slurmctld does."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise Refusal(INVALID_JOB, "Job update requested failed")
+        if job.is_finished:
+            raise Refusal(JOB_FINISHED, "Job update requested failed")
+        values = self._changes(wishes)
+        if wishes.get("hold") is not None and job.is_pending:
+            held = bool(wishes["hold"])
+            values |= {"hold": held, "priority": 0 if held else 1, "state_reason": "JobHeldUser" if held else "None"}
+        self.jobs[job_id] = replace(job, **values)
+        self.jobs_changed = self._clock()
+        self.schedule()
+
+    def cancel_job(self, job_id: int, signal: str | None = None) -> None:
+        """Cancel a job, or take note of a signal."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise Refusal(INVALID_JOB, f"Unable to kill JobId={job_id}")
+        if job.is_finished:
+            raise Refusal(ALREADY_DONE, f"Unable to kill JobId={job_id}")
+        if ends_jobs(signal):
+            ended: dict[str, Any] = {"exit_code": ExitCode(("SIGNALED",), None, 15, "SIGTERM")}
+            self.finish_job(job_id, "CANCELLED", **(ended if job.nodes else {"start_time": self.now}))
+
+    def cancel_waiting_task(self, array: int, index: int) -> bool:
+        """Cancel a task that waits with others: nothing of it is left. Whether there was such a task."""
+        job = self.jobs.get(array)
+        tasks = arrays.waiting(job) if job is not None and job.is_pending else None
+        if job is None or tasks is None or index not in tasks:
+            return False
+        if len(tasks) == 1:
+            self.cancel_job(array)
+        else:
+            self.jobs[array] = arrays.without(job, index)
+            self.jobs_changed = self._clock()
+        return True
+
+    def requeue_job(self, job_id: int) -> None:
+        """Put a job back into the queue."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise Refusal(INVALID_JOB, f"Requeue JobID={job_id} failed")
+        self._back_to_queue(job)
+
+    def _back_to_queue(self, job: Job) -> None:
+        self.set_job_state(
+            job.id,
+            "PENDING",
+            nodes=(),
+            node_list="",
+            start_time=None,
+            end_time=None,
+            exit_code=None,
+            tres_allocated="",
+            gres_detail=(),
+            restarts=job.restarts + 1,
+        )
+        self._jobs_changed(job.nodes)
+
+    # what slurmctld does with them
+
+    @override
+    def finish_job(self, job_id: int, state: str = "COMPLETED", **values: Any) -> Job:
+        """End a job now, and start those that waited for it or for its room."""
+        super().finish_job(job_id, state, **values)
+        self.schedule()
+        return self.jobs[job_id]
+
+    def schedule(self) -> None:
+        """Look at the conditions of jobs that wait, and start those for which there is room."""
+        for job_id in sorted(job.id for job in self.jobs.values() if job.is_pending):
+            job = self._look_at_dependency(self.jobs[job_id])
+            if job.hold or not job.priority or job.dependency:
+                continue
+            self._start_tasks(job) if job.array_tasks else self._start(job)
+
+    def _look_at_dependency(self, job: Job) -> Job:
+        if not job.dependency:
+            return job
+        try:
+            shown, reason = dependencies.resolved(job, self.jobs.values())
+        except Refusal:
+            # Arranged by hand, in a notation that is not understood here: it waits.
+            return job
+        if shown != job.dependency or reason != job.state_reason:
+            values: dict[str, Any] = {} if job.hold else {"state_reason": reason}
+            job = self.jobs[job.id] = replace(job, dependency=shown, **values)
+            self.jobs_changed = self._clock()
+        return job
+
+    def _start_tasks(self, job: Job) -> None:
+        """Start tasks of an array, in order, as long as there is room and as many may run."""
+        tasks = arrays.waiting(job)
+        if tasks is None:
+            return
+        left, running = list(tasks), sum(each.array_job_id == job.id and each.is_running for each in self.jobs.values())
+        while left:
+            if tasks.at_once and running >= tasks.at_once:
+                self._wait(job, "JobArrayTaskLimit")
+                return
+            places = self._room_for(job)
+            if places is None:
+                self._wait(job, "Resources")
+                return
+            index, *left = left
+            task = replace(job, array_job_id=job.array_job_id or job.id, array_task_id=index, array_tasks="")
+            if left:
+                job = self.jobs[job.id] = replace(job, array_tasks=arrays.written(left, tasks.at_once))
+                task = replace(task, id=self.next_job_id())
+            self.jobs[task.id] = task
+            self._begin(task, places)
+            running += 1
+
+    def _start(self, job: Job) -> None:
+        places = self._room_for(job)
+        if places is None:
+            self._wait(job, "Resources")
+        else:
+            self._begin(job, places)
+
+    def _wait(self, job: Job, why: str) -> None:
+        if self.jobs[job.id].state_reason != why:
+            self.jobs[job.id] = replace(self.jobs[job.id], state_reason=why)
+            self.jobs_changed = self._clock()
+
+    def _room_for(self, job: Job) -> dict[str, str] | None:
+        """Return the nodes with room for a job, and the devices that it gets on each; ``None`` if they are too few."""
+        required = hostlist.expand(job.required_nodes) if job.required_nodes else ()
+        count = max(job.node_count or 1, len(required))
+        cpus, devices = math.ceil((job.cpus or 1) / count), gres.wanted(job)
+        names = dict.fromkeys((*required, *self.nodes)) if count > len(required) else required
+        found: dict[str, str] = {}
+        for name in names:
+            node = self.nodes.get(name)
+            if node is None or not node.is_usable or node.cpus - node.alloc_cpus < cpus:
+                continue
+            given = gres.given(node, devices, self._holding(name)) if devices else ""
+            if given is not None:
+                found[name] = given
+            if len(found) == count:
+                return found
+        return None
+
+    def _begin(self, job: Job, places: dict[str, str]) -> None:
+        names, devices = tuple(places), tuple(places.values())
+        cpus = job.cpus or 1
+        allocated = {"cpu": cpus, "node": len(names), "billing": cpus} | gres.as_tres(devices)
+        self.set_job_state(
+            job.id,
+            "RUNNING",
+            nodes=names,
+            node_list=",".join(names),
+            node_count=len(names),
+            batch_host=names[0],
+            start_time=self.now,
+            state_reason="None",
+            tres_allocated=_tres(allocated),
+            gres_detail=devices if any(devices) else (),
+        )
+
+    def fail_jobs_on(self, name: str) -> None:
+        """Requeue or end the jobs of a node that is down."""
+        for job in [job for job in self.jobs.values() if job.holds_nodes and name in job.nodes]:
+            if job.requeue:
+                self._back_to_queue(job)
+            else:
+                self.finish_job(job.id, "NODE_FAIL")
+            self._jobs_changed(job.nodes)
+
+
+def ends_jobs(signal: str | None) -> bool:
+    """Whether a cancellation with this signal, or with none, ends a job."""
+    return signal is None or signal.upper() in {"KILL", "SIGKILL", "9"}
+
+
+def _tres(counts: dict[str, int]) -> str:
+    return ",".join(f"{key}={count}" for key, count in counts.items())

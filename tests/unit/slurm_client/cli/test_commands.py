@@ -26,7 +26,7 @@ def cluster(fake_slurm: FakeSlurmrestd) -> None:
     fake_slurm.add_node("w-2", cpus=2, memory=2048, gres="gpu:h100:8", partitions=("all",))
     fake_slurm.add_node("w-10", state="DOWN", reason="fans", memory=1536 * 1024)
     fake_slurm.add_job(nodes=["w-2"], name="hello", user="alice", time_limit=timedelta(days=1, hours=2))
-    fake_slurm.add_job(state="PENDING", name="late", user="bob", state_reason="Dependency")
+    fake_slurm.add_job(state="PENDING", name="late", user="bob", state_reason="Dependency", required_nodes="w-10")
 
 
 def test_nodes_are_in_columns_by_number(command: Command) -> None:

@@ -27,6 +27,7 @@ from slurm_client.models import (
 from slurm_client.testing.slurmctld import gres
 from slurm_client.testing.slurmctld.clock import Clock
 from slurm_client.testing.slurmctld.counts import Counts
+from slurm_client.testing.slurmctld.shares import ShareTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,6 +55,7 @@ class Arranged:
         self.partitions: dict[str, Partition] = {}
         self.reservations: dict[str, Reservation] = {}
         self.licenses: dict[str, License] = {}
+        self.share_tree = ShareTree()
         self.nodes_changed = self.jobs_changed = self.partitions_changed = clock()
         self.reservations_changed = clock()
         self.reconfigured = 0
@@ -246,7 +248,7 @@ class Arranged:
 
     def forget_job(self, job_id: int) -> None:
         """Purge a finished job, as slurmctld does after ``MinJobAge``."""
-        del self.jobs[job_id]
+        self.share_tree.remember(self.jobs.pop(job_id), self.now)
         self.jobs_changed = self._clock()
 
     def add_license(self, name: str, total: int, used: int = 0) -> License:

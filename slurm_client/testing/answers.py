@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from slurm_client.testing import encode
-from slurm_client.testing.calls import Call, Reply
+from slurm_client.testing.calls import Call, Reply, error
 from slurm_client.testing.world import World
 
 if TYPE_CHECKING:
@@ -75,3 +75,20 @@ class Answers:
             times["last_backfill"] = encode.moment(None)
         rest = self._written_reply(call, Reply(dict(times)))[1].decode()
         return f'{{"{key}":[{",".join(parts)}],{rest.lstrip()[1:]}'.encode()
+
+    def _unchanged_since(self, call: Call, changed: float) -> bool:
+        """Whether ``update_time`` is given and nothing has changed since; Slurm counts in whole seconds."""
+        given = call.query.get("update_time")
+        return given is not None and int(changed) < int(given)
+
+    def _refused_update_time(self, call: Call) -> Reply | None:
+        """Refuse ``update_time`` as v0.0.40 and v0.0.41 do."""
+        if "update_time" not in call.query or call.version >= "v0.0.42":
+            return None
+        return Reply(
+            status=500,
+            errors=[
+                error(9202, f"Parsing of {call.query['update_time']} for timestamp failed"),
+                error(9000, "Rejecting request. Failure parsing query."),
+            ],
+        )

@@ -1,5 +1,5 @@
 """
-What each operation of the interface does in the pretended cluster.
+What each operation of the interface does in the pretended cluster; jobs are in a module of their own.
 
 The methods are called as the operations are in the specification.
 """
@@ -8,52 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from slurm_client.models import JobState
 from slurm_client.notation import hostlist
 from slurm_client.testing import encode
-from slurm_client.testing.answers import Answers
 from slurm_client.testing.calls import Call, Reply, error
-from slurm_client.testing.refusals import FLAGS_INVALID, INVALID_JOB, Refusal
-from slurm_client.testing.slurmctld import arrays
-from slurm_client.testing.slurmctld.queue import ends_jobs
+from slurm_client.testing.handlers.jobs import JobHandlers
+from slurm_client.testing.refusals import Refusal
 from slurm_client.testing.world import World
 
-_SIGNALS = frozenset(
-    {
-        "URG",
-        "TTIN",
-        "TTOU",
-        "HUP",
-        "INT",
-        "QUIT",
-        "ABRT",
-        "KILL",
-        "USR1",
-        "USR2",
-        "ALRM",
-        "TERM",
-        "CONT",
-        "STOP",
-        "TSTP",
-    }
-)
 
-_FILTERS = (("user_name", "user"), ("partition", "partition"), ("account", "account"), ("job_name", "name"))
-"""Keys by which many jobs are chosen, and the fields they are compared with."""
-
-
-class Operations(Answers):
+class Operations(JobHandlers):
     """Operations on the world, each of which takes a call and gives a reply or raises what slurmctld refuses."""
 
     def __init__(self, world: World, *, pretty: bool) -> None:
         super().__init__(world, pretty=pretty)
         self.controller_up = True
         self.conf: dict[str, Any] = {}
-
-    def _unchanged_since(self, call: Call, changed: float) -> bool:
-        """Whether ``update_time`` is given and nothing has changed since; Slurm counts in whole seconds."""
-        given = call.query.get("update_time")
-        return given is not None and int(changed) < int(given)
 
     async def _get_ping(self, call: Call) -> Reply:
         return Reply({"pings": [encode.ping("fake", self.controller_up, call.version)]})
@@ -75,18 +44,6 @@ class Operations(Answers):
         if not self.world.clears_reasons and self._unchanged_since(call, self.world.partitions_changed):
             return Reply(status=500, errors=[error(-1, "Unable to query partitions", "Unspecified error")])
         return Reply(raw=self._dump_list(call, "nodes", list(self.world.nodes.values()), encode.node))
-
-    def _refused_update_time(self, call: Call) -> Reply | None:
-        """Refuse ``update_time`` as v0.0.40 and v0.0.41 do."""
-        if "update_time" not in call.query or call.version >= "v0.0.42":
-            return None
-        return Reply(
-            status=500,
-            errors=[
-                error(9202, f"Parsing of {call.query['update_time']} for timestamp failed"),
-                error(9000, "Rejecting request. Failure parsing query."),
-            ],
-        )
 
     async def _get_node(self, call: Call) -> Reply:
         name = call.parameters["node_name"]
@@ -116,130 +73,6 @@ class Operations(Answers):
         if refused is not None:
             raise Refusal(refused.number, f"Failure to delete node {named}")
         return Reply()
-
-    async def _get_jobs(self, call: Call) -> Reply:
-        refused = self._refused_update_time(call)
-        if refused is not None:
-            return refused
-        if self._unchanged_since(call, self.world.jobs_changed):
-            warning = {"description": f"No job changes since update_time[{call.query['update_time']}]", "source": ""}
-            return Reply({"jobs": [], "last_update": encode.moment(self.world.now)}, warnings=[warning])
-        return Reply(raw=self._dump_list(call, "jobs", list(self.world.jobs.values()), encode.job))
-
-    def _job_of(self, call: Call, doing: str) -> int:
-        text = call.parameters["job_id"]
-        if not text.isdecimal() or int(text) not in self.world.jobs:
-            raise Refusal(INVALID_JOB, f"Unable to {doing} JobId={text}")
-        return int(text)
-
-    async def _get_job(self, call: Call) -> Reply:
-        own = self._job_of(call, "query")
-        # slurmctld gives the tasks of an array and the components of a heterogeneous job with the first of them.
-        found = [job for job in self.world.jobs.values() if own in {job.id, job.array_job_id, job.het_job_id}]
-        return Reply(raw=self._dump_list(call, "jobs", found, encode.job))
-
-    def _meant_by(self, text: str) -> list[int]:
-        """Ids of the jobs that are cancelled or requeued under a name: that of an array means all of its tasks."""
-        first, plus, offset = text.partition("+")
-        if plus:
-            return [int(first) + int(offset)]
-        array, _, task = text.partition("_")
-        if not task:
-            own = int(text)
-            return [job.id for job in self.world.jobs.values() if job.array_job_id == own] or [own]
-        if task.startswith("["):
-            # Those that wait together have the number of the array.
-            return [int(array)]
-        wanted = int(array), int(task)
-        found = [job.id for job in self.world.jobs.values() if (job.array_job_id, job.array_task_id) == wanted]
-        # A number that no job has.
-        return found or [0]
-
-    async def _delete_job(self, call: Call) -> Reply:
-        text, signal = call.parameters["job_id"], call.query.get("signal")
-        if not text.replace("_", "", 1).replace("+", "", 1).isdecimal():
-            return Reply(status=422, errors=[error(9000, "Rejecting request. Failure parsing parameters")])
-        if signal is not None and signal.upper().removeprefix("SIG") not in _SIGNALS and not signal.isdecimal():
-            sentence, source = "Unknown signal (null)", "#/signal/"
-            if call.version < "v0.0.41":
-                return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
-            # Reported as an error, but the job is cancelled.
-            self._kill_named(text, None)
-            if call.version < "v0.0.42":
-                return Reply(status=500, errors=[error(22, sentence, "Invalid argument", source)])
-            return Reply({"status": []}, errors=[error(0, sentence, "No error", source)])
-        status = self._kill_named(text, signal)
-        return Reply({"status": status}) if call.version >= "v0.0.42" else Reply()
-
-    def _kill_named(self, text: str, signal: str | None) -> list[dict[str, Any]]:
-        """Cancel or signal what a name means, and return what is said of it."""
-        array, _, task = text.partition("_")
-        if task.isdecimal() and ends_jobs(signal) and self.world.cancel_waiting_task(int(array), int(task)):
-            return []
-        return [entry for job_id in self._meant_by(text) for entry in self._kill(job_id, signal)]
-
-    def _kill(self, job_id: int, signal: str | None) -> list[dict[str, Any]]:
-        """Cancel or signal a job and return what is said of it: nothing if it went well."""
-        try:
-            self.world.cancel_job(job_id, signal)
-        except Refusal as refusal:
-            sentence = "Invalid job id specified" if refusal.number == INVALID_JOB else "Job already completed"
-            return [
-                {
-                    "error": {"string": sentence, "code": refusal.number, "message": sentence},
-                    "step_id": str(job_id),
-                    "job_id": encode.number(job_id if refusal.number != INVALID_JOB else None),
-                    "federation": {"sibling": ""},
-                }
-            ]
-        return []
-
-    async def _delete_jobs(self, call: Call) -> Reply:
-        body = dict(call.body or {})
-        unknown = [word for word in body.get("job_state") or () if word.upper() not in JobState.BASES | JobState.FLAGS]
-        if unknown:
-            # Reported, and that filter does not count.
-            del body["job_state"]
-        signal, named = body.get("signal"), body.get("jobs") or ()
-        status = [entry for text in named for entry in self._kill_named(text, signal)]
-        if not named:
-            chosen = [
-                job
-                for job in self.world.jobs.values()
-                if not job.is_finished
-                and all(key not in body or body[key] == getattr(job, field) for key, field in _FILTERS)
-                and ("nodes" not in body or set(body["nodes"]) & set(job.nodes))
-                and ("job_state" not in body or job.state.base in body["job_state"])
-            ]
-            # Those that wait first: they would start where others end.
-            chosen.sort(key=lambda job: not job.is_pending)
-            status = [entry for job in chosen for entry in self._kill(job.id, signal)]
-        if unknown:
-            return Reply({"status": status}, status=500, errors=[error(FLAGS_INVALID, f'Unknown flag "{unknown[0]}"')])
-        return Reply({"status": status})
-
-    async def _post_job_submit(self, call: Call) -> Reply:
-        body = call.body or {}
-        wishes = body.get("job") or {}
-        if not (body.get("script") or wishes.get("script")):
-            return Reply(status=422, errors=[error(9000, 'Populated "script" field is required for job submission')])
-        job = self.world.submit(wishes, call.user)
-        return Reply({"job_id": job.id, "step_id": "batch", "job_submit_user_msg": ""})
-
-    async def _post_job(self, call: Call) -> Reply:
-        self.world.change_job(self._job_of(call, "update"), call.body or {})
-        return Reply({"results": []})
-
-    async def _get_job_requeue(self, call: Call) -> Reply:
-        for job_id in self._meant_by(call.parameters["job_id"]):
-            self.world.requeue_job(job_id)
-        return Reply({"status": []})
-
-    async def _get_resources(self, call: Call) -> Reply:
-        job = self.world.jobs[self._job_of(call, "query")]
-        return Reply(
-            {"nodes": [encode.layout(self.world.nodes[name]) for name in job.nodes if name in self.world.nodes]}
-        )
 
     async def _get_reservations(self, call: Call) -> Reply:
         refused = self._refused_update_time(call)
@@ -292,17 +125,6 @@ class Operations(Answers):
     async def _delete_partition(self, call: Call) -> Reply:
         self.world.delete_partition(call.parameters["partition_name"])
         return Reply()
-
-    async def _get_jobs_state(self, _: Call) -> Reply:
-        return Reply(
-            {
-                "jobs": [
-                    {"job_id": name, "state": encode.words(job.state)}
-                    for job in self.world.jobs.values()
-                    for name in arrays.state_names(job)
-                ]
-            }
-        )
 
     async def _get_partitions(self, call: Call) -> Reply:
         refused = self._refused_update_time(call)

@@ -7,7 +7,6 @@ What an operation does is left to :mod:`slurm_client.testing.operations`, what i
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aiohttp import web
 
 from slurm_client import wire
-from slurm_client.testing import encode
+from slurm_client.testing import encode, misbehaviour
 from slurm_client.testing.calls import Call, RecordedRequest, Reply, error
 from slurm_client.testing.faults import Faults
 from slurm_client.testing.operations import Operations
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
-
-    from slurm_client.testing.faults import Fault
 
     Handler = Callable[["Call"], Awaitable["Reply"]]
 
@@ -234,46 +231,14 @@ class FakeSlurmrestd(Operations):
         )
         fault = self.faults.take(request.method, request.path)
         if fault is not None and not fault.late:
-            await self._misbehave_before(fault, request)
+            await misbehaviour.before_answering(fault, request)
         call = Call(version, operation, parameters, dict(request.query), body, "")
         status, content, content_type = await self._answer(call, request)
         if fault is not None:
             if fault.late:
-                await self._misbehave_before(fault, request)
-            return await self._misbehave(fault, request, status, content, content_type)
+                await misbehaviour.before_answering(fault, request)
+            return await misbehaviour.answer(fault, request, status, content, content_type)
         self.bytes_sent += len(content)
-        return web.Response(status=status, body=content, content_type=content_type)
-
-    async def _misbehave_before(self, fault: Fault, request: web.Request) -> None:
-        if fault.delay:
-            await asyncio.sleep(fault.delay)
-        if fault.hang:
-            await asyncio.Event().wait()
-        if fault.disconnect and request.transport is not None:
-            request.transport.abort()
-            raise asyncio.CancelledError
-
-    async def _misbehave(
-        self, fault: Fault, request: web.Request, status: int, content: bytes, content_type: str
-    ) -> web.StreamResponse:
-        if fault.body is not None:
-            content_type = fault.content_type
-            if isinstance(fault.body, bytes):
-                content = fault.body
-            elif isinstance(fault.body, str):
-                content = fault.body.encode()
-            else:
-                content = json.dumps(fault.body).encode()
-        status = fault.status or status
-        if fault.cut is not None:
-            content = content[: int(len(content) * fault.cut)]
-        if fault.truncate is not None:
-            response = web.StreamResponse(status=status, headers={"Content-Length": str(len(content))})
-            await response.prepare(request)
-            await response.write(content[: int(len(content) * fault.truncate)])
-            if request.transport is not None:
-                request.transport.close()
-            return response
         return web.Response(status=status, body=content, content_type=content_type)
 
     def _route(self, method: str, path: str) -> tuple[str, str, Mapping[str, str]]:

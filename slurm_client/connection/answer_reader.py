@@ -100,6 +100,9 @@ class AnswerReader:
             )
         except errors.DecodeError as error:
             if good:
+                foreign = answers.foreign_page(content, status, reply.content_type, request)
+                if foreign is not None and not isinstance(error, errors.TooLarge):
+                    raise foreign from error
                 raise
             raise answers.error_from_text(content, status, reply.content_type, request) from error
         if wanted is not None and wanted.recurs and answer.items is not None:

@@ -398,12 +398,27 @@ def error_from_text(body: str, status: int, content_type: str, request: errors.R
     words = body[:_EXCERPT].strip()
     if words in _OWN_SENTENCES:
         return _kind_of_status(status)(words, request=request, status=status, body=words)
-    kind = content_type.partition(";")[0].strip().lower()
-    shown = kind if _CONTENT_TYPE.fullmatch(kind) else "a body of no known type" if body else "nothing"
-    message = f"the server answered {status} with {shown}, which is not how slurmrestd answers"
+    message = _foreign(body, status, content_type)
     if 300 <= status < 400:
         message += "; redirects are not followed"
     return _kind_of_status(status)(message, request=request, status=status)
+
+
+def foreign_page(body: str, status: int, content_type: str, request: errors.Request) -> errors.DecodeError | None:
+    """
+    Return the error that a page with a good status is, such as a proxy's for a login; ``None`` for what may be JSON.
+
+    Like other answers of other servers it is not quoted.
+    """
+    if "json" in content_type.lower() or body.lstrip()[:1] in {"{", ""}:
+        return None
+    return errors.DecodeError(_foreign(body, status, content_type), request=request, status=status)
+
+
+def _foreign(body: str, status: int, content_type: str) -> str:
+    kind = content_type.partition(";")[0].strip().lower()
+    shown = kind if _CONTENT_TYPE.fullmatch(kind) else "a body of no known type" if body else "nothing"
+    return f"the server answered {status} with {shown}, which is not how slurmrestd answers"
 
 
 def is_unknown_url(body: str, status: int) -> bool:

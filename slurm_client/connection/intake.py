@@ -10,12 +10,15 @@ What an answer means is left to :mod:`slurm_client.connection.answers`; this mod
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import re
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Self
 
 from slurm_client import errors
+from slurm_client.connection.parsing import SLICE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["MIB", "Excess", "Hold", "Intake", "receive"]
 
 MIB = 2**20
+
+_PIECE = 16 * 1024
+"""Bytes that are decoded at once, at least: many short texts take more room than a long one."""
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 
@@ -147,8 +153,8 @@ async def receive(response: httpx.Response, request: errors.Request, hold: Hold,
     Return the text of an answer, received piece by piece.
 
     Nobody asks for compressed answers, so a compressed one is refused: a few kilobytes could become gigabytes in one
-    step. Characters beyond the first 65,536 become escapes, as JSON knows them: a single one would let the whole text
-    take four times its room.
+    step. An answer that says itself that it is too long is refused before its first byte is read. Pieces may be as
+    short as the server likes; they are put together before they are decoded, with pauses for the event loop.
 
     Parameters
     ----------
@@ -165,21 +171,55 @@ async def receive(response: httpx.Response, request: errors.Request, hold: Hold,
     coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in {"", "identity"}:
         raise errors.DecodeError("the answer is compressed, which was not asked for", request=request)
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    parts: list[str] = []
-    wide = False
+    length = response.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > hold.intake.answer:
+        raise Excess(f"it has more than {hold.intake.answer} bytes")
+    text = _Text(hold)
+    pending = bytearray()
+    since = time.perf_counter()
     async for piece in response.aiter_bytes():
         seen(len(piece))
-        text = decoder.decode(piece)
+        hold.grow(len(piece))
+        pending += piece
+        if len(pending) >= _PIECE:
+            text.add(pending)
+            pending.clear()
+        if time.perf_counter() - since > SLICE_SECONDS:
+            # There may be thousands of pieces in what has been received already.
+            await asyncio.sleep(0)
+            since = time.perf_counter()
+    text.add(pending, final=True)
+    return text.whole()
+
+
+class _Text:
+    """
+    What has been received, decoded.
+
+    Characters beyond the first 65,536 become escapes, as JSON knows them: a single one would let the whole text take
+    four times its room.
+    """
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._parts: list[str] = []
+        self._wide = False
+
+    def add(self, piece: bytes | bytearray, *, final: bool = False) -> None:
+        """Decode a piece and take the room that it needs beyond its bytes, for which it is taken already."""
+        text = self._decoder.decode(piece, final)
         if not text.isascii():
             text = _ASTRAL.sub(_escaped, text)
-            if not wide:
-                wide = True
-                hold.grow(hold.size)
-        hold.grow(max(len(piece), len(text)) * (2 if wide else 1))
-        parts.append(text)
-    parts.append(decoder.decode(b"", final=True))
-    return "".join(parts)
+            if not self._wide:
+                self._wide = True
+                self._hold.grow(self._hold.size - len(piece))
+        self._hold.grow(max(len(piece), len(text)) * (2 if self._wide else 1) - len(piece))
+        self._parts.append(text)
+
+    def whole(self) -> str:
+        """Return all of it."""
+        return "".join(self._parts)
 
 
 def _escaped(found: re.Match[str]) -> str:

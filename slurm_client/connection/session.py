@@ -212,18 +212,18 @@ class Session:
 
     async def connect(self) -> str:
         """Negotiate within the session's time limit and return the data parser."""
-        async with self._within(self._timeout, lambda: self.about("negotiation")):
-            return await self._negotiation.agree()
+        return await self.negotiate()
 
-    async def negotiate(self) -> str:
-        """Return the data parser in use, after negotiating it where that is needed, within a time limit of its own."""
-        return await self.connect()
+    async def negotiate(self, timeout: float | None = None) -> str:
+        """Return the data parser in use, after negotiating it where that is needed, within ``timeout`` seconds."""
+        async with self._within(self._timeout if timeout is None else timeout, lambda: self.about("negotiation")):
+            return await self._negotiation.agree()
 
     # calls
 
-    async def require(self, operation: str) -> None:
+    async def require(self, operation: str, timeout: float | None = None) -> None:
         """Raise NotSupported if the data parser in use has no such operation."""
-        version = await self.connect()
+        version = await self.negotiate(timeout)
         async with self._within(self._timeout, lambda: self.about(operation)):
             wire.endpoint(version, operation)
 

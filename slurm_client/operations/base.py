@@ -51,7 +51,7 @@ class Operations:
         Asked for changed nodes while the partitions are unchanged, releases before mid-2026 fail with status 500. So
         a failure of the server is an answer here: something has changed, ask for everything.
         """
-        if update_time is not None and await self._session.negotiate() in _WITHOUT_UPDATE_TIME:
+        if update_time is not None and await self._session.negotiate(options.get("timeout")) in _WITHOUT_UPDATE_TIME:
             update_time = None
         options["query"] = {"update_time": update_time, **(options.get("query") or {})}
         try:

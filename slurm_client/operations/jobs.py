@@ -125,7 +125,7 @@ class JobOperations(Operations):
             _raise_first(results, "delete_jobs")
             return
         wanted = named.id
-        if wanted.component is not None or await self._session.negotiate() in _SILENT_ABOUT_UNKNOWN_JOBS:
+        if wanted.component is not None or await self._session.negotiate(timeout) in _SILENT_ABOUT_UNKNOWN_JOBS:
             # slurmrestd adds an offset to the number of any job, heterogeneous or not.
             if wanted.task is None and wanted.component is None:
                 await self.job_parts(wanted, timeout=timeout)
@@ -213,7 +213,7 @@ class JobOperations(Operations):
         Never retried once it was sent: after Timeout or Unreachable, check whether the job exists (give it a
         name or comment to know it by).
         """
-        version = await self._session.negotiate()
+        version = await self._session.negotiate(timeout)
         body = encode.submission(spec)
         fitted(version, "JobDescMsg", body["job"])
         answer = await self._session.call("post_job_submit", body=body, timeout=timeout)

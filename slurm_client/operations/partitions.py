@@ -63,7 +63,7 @@ class PartitionOperations(Operations):
         nodes
             Host list of its nodes.
         """
-        await self._session.require("post_partitions")
+        await self._session.require("post_partitions", timeout)
         try:
             await self.partition(name, timeout=timeout)
         except errors.NotFound:
@@ -79,7 +79,7 @@ class PartitionOperations(Operations):
 
         Lost at the next reconfigure unless slurm.conf agrees. Parameters are those of :meth:`create_partition`.
         """
-        await self._session.require("post_partitions")
+        await self._session.require("post_partitions", timeout)
         await self.partition(name, timeout=timeout)
         await self._write(name, state, nodes, timeout)
 

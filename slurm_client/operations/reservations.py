@@ -56,7 +56,7 @@ class ReservationOperations(Operations):
         Slurm has one call to create and to change: whether there is one is asked for first, so two callers at the same
         time may both succeed.
         """
-        await self._session.require("post_reservation")
+        await self._session.require("post_reservation", timeout)
         if spec.name is not None:
             try:
                 await self.reservation(spec.name, timeout=timeout)
@@ -69,7 +69,7 @@ class ReservationOperations(Operations):
 
     async def update_reservation(self, spec: ReservationSpec, *, timeout: float | None = None) -> None:
         """Change the reservation named in ``spec`` (v0.0.43 and newer); NotFound if there is none of that name."""
-        await self._session.require("post_reservation")
+        await self._session.require("post_reservation", timeout)
         if spec.name is None:
             raise errors.InvalidArgument(
                 "update_reservation: spec.name is None, which names no reservation; nothing was sent", field="spec.name"

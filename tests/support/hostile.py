@@ -26,6 +26,11 @@ async def _endless_blanks() -> AsyncIterator[bytes]:
         yield b" " * 65536
 
 
+async def _tiny_chunks() -> AsyncIterator[bytes]:
+    while True:
+        yield b"2\r\n  \r\n" * 4096
+
+
 async def _drip() -> AsyncIterator[bytes]:
     while True:
         yield b" "
@@ -46,6 +51,9 @@ Way = tuple[str, str, Callable[[], AsyncIterator[bytes]]]
 WAYS: dict[str, Way] = {
     "endless-list": ("200 OK", "Content-Type: application/json", _endless_list),
     "endless-blanks": ("200 OK", "Content-Type: application/json", _endless_blanks),
+    "two-gigabytes": ("200 OK", f"Content-Type: application/json\r\nContent-Length: {2**31}", _endless_list),
+    "tiny-chunks": ("200 OK", "Content-Type: application/json\r\nTransfer-Encoding: chunked", _tiny_chunks),
+    "login": ("200 OK", "Content-Type: text/html; charset=utf-8", lambda: _once(_PAGE)),
     "bomb": (
         "200 OK",
         "Content-Type: application/json\r\nContent-Encoding: gzip",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from slurm_client import SlurmClient, errors
 from slurm_client.connection import answers
 from slurm_client.connection.answers import ListOf
 from slurm_client.connection.circuit import Circuit
-from slurm_client.connection.intake import Excess, Hold, Intake
+from slurm_client.connection.intake import Excess, Hold, Intake, receive
 from slurm_client.connection.parsing import Parser
 from slurm_client.connection.session import RetryPolicy
 from slurm_client.decode import nodes
@@ -60,14 +63,63 @@ async def test_a_hostile_answer_is_an_error_of_bounded_size_that_quotes_nothing(
     assert client.calls == hostile.asked[way] == 1
     assert client.bytes_received <= LIMIT + ONE_PIECE
     assert intake.taken == 0
-    if way in {"endless-list", "endless-blanks", "empty-lists"}:
+    if way in {"endless-list", "endless-blanks", "empty-lists", "two-gigabytes", "tiny-chunks"}:
         assert isinstance(failed.value, errors.TooLarge)
+    assert str(failed.value).count(hostile.url(way)) == 1
+
+
+async def test_what_says_itself_that_it_is_too_long_is_refused_unread(hostile: HostileServer) -> None:
+    async with SlurmClient(hostile.url("two-gigabytes"), "token", retry=RetryPolicy(attempts=1)) as client:
+        with pytest.raises(errors.TooLarge, match="more than"):
+            await client.nodes()
+        assert client.bytes_received == 0
+
+
+async def test_pieces_as_short_as_a_server_likes_take_no_more_room_than_long_ones(hostile: HostileServer) -> None:
+    intake = Intake(LIMIT)
+    tracemalloc.start()
+    async with SlurmClient(hostile.url("tiny-chunks"), "t", intake=intake, retry=RetryPolicy(attempts=1)) as client:
+        await asyncio.gather(client.connect(), return_exceptions=True)  # imports, and what is made once
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        with pytest.raises(errors.TooLarge):
+            await client.nodes()
+        _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A text of two characters takes 59 bytes in a list: kept singly, they would take thirty times the limit.
+    assert peak - before < 4 * LIMIT
+
+
+class Chunks(httpx.AsyncByteStream):
+    """Thousands of chunks that are there at once, as in a buffer of the connection."""
+
+    @override
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for _ in range(200_000):
+            yield b"  "
+
+
+async def test_the_loop_has_its_turn_while_thousands_of_pieces_are_taken() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    running = asyncio.create_task(others())
+    with Intake().open("me", lambda: None) as hold:
+        await receive(httpx.Response(200, stream=Chunks()), REQUEST, hold, lambda _: None)
+    running.cancel()
+    assert turns > 1
 
 
 @pytest.mark.parametrize(
     ("way", "words"),
     [
         ("page", "the server answered 403 with text/html, which is not how slurmrestd answers"),
+        ("login", "the server answered 200 with text/html, which is not how slurmrestd answers"),
         ("redirect", "redirects are not followed"),
         ("bomb", "compressed, which was not asked for"),
         ("ssh", "what was received is no HTTP"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slurm_client import MintedToken, SlurmClient, errors
+from slurm_client import JobSpec, MintedToken, ReservationSpec, SlurmClient, errors
 from slurm_client.connection.circuit import Circuit
 from slurm_client.connection.session import RetryPolicy
 from slurm_client.testing import FakeSlurmrestd
@@ -180,3 +180,18 @@ async def test_a_cancelled_call_is_cancelled(fake: FakeSlurmrestd) -> None:
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
+
+
+async def test_no_call_waits_for_the_first_answer_longer_than_it_was_told(fake: FakeSlurmrestd) -> None:
+    async with client(fake, timeout=3600) as slurm:
+        fake.faults.hang()
+        for call in (
+            slurm.nodes(5, timeout=0.1),
+            slurm.submit_job(JobSpec(script="x"), timeout=0.1),
+            slurm.cancel_job("7_1", timeout=0.1),
+            slurm.update_partition("all", timeout=0.1),
+            slurm.create_reservation(ReservationSpec(name="r"), timeout=0.1),
+            slurm.request("GET", "/slurm/{version}/nodes/", timeout=0.1),
+        ):
+            with pytest.raises(errors.Timeout):
+                await call

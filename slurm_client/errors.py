@@ -7,6 +7,7 @@ Everything that can go wrong with a call to slurmrestd, as one tree.
     ├── Unreachable            nobody can be asked: slurmrestd or slurmctld is away
     │   ├── Timeout            no answer within the time the caller gave
     │   ├── ControllerDown     slurmrestd answers, slurmctld does not
+    │   ├── DatabaseDown       ... or slurmdbd does not, or its database
     │   ├── CircuitOpen        not even tried: the last calls failed, and the pause is not over
     │   └── ClientClosed       the client was closed before there was an answer
     ├── Unauthorized           no token, a bad one, or one that has expired
@@ -42,6 +43,7 @@ __all__ = [
     "ClientClosed",
     "Conflict",
     "ControllerDown",
+    "DatabaseDown",
     "DecodeError",
     "InvalidArgument",
     "InvalidDirective",
@@ -219,6 +221,14 @@ class Timeout(Unreachable):
 
 class ControllerDown(Unreachable):
     """slurmrestd answers, and says that slurmctld does not."""
+
+
+class DatabaseDown(Unreachable):
+    """
+    slurmrestd answers, and says that slurmdbd or its database does not; calls to slurmctld may go on.
+
+    ``sent`` is false where slurmrestd could not connect at all: then nothing was done.
+    """
 
 
 class CircuitOpen(Unreachable):

@@ -35,6 +35,7 @@ _MOST_REPORTS = 16
 _TOLD = 4
 _RELEASE = re.compile(r"[0-9A-Za-z][-+.~0-9A-Za-z]{0,31}")
 _CONTENT_TYPE = re.compile(r"[-+.a-z0-9]{1,30}/[-+.a-z0-9]{1,60}")
+_CONNECTS_TO_SLURMDBD = "openapi_get_db_conn"
 _OWN_SENTENCES = frozenset({"Authentication failure"})
 """What slurmrestd says without JSON."""
 
@@ -386,7 +387,11 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
         message += f"; and {len(reports) - _TOLD} more"
     if kind is errors.NotSupported:
         return errors.NotSupported(message, request=request, status=answer.status)
-    return kind(message, request=request, status=answer.status, reports=reports, warnings=answer.warnings)
+    error = kind(message, request=request, status=answer.status, reports=reports, warnings=answer.warnings)
+    if isinstance(error, errors.DatabaseDown):
+        # It connects before it asks for anything.
+        error.sent = error.source != _CONNECTS_TO_SLURMDBD
+    return error
 
 
 def error_from_text(body: str, status: int, content_type: str, request: errors.Request) -> errors.SlurmError:

@@ -81,7 +81,14 @@ _RUNS: tuple[tuple[int, str, str], ...] = (
     ),
     (2180, "ESLURM_", "INVALID_NODE_STATE_TRANSITION INVALID_JOB_STATE"),
     (6000, "ESLURM_", "AUTH_CRED_INVALID AUTH_EXPIRED"),
-    (7000, "ESLURM_", "DB_CONNECTION JOBS_RUNNING_ON_ASSOC CLUSTER_DELETED ONE_CHANGE BAD_NAME"),
+    (
+        7000,
+        "ESLURM_",
+        (
+            "DB_CONNECTION JOBS_RUNNING_ON_ASSOC CLUSTER_DELETED ONE_CHANGE BAD_NAME OVER_ALLOCATE RESULT_TOO_LARGE "
+            "DB_QUERY_TOO_WIDE"
+        ),
+    ),
     (
         9000,
         "ESLURM_REST_",
@@ -104,7 +111,8 @@ _RUNS: tuple[tuple[int, str, str], ...] = (
 _BROKEN_SOCKET = frozenset({32, 100, 101, 103, 104, 107, 110, 111, 112, 113})
 
 _CLASSES: tuple[tuple[type[errors.SlurmError], tuple[int, ...]], ...] = (
-    (errors.ControllerDown, (1001, 1002, 1003, 1004, 1800, 1801, 1802, 1803, 1804, 1805, 2027, 7000)),
+    (errors.ControllerDown, (1001, 1002, 1003, 1004, 1800, 1801, 1802, 1803, 1804, 1805, 2027)),
+    (errors.DatabaseDown, (7000,)),
     (errors.Unauthorized, (1007, 6000, 6001, 9008)),
     (errors.PermissionDenied, (2002, 2010, 2052)),
     (errors.NotFound, (2000, 2017, 2018, 2053, 9003)),
@@ -131,7 +139,7 @@ def class_of(number: int | None) -> type[errors.SlurmError] | None:
         return found
     if number in _BROKEN_SOCKET:
         return errors.ControllerDown
-    if 2000 <= number < 3000 or 9000 <= number < 10_000:
+    if 2000 <= number < 3000 or number in {7004, 7005, 7006, 7007} or 9000 <= number < 10_000:
         return errors.InvalidRequest
     return None
 

@@ -115,6 +115,13 @@ def _target(endpoint: wire.Endpoint, version: str, path: Mapping[str, str | int]
     return _Target(endpoint, filled, template(version, endpoint))
 
 
+_ASKED_INSTEAD = "get_licenses"
+"""A short answer that slurmctld gives to good tokens only."""
+
+_FOR_THE_TOKEN = 5.0
+"""Seconds, at most, for asking slurmctld whether it accepts a token."""
+
+
 class Session:
     """
     Calls to one slurmrestd. Parameters as for :class:`~slurm_client.client.SlurmClient`.
@@ -353,7 +360,7 @@ class Session:
             try:
                 target = call.target(version)
                 LAST_REQUEST.set(errors.Request(target.endpoint.method, target.url, self._transport.server))
-                return await self._with_retries(target, call)
+                return await self._asked(target, call, version)
             except RefusedToken as refused:
                 await renewal.after(refused)
             except UnknownUrl as unknown:
@@ -381,12 +388,40 @@ class Session:
             else:
                 return
 
+    async def _asked(self, target: _Target, call: _Call, version: str) -> Answer:
+        """
+        Ask, and find out whether a slurmdbd that cannot be reached has in fact refused the token.
+
+        Slurm says the same of both (26.05), but slurmctld refuses such a token too, in words of its own. Nothing was
+        done then, so that the call may be repeated with a new token.
+        """
+        try:
+            return await self._with_retries(target, call)
+        except errors.DatabaseDown as down:
+            if not down.sent and version:
+                await self._try_token(version)
+            raise
+
+    async def _try_token(self, version: str) -> None:
+        """Raise RefusedToken if slurmctld refuses the token; return if it does not, or does not say."""
+        target = _target(wire.endpoint(version, _ASKED_INSTEAD), version, None)
+        try:
+            async with asyncio.timeout(min(_FOR_THE_TOKEN, self._timeout / 2)):
+                await self._once(target, _Call(_ASKED_INSTEAD))
+        except RefusedToken:
+            raise
+        except (errors.SlurmError, TimeoutError):
+            return
+
     async def _with_retries(self, target: _Target, call: _Call) -> Answer:
         failed = 0
         while True:
             try:
                 return await self._once(target, call)
             except errors.Unreachable as error:
+                # A slurmdbd that is away is not back in a moment, and each server has the same one.
+                if isinstance(error, errors.DatabaseDown):
+                    raise
                 failed += 1
                 if not isinstance(error, errors.CircuitOpen):
                     self._transport.turn_to_next_server()
@@ -413,6 +448,10 @@ class Session:
             if not token:
                 error.message += "; this client sends no token"
             raise RefusedToken(error, token) from error
+        except errors.DatabaseDown:
+            # slurmrestd answers, and calls to slurmctld need no slurmdbd.
+            self.circuit.succeeded()
+            raise
         except errors.Unreachable as error:
             self.circuit.failed(error)
             raise

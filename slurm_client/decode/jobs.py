@@ -89,8 +89,8 @@ def job(raw: Mapping[str, Any]) -> Job:
         array_tasks=text(get("array_task_string")),
         het_job_id=het_job_id,
         het_job_offset=number(get("het_job_offset")) if het_job_id else None,
-        exit_code=_exit_code(get("exit_code")),
-        derived_exit_code=_exit_code(get("derived_exit_code")),
+        exit_code=exit_code(get("exit_code")),
+        derived_exit_code=exit_code(get("derived_exit_code")),
         flags=frozenset(words(get("flags"))),
         shared=words(get("shared")),
         comment=text(get("comment")),
@@ -149,7 +149,8 @@ def job_state(raw: Mapping[str, Any]) -> JobStateEntry:
     return JobStateEntry(named(raw.get("job_id")), _state(words(raw.get("state"))))
 
 
-def _exit_code(value: Any) -> ExitCode | None:
+def exit_code(value: Any) -> ExitCode | None:
+    """Decode how a job or a step ended."""
     if not isinstance(value, dict):
         return None
     signal = mapping(value.get("signal"))

@@ -5,6 +5,8 @@ The canonical models: one shape for every data parser, frozen and typed.
 kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know how slurmrestd writes them.
 """
 
+from slurm_client.models.database.clusters import CloudInstance, ClusterRecord, TrackedResource
+from slurm_client.models.database.history import JobRecord, StepRecord, StepUsage
 from slurm_client.models.database.service import DatabaseCalls, DatabaseDiag, DatabasePing, Rollup
 from slurm_client.models.entry import Entry
 from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry, PartitionPriority
@@ -20,6 +22,8 @@ from slurm_client.notation.jobid import JobId
 
 __all__ = [
     "INFINITE",
+    "CloudInstance",
+    "ClusterRecord",
     "DatabaseCalls",
     "DatabaseDiag",
     "DatabasePing",
@@ -30,6 +34,7 @@ __all__ = [
     "Infinite",
     "Job",
     "JobId",
+    "JobRecord",
     "JobResult",
     "JobSpec",
     "JobState",
@@ -51,5 +56,8 @@ __all__ = [
     "Share",
     "ShareTres",
     "State",
+    "StepRecord",
+    "StepUsage",
     "SubmittedJob",
+    "TrackedResource",
 ]

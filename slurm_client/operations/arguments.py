@@ -14,17 +14,18 @@ import inspect
 import math
 import re
 import reprlib
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, SupportsIndex, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, SupportsIndex, TypeAlias, Union, Unpack, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
 
 from slurm_client import errors, models
 from slurm_client.models import INFINITE, Infinite, Job, JobId, JobState
 
-__all__ = ["BaseState", "HttpMethod", "JobRef", "Name", "NodeName", "Signal", "Text", "UrlPath", "checked"]
+__all__ = ["BaseState", "HttpMethod", "JobRef", "Listed", "Name", "NodeName", "Signal", "Text", "UrlPath", "checked"]
 
 Check: TypeAlias = Callable[[str, Any], Any]
 """Takes a field and its value; returns the value, with what can be read only once read, or raises InvalidArgument."""
@@ -57,6 +58,11 @@ Name: TypeAlias = Annotated[str, _Rule("one name", _names_one)]
 
 Text: TypeAlias = Annotated[str, _Rule("a text that is not empty", lambda text: bool(text.strip()))]
 """A text that must say something."""
+
+Listed: TypeAlias = Annotated[
+    str, _Rule("a text that is not empty and has no comma", lambda text: bool(text.strip()) and "," not in text)
+]
+"""A text that is sent as one of a list with commas."""
 
 _SIGNAL = re.compile(
     "(SIG)?(HUP|INT|QUIT|ABRT|KILL|ALRM|TERM|USR1|USR2|URG|CONT|STOP|TSTP|TTIN|TTOU)|[1-9]|[1-5][0-9]|6[0-4]"
@@ -107,6 +113,7 @@ _NAMES: dict[str, Any] = {
     "BaseState": BaseState,
     "HttpMethod": HttpMethod,
     "JobRef": JobRef,
+    "Listed": Listed,
     "Name": Name,
     "NodeName": NodeName,
     "Signal": Signal,
@@ -123,17 +130,16 @@ _SPECS = (models.JobSpec, models.ReservationSpec)
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """
-    Return an asynchronous method whose arguments are checked against its annotations.
+    Return an asynchronous method or generator whose arguments are checked against its annotations.
 
     Raises
     ------
     InvalidArgument
-        When it is awaited with a value of another type; then nothing has been sent.
+        When a method is awaited, or a generator called, with a value of another type; then nothing has been sent.
     """
     signature = inspect.signature(function)
 
-    @functools.wraps(function)
-    async def call(*args: Any, **kwargs: Any) -> Any:
+    def bind(*args: Any, **kwargs: Any) -> inspect.BoundArguments:
         bound = signature.bind(*args, **kwargs)
         checks = _checks_of(function)
         for name, value in bound.arguments.items():
@@ -143,9 +149,19 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
                     bound.arguments[name] = check(name, value)
                 except errors.InvalidArgument as error:
                     raise errors.InvalidArgument(f"{function.__name__}: {error.message}", field=error.field) from None
+        return bound
+
+    @functools.wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        bound = bind(*args, **kwargs)
         return await function(*bound.args, **bound.kwargs)
 
-    return call
+    @functools.wraps(function)
+    def generate(*args: Any, **kwargs: Any) -> Any:
+        bound = bind(*args, **kwargs)
+        return function(*bound.args, **bound.kwargs)
+
+    return generate if inspect.isasyncgenfunction(function) else call
 
 
 @functools.cache
@@ -167,6 +183,8 @@ def _check_for(hint: Any) -> Check:  # noqa: PLR0911 - one line for each kind of
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _ruled(parts[1])
+    if origin is Unpack:
+        return _keywords(parts[0])
     if origin in (Union, types.UnionType):
         return _any_of(parts)
     if origin is Mapping:
@@ -271,6 +289,19 @@ def _spec(kind: type[Any]) -> Check:
         for each in dataclasses.fields(value):
             checks[each.name](f"{field}.{each.name}", getattr(value, each.name))
         return value
+
+    return check
+
+
+def _keywords(kind: Any) -> Check:
+    """Return the check of what a call takes as ``**keywords``, which a TypedDict describes."""
+    checks = _checks(kind, vars(sys.modules[kind.__module__]))
+
+    def check(_: str, value: Any) -> Any:
+        unknown = next((name for name in value if name not in checks), None)
+        if unknown is not None:
+            raise TypeError(f"unexpected keyword argument {unknown!r}; there are {', '.join(checks)}")
+        return {name: checks[name](name, each) for name, each in value.items()}
 
     return check
 

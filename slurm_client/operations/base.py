@@ -41,6 +41,8 @@ class Operations:
         for name, function in list(vars(cls).items()):
             if not name.startswith("_") and inspect.iscoroutinefunction(function):
                 setattr(cls, name, _located(checked(function)))
+            elif not name.startswith("_") and inspect.isasyncgenfunction(function):
+                setattr(cls, name, checked(function))
 
     async def _list(
         self, operation: str, wanted: ListOf, *, update_time: int | None = None, **options: Any

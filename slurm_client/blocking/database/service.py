@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, cast
 from slurm_client.blocking.database.base import BlockingDatabaseCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from slurm_client.models import DatabaseDiag, DatabasePing
     from slurm_client.operations.database.service import DatabaseServiceOperations
 
@@ -29,3 +32,11 @@ class BlockingDatabaseServiceCalls(BlockingDatabaseCalls):
     def diag(self, *, timeout: float | None = None) -> DatabaseDiag:
         """Return slurmdbd's counters."""
         return self._wait(self._service.diag(timeout=timeout))
+
+    def conf(self, *, timeout: float | None = None) -> Mapping[str, Any]:
+        """Return slurmdbd.conf as slurmdbd has loaded it, as it is written (v0.0.45 and newer)."""
+        return self._wait(self._service.conf(timeout=timeout))
+
+    def config(self, *, timeout: float | None = None) -> Mapping[str, Any]:
+        """Return all that slurmdbd keeps but jobs, as it is written: one list each."""
+        return self._wait(self._service.config(timeout=timeout))

@@ -59,3 +59,6 @@ class Clock:
     def move_to(self, moment: float) -> None:
         """Jump to a time, and nothing else; stay if it is past."""
         self._ahead += max(0.0, moment - self())
+        if self() < moment:
+            # The sum was rounded down; whole seconds are counted.
+            self._ahead += 1e-6

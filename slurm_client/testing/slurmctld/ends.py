@@ -6,6 +6,7 @@ Nothing ends while nobody moves the clock, so a test decides what it sees.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -53,11 +54,17 @@ class Ends(Queue):
     @override
     def follow(self, until: float) -> None:
         """Move the clock; what happens until then happens in its order, and what it lets start starts then."""
-        while (due := self._next_end()) is not None and due[0] <= until:
-            moment, end = due
+        while (moment := min(ends := self._ends(), default=math.inf)) <= until:
             self.clock.move_to(moment)
-            end()
+            # What ends at the same time makes room at the same time.
+            self._at_rest = True
+            try:
+                for end in ends[moment]:
+                    end()
+            finally:
+                self._at_rest = False
             self.purge()
+            self.schedule()
         self.clock.move_to(until)
         self.purge()
         self.schedule()
@@ -74,10 +81,13 @@ class Ends(Queue):
             if (job.array_job_id or job.id) not in kept:
                 self.forget_job(job.id)
 
-    def _next_end(self) -> tuple[float, Callable[[], object]] | None:
-        """Return when the next job ends, and what ends it."""
-        found = [end for job in self.jobs.values() if job.is_running and (end := self._end_of(job)) is not None]
-        return min(found, key=lambda end: end[0], default=None)
+    def _ends(self) -> dict[float, list[Callable[[], object]]]:
+        """Return what ends running jobs, by the time at which they do."""
+        found: dict[float, list[Callable[[], object]]] = {}
+        for job in self.jobs.values():
+            if job.is_running and (end := self._end_of(job)) is not None:
+                found.setdefault(end[0], []).append(end[1])
+        return found
 
     def _end_of(self, job: Job) -> tuple[float, Callable[[], object]] | None:
         run, begun = self.run_of(job), (job.start_time or self.now).timestamp()

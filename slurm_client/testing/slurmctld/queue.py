@@ -40,6 +40,10 @@ class Queue(Arranged):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.runs: dict[int | str, Run] = {}
+        self._at_rest = False
+        """Whether nothing starts for the moment."""
+        self._too_large: set[tuple[int | None, int | None, str, str]] = set()
+        """Wishes for which there is no room."""
 
     # what users do
 
@@ -175,6 +179,10 @@ class Queue(Arranged):
 
     def schedule(self) -> None:
         """Look at the conditions of jobs that wait, and start those for which there is room."""
+        if self._at_rest:
+            return
+        # Room only shrinks meanwhile: what did not fit does not fit later.
+        self._too_large.clear()
         for job_id in sorted(job.id for job in self.jobs.values() if job.is_pending):
             job = self._look_at_dependency(self.jobs[job_id])
             if job.hold or not job.priority or job.dependency:
@@ -232,6 +240,15 @@ class Queue(Arranged):
 
     def _room_for(self, job: Job) -> dict[str, str] | None:
         """Return the nodes with room for a job, and the devices that it gets on each; ``None`` if they are too few."""
+        wants = (job.node_count, job.cpus, job.required_nodes, job.tres_requested)
+        if wants in self._too_large:
+            return None
+        found = self._places(job)
+        if found is None:
+            self._too_large.add(wants)
+        return found
+
+    def _places(self, job: Job) -> dict[str, str] | None:
         required = hostlist.expand(job.required_nodes) if job.required_nodes else ()
         count = max(job.node_count or 1, len(required))
         cpus, devices = math.ceil((job.cpus or 1) / count), gres.wanted(job)

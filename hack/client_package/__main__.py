@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hack.client_package import blocking
+from hack.client_package import blocking, coverage, reference
 from hack.client_package.signatures import ROOT
 
 
@@ -34,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def texts() -> dict[Path, str]:
     """Return every file that follows from other code."""
-    return {path: formatted(path, text) for path, text in blocking.files().items()}
+    pages = {coverage.TARGET: coverage.text(), reference.TARGET: reference.text()}
+    return {path: formatted(path, text) for path, text in blocking.files().items()} | pages
 
 
 def formatted(path: Path, text: str) -> str:

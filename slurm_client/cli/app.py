@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slurm_client.cli import changes, lists, state
+from slurm_client.cli import changes, lists, state, submission
 from slurm_client.cli.connection import Connection
 from slurm_client.cli.exits import FAILED, HELP, INTERRUPTED, OK, code_of, sentence
 from slurm_client.errors import SlurmError
@@ -75,6 +75,7 @@ def slurm_rest(context: click.Context, /, *, colour: bool | None, **options: obj
     \b
     slurm-rest --jwt-key jwt.key nodes
     slurm-rest jobs --user alice --json
+    slurm-rest submit --time 10 --wrap 'srun hostname'
     slurm-rest drain 'w-[0-3]' --reason 'new fans'
     """  # noqa: D301 - \b is for click: it leaves the lines as they are
     if colour is None:
@@ -99,7 +100,7 @@ def completion(shell: str) -> None:
     click.echo(kind(slurm_rest, {}, "slurm-rest", "_SLURM_REST_COMPLETE").source())
 
 
-for _command in (*lists.COMMANDS, *state.COMMANDS, *changes.COMMANDS):
+for _command in (*lists.COMMANDS, *state.COMMANDS, *changes.COMMANDS, *submission.COMMANDS):
     slurm_rest.add_command(_command)
 
 

@@ -11,6 +11,7 @@ OK, FAILED, USAGE, UNREACHABLE, REFUSED, NOT_FOUND, INTERRUPTED = 0, 1, 2, 3, 4,
 
 CODES: tuple[tuple[type[Exception], int, str], ...] = (
     (errors.InvalidArgument, USAGE, ""),
+    (errors.InvalidDirective, USAGE, ""),
     (errors.ControllerDown, UNREACHABLE, "slurmrestd is up: look whether slurmctld runs"),
     (errors.Unreachable, UNREACHABLE, "check --url (or --socket) and whether slurmrestd runs"),
     (errors.Unauthorized, REFUSED, "give a token: --token-file, --jwt-key, or $SLURM_JWT from 'scontrol token'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
@@ -13,6 +14,7 @@ from typing_extensions import override
 
 from hack.client_package.signatures import PACKAGE, ROOT, Group, groups
 from slurm_client.connection.answers import ListOf
+from slurm_client.decode.names import Nameless
 from slurm_client.wire import PARSERS
 
 TARGET = PACKAGE / "docs" / "coverage.md"
@@ -220,6 +222,8 @@ def _asked(decode: Callable[[Any], Any], keys: Collection[str]) -> set[str]:
     values: tuple[Any, ...] = (None, "x", 1, {}, [])
     for value in values:
         raw = _Recorder(_CERTAIN if value is None else {**dict.fromkeys(keys, value), **_CERTAIN})
-        decode(raw)
+        # An entry without a name is none: what was asked for until then counts.
+        with contextlib.suppress(Nameless):
+            decode(raw)
         found |= raw.asked
     return found

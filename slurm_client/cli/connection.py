@@ -64,9 +64,10 @@ class Connection:
             unix_socket=self.socket,
         )
 
-    def _token(self) -> TokenProvider:
+    def _token(self) -> TokenProvider | None:
         if self.jwt_key is not None:
             return MintedToken(self.jwt_key.read_bytes(), self.user)
         if self.token_file is not None:
             return FileToken(self.token_file)
-        return StaticToken(self.token)
+        # A slurmrestd on a unix socket may know its user by the socket (rest_auth/local).
+        return StaticToken(self.token) if self.token or self.socket is None else None

@@ -69,6 +69,7 @@ def _sbatch_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.pass_obj
 def submit(
     connection: Connection,
+    /,
     *,
     script: str | None,
     wrap: str | None,

@@ -1,4 +1,4 @@
-"""The examples of docs/slurm-client.md do what they say."""
+"""The examples in the pages about the client do what they say."""
 
 from __future__ import annotations
 
@@ -13,20 +13,34 @@ from slurm_client.testing import FakeSlurmrestd
 from tests.support.documents import Action, Block, blocks
 
 PAGE = "docs/slurm-client.md"
-EXAMPLES = [block for block in blocks(PAGE) if block.language == "python" and block.action is Action.RUN]
+PAGES = (PAGE, "slurm_client/README.md", "slurm_client/docs/cookbook.md")
+BLOCKS = [(page, block) for page in PAGES for block in blocks(page) if block.language == "python"]
+EXAMPLES = [(page, block) for page, block in BLOCKS if block.action is Action.RUN]
 KEY = b"k" * 32
 
 
-def test_the_page_says_where_its_names_come_from() -> None:
-    (first,) = [block for block in blocks(PAGE) if block.language == "python" and block.action is Action.NOT_RUN]
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_says_where_its_names_come_from(page: str) -> None:
+    (first,) = [block for there, block in BLOCKS if there == page and block.action is Action.NOT_RUN]
     assert re.findall(r"^(\w+) = ", first.text, flags=re.MULTILINE) == ["url", "key"]
 
 
 def test_there_are_examples() -> None:
-    assert {block.heading for block in EXAMPLES} >= {"Connect", "Nodes", "Jobs", "Watch", "Test with it"}
+    assert {block.heading for page, block in EXAMPLES if page == PAGE} >= {
+        "Connect",
+        "Nodes",
+        "Jobs",
+        "Watch",
+        "Test with it",
+    }
+    assert {page for page, _ in EXAMPLES} == set(PAGES)
 
 
-@pytest.mark.parametrize("block", EXAMPLES, ids=lambda block: f"{block.heading}, line {block.line}")
+@pytest.mark.parametrize(
+    "block",
+    [block for _, block in EXAMPLES],
+    ids=[f"{page}, {block.heading}, line {block.line}" for page, block in EXAMPLES],
+)
 async def test_an_example_runs(block: Block, capsys: pytest.CaptureFixture[str]) -> None:
     async with FakeSlurmrestd(key=KEY) as fake:
         for number in range(3):

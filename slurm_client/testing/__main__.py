@@ -20,8 +20,11 @@ async def serve(options: argparse.Namespace) -> None:
     fake = FakeSlurmrestd(release=options.release, port=options.port, pretty=options.pretty)
     for number in range(options.nodes):
         fake.add_node(f"node-{number:05d}", cpus=64, memory=256_000, extra="team/node", comment="a node of the fake")
-    for number in range(options.jobs):
-        fake.add_job(name=f"job-{number:05d}", user=f"user-{number % 97}", nodes=[f"node-{number % options.nodes:05d}"])
+    with fake.world.many_jobs():
+        for number in range(options.jobs):
+            fake.add_job(
+                name=f"job-{number:05d}", user=f"user-{number % 97}", nodes=[f"node-{number % options.nodes:05d}"]
+            )
     # An old cluster, in which nothing has changed for a while.
     fake.world.nodes_changed = fake.world.partitions_changed = fake.world.jobs_changed = 1_000_000_000
     ended = asyncio.Event()

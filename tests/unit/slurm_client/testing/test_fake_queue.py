@@ -351,6 +351,25 @@ def test_a_clock_does_not_go_back() -> None:
         fake.clock.advance(-1)
 
 
+def test_many_jobs_show_on_their_nodes_as_each_of_them_would() -> None:
+    one, other = FakeSlurmrestd(clock=lambda: START), FakeSlurmrestd(clock=lambda: START)
+    for fake in (one, other):
+        for number in range(5):
+            fake.add_node(f"w-{number}", cpus=4, gres="gpu:2")
+    jobs: list[dict[str, Any]] = [
+        {"nodes": [f"w-{number % 4}"], "cpus": 1 + number % 2, "state": "RUNNING" if number % 3 else "COMPLETED"}
+        for number in range(9)
+    ]
+    with one.world.many_jobs():
+        for job in jobs:
+            one.add_job(**job)
+        assert one.nodes["w-0"].alloc_cpus == 0
+    for job in jobs:
+        other.add_job(**job)
+    assert one.nodes == other.nodes
+    assert one.nodes["w-0"].alloc_cpus > 0
+
+
 # numbers and counts
 
 

@@ -35,15 +35,16 @@ class Answers:
             return reply.status, reply.raw, "application/json"
         if reply.status == 304:
             return 304, b"", "application/json"
+        service = "slurmdbd" if call.operation.startswith("db_") else "slurmctld"
         major, minor, micro = (*self.world.release.split("."), "0", "0")[:3]
         payload = {
             **reply.payload,
             "meta": {
                 "plugin": {
-                    "type": "openapi/slurmctld",
-                    "name": "Slurm OpenAPI slurmctld",
+                    "type": f"openapi/{service}",
+                    "name": f"Slurm OpenAPI {service}",
                     "data_parser": f"data_parser/{call.version}",
-                    "accounting_storage": "",
+                    "accounting_storage": "accounting_storage/slurmdbd" if service == "slurmdbd" else "",
                 },
                 "client": {"source": "127.0.0.1", "user": "root", "group": "root"},
                 "command": [],

@@ -10,6 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+AWAY = {
+    "description": "Failed to open slurmdbd connection",
+    "error_number": 7000,
+    "error": "Unable to connect to database",
+    "source": "openapi_get_db_conn",
+}
+"""The error while slurmdbd does not answer; also the answer to a bad token."""
+
 
 @dataclass(slots=True)
 class Fault:
@@ -107,8 +115,16 @@ class Faults:
             "source": "slurmctld",
         }
         return self.add(
-            r"^(?!GET \S+/ping/)", times=None, delay=delay, status=502, body={"errors": [error], "warnings": []}
+            r"^(?!GET \S+/ping/|\S+ /slurmdb/)",
+            times=None,
+            delay=delay,
+            status=502,
+            body={"errors": [error], "warnings": []},
         )
+
+    def slurmdbd_down(self, delay: float = 0.0) -> Fault:
+        """Let slurmdbd be away: slurmrestd answers 502 to everything it would ask there, after ``delay`` seconds."""
+        return self.add(r"\S+ /slurmdb/", times=None, delay=delay, status=502, body={"errors": [AWAY], "warnings": []})
 
     def hang(self, path: str = "", times: int | None = None) -> Fault:
         """Accept and never answer."""

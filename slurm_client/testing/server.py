@@ -20,7 +20,10 @@ from aiohttp import web
 from slurm_client import wire
 from slurm_client.testing import encode, misbehaviour
 from slurm_client.testing.calls import Call, RecordedRequest, Reply, error
-from slurm_client.testing.faults import Faults
+from slurm_client.testing.database import Database
+from slurm_client.testing.database.history import JobsOnRecord
+from slurm_client.testing.database.operations import DatabaseOperations
+from slurm_client.testing.faults import AWAY, Faults
 from slurm_client.testing.operations import Operations
 from slurm_client.testing.refusals import INVALID_JOB, Refusal
 from slurm_client.testing.world import World
@@ -116,6 +119,8 @@ class FakeSlurmrestd(Operations):
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(World(clock=clock, release=release), pretty=pretty)
+        self.world.jobs = on_record = JobsOnRecord()
+        self._slurmdbd = DatabaseOperations(self.world, on_record)
         self.world.add_partition("all", flags=frozenset({"DEFAULT"}))
         self.versions = tuple(versions or PARSERS_OF_RELEASE[release[:5]])
         self.key = key
@@ -156,6 +161,11 @@ class FakeSlurmrestd(Operations):
     def jobs(self) -> dict[int, Any]:
         """Jobs of the pretended cluster by id."""
         return self.world.jobs
+
+    @property
+    def database(self) -> Database:
+        """Accounts, users, associations and QOS in the pretended slurmdbd."""
+        return self._slurmdbd.database
 
     @property
     def partitions(self) -> dict[str, Any]:
@@ -243,13 +253,13 @@ class FakeSlurmrestd(Operations):
 
     def _route(self, method: str, path: str) -> tuple[str, str, Mapping[str, str]]:
         """Return data parser, operation and parameters of the path; an empty operation for an unknown URL."""
-        match = re.fullmatch(r"/slurm/(v0\.0\.\d+)(/.*)", path)
-        if match is None or match.group(1) not in self.versions:
+        match = re.fullmatch(r"/(slurm|slurmdb)/(v0\.0\.\d+)(/.*)", path)
+        if match is None or match.group(2) not in self.versions:
             return "", "", {}
-        version, below = match.groups()
+        service, version, below = match.groups()
         # A literal path goes before one with a parameter that would take it as well.
         for endpoint in sorted(wire.endpoints(version), key=lambda each: "{" in each.path):
-            if self.world.release < _SINCE.get(endpoint.operation, ""):
+            if endpoint.service != service or self.world.release < _SINCE.get(endpoint.operation, ""):
                 continue
             pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(endpoint.path))
             found = re.fullmatch(pattern, below)
@@ -271,15 +281,11 @@ class FakeSlurmrestd(Operations):
             )
             return 404, sentence.encode(), "text/plain"
         user = self._user_of(token)
-        if user is None and call.operation == "get_ping":
-            return self._written_reply(call, Reply({"pings": [encode.ping("fake", False, call.version)]}))  # noqa: FBT003
         if user is None:
-            reply = Reply(
-                status=511,
-                errors=[error(1007, f"{call.operation} refused", "Protocol authentication error")],
-            )
-            return self._written_reply(call, reply)
+            return self._written_reply(call, _bad_token(call))
         call.user = request.headers.get("X-SLURM-USER-NAME") or user or ""
+        if call.operation.startswith("db_"):
+            return self._written_reply(call, self._slurmdbd.answer(call, self.operators))
         handler: Handler | None = getattr(self, f"_{call.operation}", None)
         if handler is None:
             reply = Reply(status=500, errors=[error(2036, f"the fake has no {call.operation}")])
@@ -319,3 +325,12 @@ class FakeSlurmrestd(Operations):
         except jwt.PyJWTError:
             return None if self.key is not None else "slurm"
         return str(claims.get("sun", "slurm"))
+
+
+def _bad_token(call: Call) -> Reply:
+    """Answer a token that slurmctld, or slurmdbd, does not take."""
+    if call.operation == "get_ping":
+        return Reply({"pings": [encode.ping("fake", False, call.version)]})  # noqa: FBT003
+    if call.operation.startswith("db_"):
+        return Reply(status=502, errors=[AWAY])
+    return Reply(status=511, errors=[error(1007, f"{call.operation} refused", "Protocol authentication error")])

@@ -152,18 +152,7 @@ class Daemons:
         beside = _children(self.daemons[name].process.pid)
         if not beside:
             raise DaemonError(f"{name} has ended\n{self.logs()}")
-        enter = [
-            "nsenter",
-            "--target",
-            str(beside[0]),
-            "--mount",
-            "--root",
-            "--",
-            "sh",
-            "-c",
-            'cd / && exec "$@"',
-            "sh",
-        ]
+        enter = ["nsenter", "--target", str(beside[0]), "--mount", "--root", "--"]
         result = subprocess.run(
             [*enter, "sh", "-c", 'cd / && exec "$@"', "sh", *command],
             env=self._environment(),

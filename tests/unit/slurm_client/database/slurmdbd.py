@@ -74,17 +74,20 @@ class Slurmdbd:
 
     def _found(self, query: dict[str, str]) -> list[dict[str, Any]]:
         since, until = (int(query[name].removeprefix("uts")) for name in ("start_time", "end_time"))
-        state = query.get("state")
         return [
             run.entry
             for run in self.runs
-            if run.user == query.get("users", run.user)
-            and (
-                run.eligible < until and (not run.end or run.end >= since)
-                if state is None
-                else run.state == state and since <= run.end <= until
-            )
+            if run.user == query.get("users", run.user) and _is_in(run, query.get("state"), since, until)
         ]
+
+
+def _is_in(run: Run, state: str | None, since: int, until: int) -> bool:
+    """Whether a job is found in a time; one that ran no second is not found as running on the borders of two times."""
+    if state is None:
+        return run.eligible < until and (not run.end or run.end >= since)
+    if state == "RUNNING":
+        return run.start < until and (not run.end or run.end > since)
+    return run.state == state and since <= run.end <= until
 
 
 @asynccontextmanager

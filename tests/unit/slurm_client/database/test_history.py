@@ -36,7 +36,7 @@ def runs(draw: st.DrawFn) -> list[Run]:
 
 
 @settings(max_examples=40)
-@given(runs(), st.integers(1, 70), st.integers(1, 25), st.sampled_from([None, ["FAILED"], ["FAILED", "COMPLETED"]]))
+@given(runs(), st.integers(1, 70), st.integers(1, 25), st.sampled_from([None, ["FAILED"], ["FAILED", "RUNNING"]]))
 async def test_windows_give_what_one_request_gives(
     jobs: list[Run], length: int, step: int, states: list[str] | None
 ) -> None:
@@ -49,17 +49,24 @@ async def test_windows_give_what_one_request_gives(
     assert not keys or max(keys.values()) == 1
 
 
-async def test_windows_follow_one_another_and_steps_are_left_out_on_request() -> None:
+async def test_windows_overlap_by_a_second_and_steps_are_left_out_on_request() -> None:
     slurmdbd = Slurmdbd()
     async with client(slurmdbd) as slurm:
         assert [job async for job in slurm.db.history(at(0), at(25), step=timedelta(seconds=10), steps=False)] == []
     assert [(query["start_time"], query["end_time"]) for query in slurmdbd.queries] == [
         (f"uts{BEGIN}", f"uts{BEGIN + 10}"),
-        (f"uts{BEGIN + 10}", f"uts{BEGIN + 20}"),
-        (f"uts{BEGIN + 20}", f"uts{BEGIN + 25}"),
+        (f"uts{BEGIN + 9}", f"uts{BEGIN + 20}"),
+        (f"uts{BEGIN + 19}", f"uts{BEGIN + 25}"),
     ]
     for query in slurmdbd.queries:
         assert query["skip_steps"] == query["show_duplicates"] == query["disable_truncate_usage_time"] == "true"
+
+
+async def test_a_job_that_ran_no_second_is_not_lost_between_two_windows() -> None:
+    slurmdbd = Slurmdbd([Run(1, BEGIN, BEGIN + 10, BEGIN + 10)])
+    async with client(slurmdbd) as slurm:
+        found = slurm.db.history(at(0), at(20), step=timedelta(seconds=10), states=["RUNNING"])
+        assert [job.id async for job in found] == [1]
 
 
 async def test_a_window_that_is_too_large_is_asked_for_in_halves() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from slurm_client.operations.database.changes import JobChangeOperations
 from slurm_client.operations.database.clusters import ClusterOperations
-from slurm_client.operations.database.history import HistoryOperations
 from slurm_client.operations.database.service import DatabaseServiceOperations
 
 __all__ = ["Database"]
 
 
-class Database(HistoryOperations, ClusterOperations, DatabaseServiceOperations):
+class Database(JobChangeOperations, ClusterOperations, DatabaseServiceOperations):
     """
     slurmdbd behind a slurmrestd, as ``slurm.db``: job history, accounts, and what else accounting keeps.
 

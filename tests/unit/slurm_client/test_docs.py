@@ -21,7 +21,7 @@ KEY = b"k" * 32
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_says_where_its_names_come_from(page: str) -> None:
-    (first,) = [block for there, block in BLOCKS if there == page and block.action is Action.NOT_RUN]
+    first, *_ = (block for there, block in BLOCKS if there == page and block.action is Action.NOT_RUN)
     assert re.findall(r"^(\w+) = ", first.text, flags=re.MULTILINE) == ["url", "key"]
 
 

@@ -57,12 +57,15 @@ class Slurmdbd:
     queries: list[dict[str, str]] = field(default_factory=list)
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
+    bodies: list[Any] = field(default_factory=list)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         """Answer one request."""
         path = request.url.path.partition("/v0.0.")[2].partition("/")[2]
         service = request.url.path.split("/")[1]
         self.requests.append(f"{request.method} {service}/{path}")
+        if request.method == "POST":
+            self.bodies.append(json.loads(request.content))
         for prefix, (status, body) in self.answers.items():
             if f"{service}/{path}".startswith(prefix):
                 return httpx.Response(status, json=body)

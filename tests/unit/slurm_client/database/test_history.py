@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from slurm_client import errors
 from slurm_client.connection.intake import Intake
 from tests.unit.slurm_client.database.slurmdbd import Run, Slurmdbd, client
+from tests.unit.slurm_client.spec import complaints_about_request
 
 BEGIN = 1_800_000_000
 
@@ -218,3 +219,33 @@ async def test_a_job_is_its_last_run_and_the_task_or_component_that_was_named() 
         "GET slurmdb/job/7_1",
         "GET slurmdb/job/7",
     ]
+
+
+async def test_a_record_is_changed_by_its_number_task_or_component() -> None:
+    component = Run(9, BEGIN, 0, 0, more={"het": {"job_id": 7, "job_offset": {"set": True, "number": 2}}})
+    changed = ["3 submitted at 2026-11-22T17:21:31", "4 submitted at 2026-11-22T17:21:31"]
+    slurmdbd = Slurmdbd(answers={"slurmdb/job/8": (304, None)})
+    slurmdbd.answers["slurmdb/job/"] = (200, {"jobs": [component.entry], "results": changed})
+    async with client(slurmdbd) as slurm:
+        assert await slurm.db.update_job("3_1", comment="", extra="e") == (3, 4)
+        await slurm.db.update_job("7+2", wckey="w")
+        with pytest.raises(errors.NotFound, match="no job 8"):
+            await slurm.db.update_job(8, admin_comment="a")
+        with pytest.raises(errors.InvalidArgument, match="nothing to change"):
+            await slurm.db.update_job(8)
+    assert [each for each in slurmdbd.requests if "POST" in each] == [
+        "POST slurmdb/job/3_1",
+        "POST slurmdb/job/9",
+        "POST slurmdb/job/8",
+    ]
+    assert slurmdbd.bodies == [
+        {"comment": {"job": ""}, "extra": "e"},
+        {"wckey": "w"},
+        {"comment": {"administrator": "a"}},
+    ]
+    for body in slurmdbd.bodies:
+        assert complaints_about_request("v0.0.45", "db_post_job", body) == []
+    async with client(slurmdbd, api_version="v0.0.42") as slurm:
+        with pytest.raises(errors.NotSupported):
+            await slurm.db.update_job(8, comment="x")
+    assert len(slurmdbd.bodies) == 3

@@ -55,7 +55,7 @@ def _file(members: list[Group], modules: dict[str, str]) -> str:
     own = _module(members[0])
     plain = {("slurm_client.blocking.base", "Blocking"), ("slurm_client.blocking.base", "BlockingReader")}
     plain |= {(module, blocking_name(name)) for name, module in modules.items() if module != own}
-    typed = {("collections.abc", "Iterator"), ("typing", "Self")}
+    typed = {("collections.abc", "Generator"), ("typing", "Self")}
     bodies = []
     for group in members:
         used: set[str] = set()
@@ -200,7 +200,8 @@ def _body(  # noqa: PLR0911 - one line for each kind of call
         case Kind.AWAITED:
             return given, f"self._wait({asked})"
         case Kind.STREAM:
-            return f"Iterator[{given[given.index('[') + 1 : -1].removesuffix(', None')}]", f"self._each({asked})"
+            item = given[given.index("[") + 1 : -1].removesuffix(", None")
+            return f"Generator[{item}, None, None]", f"self._each({asked})"
         case Kind.READER:
             return f"BlockingReader{given[len('Reader') :]}", f"BlockingReader(self, {later})"
         case Kind.VALUE if given in modules:

@@ -11,7 +11,7 @@ from typing_extensions import override
 from slurm_client import errors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Generator
     from types import TracebackType
 
     from slurm_client.client import SlurmClient
@@ -93,8 +93,8 @@ class Blocking:
 
         return self._wait(called())
 
-    def _each(self, stream: AsyncIterator[T]) -> Iterator[T]:
-        """Give what an asynchronous iterator gives."""
+    def _each(self, stream: AsyncIterator[T]) -> Generator[T, None, None]:
+        """Give what an asynchronous iterator gives; ``close()`` ends it."""
 
         async def following() -> T:
             return await anext(stream)

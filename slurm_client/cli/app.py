@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slurm_client.cli import changes, lists, state, submission
+from slurm_client.cli import changes, history, lists, state, submission
 from slurm_client.cli.connection import Connection
 from slurm_client.cli.exits import FAILED, HELP, INTERRUPTED, OK, code_of, sentence
 from slurm_client.errors import SlurmError
@@ -100,7 +100,7 @@ def completion(shell: str) -> None:
     click.echo(kind(slurm_rest, {}, "slurm-rest", "_SLURM_REST_COMPLETE").source())
 
 
-for _command in (*lists.COMMANDS, *state.COMMANDS, *changes.COMMANDS, *submission.COMMANDS):
+for _command in (*lists.COMMANDS, *state.COMMANDS, *history.COMMANDS, *changes.COMMANDS, *submission.COMMANDS):
     slurm_rest.add_command(_command)
 
 

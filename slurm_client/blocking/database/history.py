@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from slurm_client.blocking.database.base import BlockingDatabaseCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from datetime import datetime, timedelta
     from typing import Unpack
 
@@ -57,6 +57,6 @@ class BlockingHistoryCalls(BlockingDatabaseCalls):
         steps: bool = True,
         timeout: float | None = None,
         **filters: Unpack[JobFilters],
-    ) -> Iterator[JobRecord]:
+    ) -> Generator[JobRecord, None, None]:
         """Give all jobs of any length of time, from window to window: each run of each job once."""
         return self._each(self._history.history(since, until, step=step, steps=steps, timeout=timeout, **filters))

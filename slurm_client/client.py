@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import re
+import weakref
 from typing import TYPE_CHECKING, Self
 
+from slurm_client import errors
 from slurm_client.connection.session import RetryPolicy, Session
 from slurm_client.operations.database.database import Database
 from slurm_client.operations.requests import RequestOperations
 from slurm_client.operations.service import ServiceOperations
-from slurm_client.tokens import NoToken, StaticToken
+from slurm_client.tokens import NoToken, StaticToken, TokenProvider
 from slurm_client.watching.watches import Watches
 
 if TYPE_CHECKING:
@@ -21,10 +25,13 @@ if TYPE_CHECKING:
     from slurm_client.connection.circuit import Circuit, CircuitState
     from slurm_client.connection.intake import Intake
     from slurm_client.hooks import Hook
-    from slurm_client.tokens import TokenProvider
     from slurm_client.watching.pace import Pace
 
 __all__ = ["RetryPolicy", "SlurmClient"]
+
+
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$\\+-]{0,255}")
+"""Names of users, also those of directories (``alice@example.org``); nothing that would end a header."""
 
 
 class SlurmClient(Watches, ServiceOperations, RequestOperations):
@@ -113,6 +120,9 @@ class SlurmClient(Watches, ServiceOperations, RequestOperations):
         bearer: bool = False,
         hook: Hook | None = None,
     ) -> None:
+        self._pace = pace
+        self._views: weakref.WeakSet[SlurmClient] = weakref.WeakSet()
+        self._parent: SlurmClient | None = None
         self._make_watches(pace)
         self._session = Session(
             base_url,
@@ -140,6 +150,41 @@ class SlurmClient(Watches, ServiceOperations, RequestOperations):
     def db(self) -> Database:
         """Calls to slurmdbd, on the same connection: job history, accounts, QOS, and what else accounting keeps."""
         return Database(self._session)
+
+    def as_user(self, user: str, token: TokenProvider | str | None = None) -> SlurmClient:
+        """
+        Return a client for another user on the same connections, with the same data parser, circuit and limits.
+
+        It has watches of its own. It ends with this client; closing it ends its watches and leaves the connections.
+
+        Parameters
+        ----------
+        user
+            Name of the user.
+        token
+            The user's own token, with which slurmctld knows the user. When absent, this client's token is sent with
+            the name of the user (``X-SLURM-USER-NAME``), which slurmctld takes from SlurmUser and root alone. The
+            name alone gives all rights of that user: never take it from a request that is not authenticated.
+
+        Raises
+        ------
+        InvalidArgument
+            For what is no name of a user.
+        """
+        name: object = user
+        if not isinstance(name, str) or _USER.fullmatch(name) is None:
+            raise errors.InvalidArgument(f"as_user: {user!r:.40} is no name of a user; nothing was sent", field="user")
+        if token is not None and not isinstance(token, str | TokenProvider):
+            raise errors.InvalidArgument("as_user: token is no token and gives none; nothing was sent", field="token")
+        given = StaticToken(token) if isinstance(token, str) else token
+        view = copy.copy(self)
+        view._belong_to(self, self._session.as_user(user if given is None else None, given))  # noqa: SLF001 - a client
+        self._views.add(view)
+        return view
+
+    def _belong_to(self, parent: SlurmClient, session: Session) -> None:
+        self._parent, self._session, self._views = parent, session, weakref.WeakSet()
+        self._make_watches(self._pace)
 
     async def connect(self) -> str:
         """Negotiate the data parser now, and return it, e.g. ``v0.0.42``."""
@@ -176,9 +221,14 @@ class SlurmClient(Watches, ServiceOperations, RequestOperations):
         return self._session.bytes_received
 
     async def close(self) -> None:
-        """End all watches and close all connections."""
+        """End all watches and close all connections; of a client for another user, the watches alone."""
+        for view in list(self._views):
+            await view.close()
         await self._close_watches()
-        await self._session.close()
+        if self._parent is None:
+            await self._session.close()
+        else:
+            self._session.forget()
 
     async def __aenter__(self) -> Self:
         """Return the client; nothing is sent yet."""

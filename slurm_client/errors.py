@@ -13,6 +13,8 @@ Everything that can go wrong with a call to slurmrestd, as one tree.
     ├── Unauthorized           no token, a bad one, or one that has expired
     ├── PermissionDenied       the token's user may not do this
     ├── NotFound               no such node, job, partition, reservation
+    │   └── EndUnknown         ... any more: a job whose end cannot be told
+    ├── NotFinished            a job has not ended within the time that was given to wait for it
     ├── InvalidRequest         Slurm does not accept what was asked
     │   ├── InvalidArgument    ... nor was it: a value is not what the call takes, and nothing was sent
     │   │   └── InvalidDirective   ... because of an #SBATCH line of a script
@@ -45,10 +47,12 @@ __all__ = [
     "ControllerDown",
     "DatabaseDown",
     "DecodeError",
+    "EndUnknown",
     "InvalidArgument",
     "InvalidDirective",
     "InvalidRequest",
     "InvalidTransition",
+    "NotFinished",
     "NotFound",
     "NotSupported",
     "PermissionDenied",
@@ -255,6 +259,31 @@ class PermissionDenied(SlurmError):
 
 class NotFound(SlurmError):
     """No such object, whatever shape the server gave that answer."""
+
+
+class EndUnknown(NotFound):
+    """
+    A job, or a part of it, is not there any more, and how it ended cannot be told.
+
+    slurmctld forgets a job ``MinJobAge`` after its end, and slurmdbd, where there is one, did not know it. ``parts``
+    are those without an end: ``7``, ``7_3``, ``7+1``.
+    """
+
+    def __init__(self, message: str, *, parts: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.parts = tuple(parts)
+
+
+class NotFinished(SlurmError):
+    """
+    A job has not ended within the time that was given to wait for it; it goes on.
+
+    ``parts`` are those that have not ended: ``7``, ``7_3``, ``7+1``.
+    """
+
+    def __init__(self, message: str, *, parts: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.parts = tuple(parts)
 
 
 class InvalidRequest(SlurmError):

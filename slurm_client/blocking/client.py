@@ -13,6 +13,7 @@ from slurm_client.client import SlurmClient
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from typing import Self
 
     import httpx
 
@@ -85,6 +86,10 @@ class BlockingClient(BlockingWatches, BlockingServiceCalls, BlockingRequestCalls
     def db(self) -> BlockingDatabase:
         """Calls to slurmdbd, on the same connection."""
         return self._beside(BlockingDatabase, lambda: self._client.db)
+
+    def as_user(self, user: str, token: TokenProvider | str | None = None) -> Self:
+        """Return a client for another user on the same connections, with the same data parser, circuit and limits."""
+        return self._beside(type(self), lambda: self._client.as_user(user, token))
 
     def connect(self) -> str:
         """Negotiate the data parser now, and return it, e.g. ``v0.0.42``."""

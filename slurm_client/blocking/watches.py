@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from slurm_client.blocking.base import BlockingReader
-from slurm_client.blocking.jobs import BlockingJobCalls
 from slurm_client.blocking.nodes import BlockingNodeCalls
 from slurm_client.blocking.partitions import BlockingPartitionCalls
 from slurm_client.blocking.reservations import BlockingReservationCalls
+from slurm_client.blocking.waiting import BlockingWaitingCalls
 
 if TYPE_CHECKING:
     from slurm_client.models import Job, License, Node, Partition, Reservation
     from slurm_client.watching.watches import Watches
 
 
-class BlockingWatches(BlockingNodeCalls, BlockingJobCalls, BlockingPartitionCalls, BlockingReservationCalls):
+class BlockingWatches(BlockingNodeCalls, BlockingWaitingCalls, BlockingPartitionCalls, BlockingReservationCalls):
     """The calls of :class:`~slurm_client.watching.watches.Watches`, waited for."""
 
     @property

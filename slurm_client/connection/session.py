@@ -13,6 +13,7 @@ path, once, after asking again which parsers the server has. Nothing is repeated
 from __future__ import annotations
 
 import asyncio
+import copy
 import itertools
 import random
 import time
@@ -159,6 +160,7 @@ class Session:
         self._negotiation = Negotiation(api_version, self._ping, lambda: self.base_url)
         self._hook = hook
         self._token = token
+        self._user_name = user_name
         self._timeout = timeout
         self._retry = retry or RetryPolicy()
         self._jitter = jitter
@@ -169,7 +171,6 @@ class Session:
         self.circuit = circuit or Circuit()
         self._transport = Transport(
             [base_url] if isinstance(base_url, str) else base_url,
-            user_name=user_name,
             max_concurrency=max_concurrency,
             timeout=timeout,
             ca_bundle=ca_bundle,
@@ -207,6 +208,31 @@ class Session:
     def bytes_received(self) -> int:
         """Bytes of all bodies."""
         return self._transport.bytes_received
+
+    def as_user(self, user_name: str | None, token: TokenProvider | None) -> Session:
+        """
+        Return a session of another user on the same connections, with the same data parser, circuit and limits.
+
+        Parameters
+        ----------
+        user_name
+            For the header ``X-SLURM-USER-NAME``; none is sent when absent.
+        token
+            The user's own; the token of this session when absent.
+        """
+        view = copy.copy(self)
+        view._serve(user_name, token or self._token)  # noqa: SLF001 - of the same class
+        return view
+
+    def _serve(self, user_name: str | None, token: TokenProvider) -> None:
+        self._user_name = user_name
+        self._token = token
+        # What one user was shown is not for another.
+        self._reader = AnswerReader(self._intake, self._owner, keep_raw=self._keep_raw)
+
+    def forget(self) -> None:
+        """Give back the room of all answers that are kept."""
+        self._reader.forget()
 
     async def close(self) -> None:
         """Close all connections; calls under way end with ClientClosed, wherever they wait."""
@@ -482,7 +508,14 @@ class Session:
                 async with scope:
                     with self._intake.open(self._owner, lambda: scope.reschedule(0.0)) as hold:
                         reply = await self._transport.send(
-                            request, token, call.query, call.body, hold, exchange, writes=endpoint.writes
+                            request,
+                            token,
+                            call.query,
+                            call.body,
+                            hold,
+                            exchange,
+                            writes=endpoint.writes,
+                            user_name=self._user_name,
                         )
                         return await self._reader.read(request, reply, call.wanted, call.tolerate)
             except Excess as error:

@@ -45,8 +45,6 @@ class Transport:
     ----------
     base_urls
         Where it listens.
-    user_name
-        For the header ``X-SLURM-USER-NAME``.
     max_concurrency
         Requests under way at a time.
     timeout
@@ -73,7 +71,6 @@ class Transport:
         self,
         base_urls: Sequence[str],
         *,
-        user_name: str | None,
         max_concurrency: int,
         timeout: float,
         ca_bundle: str | Path | None,
@@ -89,7 +86,6 @@ class Transport:
         self._chosen = 0
         self._bearer = bearer
         self._headers = extra_headers(headers, bearer=bearer)
-        self._user_name = user_name
         self._slots = asyncio.Semaphore(max_concurrency)
         self._http = http_client(
             self._base_urls,
@@ -134,6 +130,7 @@ class Transport:
         exchange: Exchange,
         *,
         writes: bool,
+        user_name: str | None = None,
     ) -> Reply:
         """
         Send one request and return what was received.
@@ -152,6 +149,8 @@ class Transport:
             Told of the status and of the bytes received.
         writes
             Whether it changes anything.
+        user_name
+            For the header ``X-SLURM-USER-NAME``.
 
         Raises
         ------
@@ -167,7 +166,7 @@ class Transport:
         if self.closed:
             raise _never_sent(closed_error(request))
         content = None if body is None else _written(body)
-        headers = self._headers_of(request, token, with_body=body is not None)
+        headers = self._headers_of(request, token, user_name, with_body=body is not None)
         params = {name: str(value) for name, value in (query or {}).items() if value is not None}
         try:
             async with self._slots:
@@ -197,7 +196,9 @@ class Transport:
             # RuntimeError is what httpx says when it was closed in between.
             raise errors.Unreachable(f"the connection broke: {_how_it_broke(error)}", request=request) from error
 
-    def _headers_of(self, request: errors.Request, token: str, *, with_body: bool) -> dict[str, str]:
+    def _headers_of(
+        self, request: errors.Request, token: str, user_name: str | None, *, with_body: bool
+    ) -> dict[str, str]:
         """Return the headers of a request; Unauthorized if the token is no header."""
         headers = self._headers | {"Accept": "application/json", "Accept-Encoding": "identity"}
         if token:
@@ -205,8 +206,8 @@ class Transport:
                 # What httpx says of it would repeat it.
                 raise errors.Unauthorized("the token is not one line of printable ASCII", request=request)
             headers |= {"Authorization": f"Bearer {token}"} if self._bearer else {"X-SLURM-USER-TOKEN": token}
-        if self._user_name is not None:
-            headers["X-SLURM-USER-NAME"] = self._user_name
+        if user_name is not None:
+            headers["X-SLURM-USER-NAME"] = user_name
         if with_body:
             headers["Content-Type"] = "application/json"
         return headers

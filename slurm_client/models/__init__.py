@@ -9,7 +9,7 @@ from slurm_client.models.database.clusters import CloudInstance, ClusterRecord, 
 from slurm_client.models.database.history import JobRecord, StepRecord, StepUsage
 from slurm_client.models.database.service import DatabaseCalls, DatabaseDiag, DatabasePing, Rollup
 from slurm_client.models.entry import Entry
-from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry, PartitionPriority
+from slurm_client.models.job import ExitCode, FinishedJob, Job, JobEnd, JobState, JobStateEntry, PartitionPriority
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.models.listing import Listing
 from slurm_client.models.node import Node, NodeState
@@ -30,9 +30,11 @@ __all__ = [
     "Diag",
     "Entry",
     "ExitCode",
+    "FinishedJob",
     "GresAllocation",
     "Infinite",
     "Job",
+    "JobEnd",
     "JobId",
     "JobRecord",
     "JobResult",

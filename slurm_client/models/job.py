@@ -15,6 +15,8 @@ from slurm_client.models.values import Infinite, State
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from slurm_client.notation.jobid import JobId
+
 FINISHED = frozenset(
     {
         "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
@@ -234,6 +236,11 @@ class Job(Entry):
         return self.state.is_finished
 
     @property
+    def succeeded(self) -> bool:
+        """Whether it has ended, and well; see :attr:`JobEnd.succeeded`."""
+        return self.is_finished and _went_well(self.state, self.exit_code)
+
+    @property
     def is_pending(self) -> bool:
         """Whether it waits for resources."""
         return self.state.base == "PENDING"
@@ -269,3 +276,65 @@ class JobStateEntry(Entry):
 
     id: str
     state: JobState
+
+
+def _went_well(state: JobState, exit_code: ExitCode | None) -> bool:
+    if state.base != "COMPLETED":
+        return False
+    return exit_code is None or not (exit_code.return_code or exit_code.signal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnd(Entry):
+    """
+    How a job, a task of an array, or a component of a heterogeneous job has ended.
+
+    Parameters
+    ----------
+    id
+        Its name: ``7``, ``7_3``, ``7+1``.
+    state
+        ``COMPLETED``, ``FAILED``, ``TIMEOUT``, …
+    exit_code
+        Of the script; ``None`` where slurmctld forgot the job after its state was seen.
+    """
+
+    id: JobId
+    state: JobState
+    exit_code: ExitCode | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        """
+        Whether it went well: COMPLETED, exit code 0 and no signal.
+
+        An exit code of 0 alone says nothing: a script that Slurm ends at its time limit may exit with 0.
+        """
+        return _went_well(self.state, self.exit_code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedJob:
+    """
+    A job that has ended, with all its parts.
+
+    Parameters
+    ----------
+    id
+        The job that was waited for.
+    ends
+        The job's own end, or that of each task or component, in their order.
+    """
+
+    id: JobId
+    ends: tuple[JobEnd, ...]
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether all of it went well; see :attr:`JobEnd.succeeded`."""
+        return all(end.succeeded for end in self.ends)
+
+    @property
+    def failed(self) -> tuple[JobEnd, ...]:
+        """The parts that did not go well."""
+        return tuple(end for end in self.ends if not end.succeeded)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from slurm_client import errors
 from slurm_client.connection.answers import ListOf
 from slurm_client.decode import jobs, resources
-from slurm_client.operations.jobs import JobOperations
 from slurm_client.operations.nodes import NodeOperations
 from slurm_client.operations.partitions import PartitionOperations
 from slurm_client.operations.reservations import ReservationOperations
+from slurm_client.operations.waiting import WaitingOperations
 from slurm_client.watching.watch import Watch
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _ALL_JOBS = ListOf("jobs", jobs.job, recurs=True, identity=lambda job: job.id)
 _LICENSES = ListOf("licenses", resources.license_)
 
 
-class Watches(NodeOperations, JobOperations, PartitionOperations, ReservationOperations):
+class Watches(NodeOperations, WaitingOperations, PartitionOperations, ReservationOperations):
     """
     Watches of all kinds of objects that slurmctld lists.
 

@@ -168,12 +168,15 @@ class JobHandlers(Answers):
             {"nodes": [encode.layout(self.world.nodes[name]) for name in job.nodes if name in self.world.nodes]}
         )
 
-    async def _get_jobs_state(self, _: Call) -> Reply:
+    async def _get_jobs_state(self, call: Call) -> Reply:
+        wanted = call.query.get("job_id")
+        ids = self.world.jobs.keys() if wanted is None else self._meant_by(wanted)
+        jobs = [self.world.jobs[job_id] for job_id in ids if job_id in self.world.jobs]
         return Reply(
             {
                 "jobs": [
                     {"job_id": name, "state": encode.words(job.state)}
-                    for job in self.world.jobs.values()
+                    for job in jobs
                     for name in arrays.state_names(job)
                 ]
             }

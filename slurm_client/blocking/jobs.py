@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from slurm_client.models import Job, JobStateEntry, NodeResources
     from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
-    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, Signal, Text
+    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, NodeNames, Signal, Text
     from slurm_client.operations.base import Listing
     from slurm_client.operations.jobs import JobOperations
 
@@ -45,7 +45,7 @@ class BlockingJobCalls(Blocking):
         """Return ids and states of all jobs: a much smaller answer than :meth:`jobs`."""
         return self._wait(self._jobs.job_states(timeout=timeout))
 
-    def jobs_on_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> tuple[Job, ...]:
+    def jobs_on_nodes(self, names: NodeNames, *, timeout: float | None = None) -> tuple[Job, ...]:
         """Return the jobs that hold any of these nodes: running, suspended, completing or staging out."""
         return self._wait(self._jobs.jobs_on_nodes(names, timeout=timeout))
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, cast, overload
 from slurm_client.blocking.base import Blocking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from slurm_client.models import Node
-    from slurm_client.operations.arguments import NodeName, Text
+    from slurm_client.operations.arguments import NodeName, NodeNames, Text
     from slurm_client.operations.base import Listing
     from slurm_client.operations.nodes import NodeOperations
 
@@ -38,7 +38,7 @@ class BlockingNodeCalls(Blocking):
 
     def update_nodes(
         self,
-        names: Iterable[NodeName],
+        names: NodeNames,
         *,
         state: str | Sequence[str] | None = None,
         reason: str | None = None,
@@ -72,19 +72,19 @@ class BlockingNodeCalls(Blocking):
             )
         )
 
-    def drain_nodes(self, names: Iterable[NodeName], reason: str, *, timeout: float | None = None) -> None:
+    def drain_nodes(self, names: NodeNames, reason: str, *, timeout: float | None = None) -> None:
         """Let no new job start on these nodes."""
         self._wait(self._nodes.drain_nodes(names, reason, timeout=timeout))
 
-    def undrain_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
+    def undrain_nodes(self, names: NodeNames, *, timeout: float | None = None) -> None:
         """Take drains away; no error where there is none, and a node that is down stays down."""
         self._wait(self._nodes.undrain_nodes(names, timeout=timeout))
 
-    def resume_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
+    def resume_nodes(self, names: NodeNames, *, timeout: float | None = None) -> None:
         """Bring nodes back from drain *and* down; InvalidTransition on a node that is neither."""
         self._wait(self._nodes.resume_nodes(names, timeout=timeout))
 
-    def down_nodes(self, names: Iterable[NodeName], reason: str, *, timeout: float | None = None) -> None:
+    def down_nodes(self, names: NodeNames, reason: str, *, timeout: float | None = None) -> None:
         """Set nodes DOWN; their jobs are requeued or fail. A node whose slurmd answers may return to service."""
         self._wait(self._nodes.down_nodes(names, reason, timeout=timeout))
 
@@ -92,7 +92,7 @@ class BlockingNodeCalls(Blocking):
         """Delete the record of a dynamic node; Conflict while a job is on it, NotFound if there is none."""
         self._wait(self._nodes.delete_node(name, timeout=timeout))
 
-    def delete_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
+    def delete_nodes(self, names: NodeNames, *, timeout: float | None = None) -> None:
         """Delete the records of many dynamic nodes, hundreds in one call."""
         self._wait(self._nodes.delete_nodes(names, timeout=timeout))
 

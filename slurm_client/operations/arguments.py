@@ -24,8 +24,21 @@ from urllib.parse import unquote
 
 from slurm_client import errors, models
 from slurm_client.models import INFINITE, Infinite, Job, JobId, JobState
+from slurm_client.notation import hostlist
 
-__all__ = ["BaseState", "HttpMethod", "JobRef", "Listed", "Name", "NodeName", "Signal", "Text", "UrlPath", "checked"]
+__all__ = [
+    "BaseState",
+    "HttpMethod",
+    "JobRef",
+    "Listed",
+    "Name",
+    "NodeName",
+    "NodeNames",
+    "Signal",
+    "Text",
+    "UrlPath",
+    "checked",
+]
 
 Check: TypeAlias = Callable[[str, Any], Any]
 """Takes a field and its value; returns the value, with what can be read only once read, or raises InvalidArgument."""
@@ -52,6 +65,17 @@ def _names_one_node(text: str) -> bool:
 
 NodeName: TypeAlias = Annotated[str, _Rule("the name of one node", _names_one_node)]
 """Name of one node. Slurm takes ``ALL`` for every node, whatever is done to it; lists have commas and brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """A hostlist, or a list of such; its check returns the names."""
+
+    wanted: str = "a hostlist or a list of such"
+
+
+NodeNames: TypeAlias = Annotated[str | Iterable[str], _Hosts()]
+"""Names of nodes: a hostlist (``w-[0-3],w-7``), or a list of names and hostlists. Each name is a :data:`NodeName`."""
 
 Name: TypeAlias = Annotated[str, _Rule("one name", _names_one)]
 """Name of one partition, reservation, user or account; an empty one would mean any."""
@@ -116,6 +140,7 @@ _NAMES: dict[str, Any] = {
     "Listed": Listed,
     "Name": Name,
     "NodeName": NodeName,
+    "NodeNames": NodeNames,
     "Signal": Signal,
     "Text": Text,
     "UrlPath": UrlPath,
@@ -182,7 +207,7 @@ def _check_for(hint: Any) -> Check:  # noqa: PLR0911 - one line for each kind of
         return lambda _, value: value
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _ruled(parts[1])
+        return _ruled(parts[1]) if isinstance(parts[1], _Rule) else _hosts(parts[1])
     if origin is Unpack:
         return _keywords(parts[0])
     if origin in (Union, types.UnionType):
@@ -248,6 +273,29 @@ def _ruled(rule: _Rule) -> Check:
         if not isinstance(value, str) or not rule.allows(value):
             raise _refused(field, value, rule.wanted)
         return value
+
+    return check
+
+
+def _hosts(rule: _Hosts) -> Check:
+    one = _check_for(NodeName)
+
+    def check(field: str, value: Any) -> Any:
+        if isinstance(value, str):
+            return expanded(field, value)
+        if isinstance(value, bytes) or not isinstance(value, Iterable):
+            raise _refused(field, value, rule.wanted)
+        names: list[str] = []
+        for index, each in enumerate(value):
+            place = f"{field}[{index}]"
+            names += expanded(place, each) if isinstance(each, str) else [one(place, each)]
+        return names
+
+    def expanded(field: str, text: str) -> list[str]:
+        if hostlist.size(text) > hostlist.LIMIT:
+            raise _refused(field, text, f"a hostlist of at most {hostlist.LIMIT} nodes")
+        # What is no hostlist is returned as it is, and then is no name; so is an empty text, and a blank in between.
+        return [one(field, name) for name in (hostlist.expand(text) if text == text.strip() else ()) or (text,)]
 
     return check
 

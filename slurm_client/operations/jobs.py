@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from slurm_client.connection.answers import Answer
     from slurm_client.models import Job, JobStateEntry, NodeResources
-    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, Signal, Text
+    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, NodeNames, Signal, Text
 
 __all__ = ["JobOperations"]
 
@@ -93,7 +93,7 @@ class JobOperations(Operations):
         found = await self._list("get_jobs_state", _STATES, timeout=timeout)
         return found if found is not None else Listing(())
 
-    async def jobs_on_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> tuple[Job, ...]:
+    async def jobs_on_nodes(self, names: NodeNames, *, timeout: float | None = None) -> tuple[Job, ...]:
         """
         Return the jobs that hold any of these nodes: running, suspended, completing or staging out.
 

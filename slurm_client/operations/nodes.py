@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from slurm_client.models import Node
-    from slurm_client.operations.arguments import NodeName, Text
+    from slurm_client.operations.arguments import NodeName, NodeNames, Text
 
 __all__ = ["NodeOperations"]
 
@@ -69,7 +69,7 @@ class NodeOperations(Operations):
 
     async def update_nodes(
         self,
-        names: Iterable[NodeName],
+        names: NodeNames,
         *,
         state: str | Sequence[str] | None = None,
         reason: str | None = None,
@@ -98,7 +98,7 @@ class NodeOperations(Operations):
         Parameters
         ----------
         names
-            Node names. Nothing is sent for none.
+            Node names: a hostlist such as ``w-[0-3],w-7``, or a list of names and hostlists. Nothing is sent for none.
         state
             What to do: ``DRAIN``, ``UNDRAIN``, ``RESUME``, ``DOWN``, ``POWER_DOWN`` …
         reason
@@ -147,7 +147,7 @@ class NodeOperations(Operations):
             if isinstance(result, BaseException):
                 raise result
 
-    async def drain_nodes(self, names: Iterable[NodeName], reason: str, *, timeout: float | None = None) -> None:
+    async def drain_nodes(self, names: NodeNames, reason: str, *, timeout: float | None = None) -> None:
         """
         Let no new job start on these nodes.
 
@@ -155,15 +155,15 @@ class NodeOperations(Operations):
         """
         await self.update_nodes(names, state="DRAIN", reason=reason, timeout=timeout)
 
-    async def undrain_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
+    async def undrain_nodes(self, names: NodeNames, *, timeout: float | None = None) -> None:
         """Take drains away; no error where there is none, and a node that is down stays down."""
         await self.update_nodes(names, state="UNDRAIN", timeout=timeout)
 
-    async def resume_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
+    async def resume_nodes(self, names: NodeNames, *, timeout: float | None = None) -> None:
         """Bring nodes back from drain *and* down; InvalidTransition on a node that is neither."""
         await self.update_nodes(names, state="RESUME", timeout=timeout)
 
-    async def down_nodes(self, names: Iterable[NodeName], reason: str, *, timeout: float | None = None) -> None:
+    async def down_nodes(self, names: NodeNames, reason: str, *, timeout: float | None = None) -> None:
         """
         Set nodes DOWN; their jobs are requeued or fail. A node whose slurmd answers may return to service.
 
@@ -207,7 +207,7 @@ class NodeOperations(Operations):
         await self.node(name, timeout=timeout)
         await self._session.call("delete_node", path={"node_name": name}, timeout=timeout)
 
-    async def delete_nodes(self, names: Iterable[NodeName], *, timeout: float | None = None) -> None:
+    async def delete_nodes(self, names: NodeNames, *, timeout: float | None = None) -> None:
         """
         Delete the records of many dynamic nodes, hundreds in one call.
 

@@ -242,6 +242,18 @@ async def test_no_jobs_to_end_are_none_that_were_ended(slurm: SlurmClient, fake:
     assert not fake.requests
 
 
+async def test_nodes_are_named_by_hostlists_too(slurm: SlurmClient, fake: FakeSlurmrestd) -> None:
+    for names in ("w-[0-1],w-2", ["w-[0-1]", "w-2"], ["w-0", "w-1", "w-2"], iter(["w-[0-2]"])):
+        await slurm.drain_nodes(names, "test")
+        assert fake.requests[-1].body["name"] == ["w-0", "w-1", "w-2"]
+    fake.add_node("w-10")
+    await slurm.undrain_nodes("w-1")
+    assert fake.requests[-1].path.endswith("/node/w-1")
+    for one in (slurm.node, slurm.delete_node):
+        with pytest.raises(errors.InvalidArgument):
+            await one("w-[0-1]")
+
+
 @pytest.mark.parametrize("signal", ["", "0", "FROB", "65", "-9", "SIG", 9])
 async def test_an_unknown_signal_is_never_sent(slurm: SlurmClient, fake: FakeSlurmrestd, signal: Any) -> None:
     job = fake.add_job(nodes=["w-0"])
@@ -251,7 +263,7 @@ async def test_an_unknown_signal_is_never_sent(slurm: SlurmClient, fake: FakeSlu
     assert not fake.requests
 
 
-@pytest.mark.parametrize("name", ["ALL", "all", "", ".", "..", "a,b", "w-[0-3]", "a b", "a/b", "a\x00"])
+@pytest.mark.parametrize("name", ["ALL", "all", "", ".", "..", "a,ALL", "w-[0-3", " w-1", "a b", "a/b", "a\x00"])
 async def test_no_node_is_named_by_what_means_many(slurm: SlurmClient, fake: FakeSlurmrestd, name: str) -> None:
     for call in (slurm.undrain_nodes, slurm.resume_nodes, slurm.delete_nodes, slurm.jobs_on_nodes):
         with pytest.raises(errors.InvalidArgument) as refused:
@@ -343,7 +355,11 @@ def reservation(**values: Any) -> ReservationSpec:
 @pytest.mark.parametrize(
     ("call", "field", "wanted"),
     [
-        (lambda slurm: slurm.drain_nodes("w-0", "x"), "names", "a list of the name of one node"),
+        (lambda slurm: slurm.drain_nodes(3, "x"), "names", "a hostlist or a list of such"),
+        (lambda slurm: slurm.drain_nodes("", "x"), "names", "the name of one node"),
+        (lambda slurm: slurm.drain_nodes("w-[0", "x"), "names", "the name of one node"),
+        (lambda slurm: slurm.drain_nodes("w-0,all", "x"), "names", "the name of one node"),
+        (lambda slurm: slurm.drain_nodes(["w-[0-99999]"], "x"), "names[0]", "at most 65536 nodes"),
         (lambda slurm: slurm.drain_nodes(["w-0"], None), "reason", "a text"),
         (lambda slurm: slurm.drain_nodes(["w-0"], "x", timeout="5"), "timeout", "a number"),
         (lambda slurm: slurm.drain_nodes([b"w-0"], "x"), "names[0]", "the name of one node"),

@@ -152,6 +152,50 @@ async def generated(url: str, folder: str, what: str = "nodes") -> dict[str, Any
     return await best_of(fetch)
 
 
+async def jobs_polled(url: str, changed: str) -> dict[str, Any]:
+    """Watch jobs of which some change before each poll; CPU seconds, beside one read of all and json.loads alone."""
+    import httpx
+
+    from slurm_client import SlurmClient
+    from slurm_client.models import JobSpec
+    from slurm_client.watch import Pace
+
+    headers = {"X-SLURM-USER-TOKEN": TOKEN, "X-SLURM-USER-NAME": "root"}
+    first, polls, parsed = [], [], []
+    async with (
+        httpx.AsyncClient(trust_env=False, headers=headers, timeout=60) as http,
+        SlurmClient(url, TOKEN, pace=Pace(interval=3600), user_name="root") as slurm,
+        slurm.watch_jobs() as events,
+    ):
+        there = list(await events.initial())
+        some, sizes = there[:: len(there) // int(changed)], []
+        for turn in range(ROUNDS):
+            await asyncio.gather(*(slurm.update_job(int(key), JobSpec(comment=str(turn))) for key in some))
+            used = time.process_time()
+            slurm.job_watch.poke()
+            for _ in some:
+                await anext(events)
+            polls.append(time.process_time() - used)
+            content = (await http.get(f"{url}/slurm/v0.0.45/jobs/")).content
+            sizes.append(len(content))
+            used = time.process_time()
+            json.loads(content)
+            parsed.append(time.process_time() - used)
+            async with SlurmClient(url, TOKEN) as fresh:
+                await fresh.connect()
+                used = time.process_time()
+                await fresh.jobs()
+                first.append(time.process_time() - used)
+        return {
+            "objects": len(there),
+            "events": len(some),
+            "bytes": max(sizes),
+            "poll": min(polls),
+            "all": min(first),
+            "loads": min(parsed),
+        }
+
+
 async def idle(url: str, seconds: str) -> dict[str, Any]:
     """Watch nodes on which nothing happens."""
     from slurm_client import SlurmClient

@@ -46,10 +46,15 @@ class SyncSlurmClient(BlockingClient):
         return self._wait(ask(self._client))
 
     def close(self) -> None:
-        """End all watches, close all connections and end the thread."""
+        """
+        End all watches, close all connections and end the thread.
+
+        Of a client that :meth:`as_user` returned, the watches alone: the rest is that of the client it is from.
+        """
         if self._thread.is_alive:
             self._wait(self._client.close())
-            self._thread.end()
+            if self._has_thread:
+                self._thread.end()
 
     def __enter__(self) -> Self:
         return self

@@ -72,10 +72,12 @@ class Blocking:
 
     _asked: object
     _thread: LoopThread
+    _has_thread = False
+    """Whether the thread ends with it; else it is that of another client."""
 
     def _start(self, make: Callable[[], SlurmClient]) -> None:
         """Make the client in a thread of its own."""
-        self._thread = LoopThread()
+        self._thread, self._has_thread = LoopThread(), True
         try:
             self._asked = self._call(make)
         except BaseException:

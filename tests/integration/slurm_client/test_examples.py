@@ -31,7 +31,7 @@ def test_submit_and_wait(slurm_26_05: SlurmHost, folder: str, tmp_path: Path) ->
     done = run_example("submit_and_wait.py", slurm_26_05.url, slurm_26_05.token("root"), str(script))
     assert done.returncode == 7, done.stdout + done.stderr
     assert re.match(r"submitted \d+\n", done.stdout)
-    assert "FAILED w-" in done.stdout.splitlines()[-1]
+    assert done.stdout.endswith(" FAILED\n")
 
 
 def test_array_then_merge(slurm_26_05: SlurmHost, folder: str) -> None:

@@ -45,6 +45,21 @@ async def test_calls_are_waited_for_in_a_thread(fake: FakeSlurmrestd) -> None:
     assert await asyncio.to_thread(ordinary) == ["w-0", "w-1"]
 
 
+async def test_a_client_for_another_user_leaves_the_first_one_its_thread(fake: FakeSlurmrestd) -> None:
+    def ordinary() -> None:
+        with SyncSlurmClient(fake.url, MintedToken(KEY, "root")) as slurm:
+            with slurm.as_user("alice") as alice:
+                assert len(alice.nodes()) == 2
+            assert fake.requests[-1].headers["X-SLURM-USER-NAME"] == "alice"
+            assert len(slurm.nodes()) == 2
+            later = slurm.as_user("bob")
+        with pytest.raises(errors.ClientClosed):
+            later.nodes()
+        later.close()
+
+    await asyncio.to_thread(ordinary)
+
+
 async def test_a_closed_client_says_so_and_a_call_in_its_own_thread_does_not_hang(fake: FakeSlurmrestd) -> None:
     def ordinary() -> None:
         slurm = SyncSlurmClient(fake.url, MintedToken(KEY))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -25,6 +26,9 @@ _JOBS = ListOf("jobs", decode.job)
 
 _SECOND = timedelta(seconds=1)
 _DAY = timedelta(days=1)
+
+_SLICE = 1000
+"""Records that are looked at before the event loop has its turn."""
 
 Key: TypeAlias = tuple[str, int, datetime | None]
 """What names a record: cluster, id, and time of submission or requeue."""
@@ -90,7 +94,7 @@ class HistoryOperations(DatabaseOperations):
         """
         last = _until(since, until)
         found = await self._window(since, last, queries(filters), steps=steps, timeout=timeout)
-        return tuple(filter(chosen(filters), found))
+        return tuple(filter(chosen(filters), found.values()))
 
     async def history(
         self,
@@ -139,17 +143,22 @@ class HistoryOperations(DatabaseOperations):
                 middle = first + timedelta(seconds=(end - first) // _SECOND // 2)
                 pending.extendleft([(middle, end), (first, middle)])
                 continue
-            new = [record for record in found if _key(record) not in known]
-            known.update((_key(record), record.end_time) for record in found)
             # One that ended before the next window is asked for is in no later window.
-            known = {key: ended for key, ended in known.items() if ended is None or ended >= end - _SECOND}
-            for record in filter(matches, new):
-                yield record
+            next_since = end - _SECOND
+            alive = {key: ended for key, ended in known.items() if ended is None or ended >= next_since}
+            for count, (key, record) in enumerate(found.items()):
+                if count % _SLICE == 0:
+                    await asyncio.sleep(0)
+                if record.end_time is None or record.end_time >= next_since:
+                    alive[key] = record.end_time
+                if key not in known and matches(record):
+                    yield record
+            known = alive
 
     async def _window(
         self, since: datetime, until: datetime, asked: list[dict[str, Any]], *, steps: bool, timeout: float | None
-    ) -> list[JobRecord]:
-        """Return the records of a time in the order in which they were submitted, each once."""
+    ) -> dict[Key, JobRecord]:
+        """Return the records of a time in Slurm's order, user by user and state by state, each once."""
         found: dict[Key, JobRecord] = {}
         every = {
             "start_time": since_1970(since),
@@ -161,8 +170,11 @@ class HistoryOperations(DatabaseOperations):
         }
         for query in asked:
             records = await self._records("db_get_jobs", _JOBS, query={**query, **every}, timeout=timeout)
-            found.update((_key(record), record) for record in records)
-        return sorted(found.values(), key=_submitted)
+            for count, record in enumerate(records):
+                if count % _SLICE == 0:
+                    await asyncio.sleep(0)
+                found.setdefault(_key(record), record)
+        return found
 
     async def _runs(self, wanted: JobId, timeout: float | None) -> list[JobRecord]:
         """Return what Slurm has under an address: it takes the number of a task, and none of a component."""

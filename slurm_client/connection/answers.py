@@ -23,7 +23,7 @@ from slurm_client.decode.read import mapping, number, text
 from slurm_client.models.entry import Entry, keep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 
 _LOOKAHEAD = 8
 """Entries of the last list among which the next one is looked for: some may have gone."""
@@ -103,6 +103,9 @@ class ListOf:
     identity
         Names a decoded object of a list that recurs: one that has changed tells where the last answer goes on, however
         many entries have gone before it.
+    in_slices
+        Decodes an entry as ``decode`` does, and yields where others may have their turn: for entries that may be long
+        lists themselves.
     """
 
     key: str
@@ -110,17 +113,29 @@ class ListOf:
     recurs: bool = False
     parts: Callable[[Mapping[str, Any]], Sequence[Any]] | None = None
     identity: Callable[[Any], Hashable] | None = None
+    in_slices: Callable[[Mapping[str, Any]], Generator[None, None, Any]] | None = None
 
-    def read(self, raw: Mapping[str, Any], written: str | None) -> Any:
+    async def decoded(self, raw: Mapping[str, Any], parser: Parser) -> Any:
+        """Decode an entry, in slices where it may be long."""
+        if self.in_slices is None:
+            return self.decode(raw)
+        work = self.in_slices(raw)
+        while True:
+            try:
+                next(work)
+            except StopIteration as end:
+                return end.value
+            await parser.breathe()
+
+    def kept(self, item: Any, raw: Mapping[str, Any], written: str | None) -> Any:
         """
-        Decode an entry.
+        Return what an entry was decoded to, with its text.
 
         Parameters
         ----------
         written
             The text of the entry, to be kept with what is made of it; ``None`` keeps nothing.
         """
-        item = self.decode(raw)
         if written is not None:
             if isinstance(item, Entry):
                 keep(item, written)
@@ -233,7 +248,7 @@ def _as_items(value: Any, wanted: ListOf, written: str | None) -> list[Any]:
     if value is None:
         return []
     if isinstance(value, dict):
-        return [wanted.read(value, written)]
+        return [wanted.kept(wanted.decode(value), value, written)]
     raise Malformed(f"{wanted.key} is no list")
 
 
@@ -262,7 +277,7 @@ async def _read_list(
             if not isinstance(raw, dict):
                 raise Malformed(f"entry {len(found)} of the list is no object")
             written = source[begun:position] if wanted.recurs or keep_raw else ""
-            item = wanted.read(raw, written if keep_raw else None)
+            item = wanted.kept(await wanted.decoded(raw, parser), raw, written if keep_raw else None)
             weight = position - begun + _weight(item)
             place = known.place_of(item, wanted.identity)
             if place is not None:

@@ -25,17 +25,38 @@ from slurm_client.models.database.history import JobRecord, StepRecord, StepUsag
 from slurm_client.models.job import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
 _state = shared(JobState.from_words, 256)
 
 
+_STEPS = 16
+"""Steps that are decoded before others may have their turn."""
+
+
 def job(raw: Mapping[str, Any]) -> JobRecord:
     """Decode one entry of ``jobs``."""
+    work = job_in_slices(raw)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            found: JobRecord = end.value
+            return found
+
+
+def job_in_slices(raw: Mapping[str, Any]) -> Generator[None, None, JobRecord]:
+    """Decode one entry of ``jobs``, which may have thousands of steps, and yield now and then."""
     get = raw.get
     job_id = number(get("job_id"))
     if job_id is None:
         raise Nameless
+    steps = []
+    for entry in items(get("steps")):
+        if isinstance(entry, dict):
+            steps.append(step(entry))
+            if len(steps) % _STEPS == 0:
+                yield
     state, time, comment = mapping(get("state")), mapping(get("time")), mapping(get("comment"))
     array, het = mapping(get("array")), mapping(get("het"))
     required, reservation, resources = mapping(get("required")), mapping(get("reservation")), mapping(get("tres"))
@@ -110,7 +131,7 @@ def job(raw: Mapping[str, Any]) -> JobRecord:
         standard_error_expanded=text(get("stderr_expanded")),
         script=text(get("script")),
         sluid=text(get("sluid")),
-        steps=tuple(step(entry) for entry in items(get("steps")) if isinstance(entry, dict)),
+        steps=tuple(steps),
     )
 
 

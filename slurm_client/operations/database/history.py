@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HistoryOperations"]
 
-_JOBS = ListOf("jobs", decode.job)
+_JOBS = ListOf("jobs", decode.job, in_slices=decode.job_in_slices)
 
 _SECOND = timedelta(seconds=1)
 _DAY = timedelta(days=1)

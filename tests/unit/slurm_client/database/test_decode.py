@@ -13,6 +13,7 @@ from slurm_client import wire
 from slurm_client.decode.database import clusters, history, read, service
 from slurm_client.decode.names import Nameless
 from slurm_client.models import INFINITE, StepUsage
+from tests.unit.slurm_client.database.slurmdbd import Run, Slurmdbd, client
 from tests.unit.slurm_client.strategies import objects, values
 
 names = st.text(min_size=1, max_size=8)
@@ -112,3 +113,14 @@ def test_a_job_and_its_steps_are_read() -> None:
         StepUsage("cpu", total=5),
     )
     assert step.max_memory_bytes == 15
+
+
+async def test_others_have_their_turn_while_a_job_with_many_steps_is_read() -> None:
+    steps = [{"step": {"id": f"3.{number}"}, "state": ["COMPLETED"]} for number in range(100)]
+    turns = list(history.job_in_slices({"job_id": 3, "steps": steps}))
+    assert len(turns) == 6
+    run = Run(3, 1_800_000_000, 1_800_000_000, 1_800_000_001, more={"steps": steps})
+    async with client(Slurmdbd([run])) as slurm:
+        since = datetime.fromtimestamp(1_800_000_000, UTC)
+        (job,) = await slurm.db.jobs(since, since + timedelta(seconds=9))
+    assert [each.id for each in job.steps] == [f"3.{number}" for number in range(100)]

@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, cast
 
-from slurm_client.blocking.base import Blocking
+from slurm_client.blocking.job_reading import BlockingJobReading
+from slurm_client.blocking.submission import BlockingSubmission
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slurm_client.models import Job, JobStateEntry, NodeResources
-    from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
-    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, NodeNames, Signal, Text
-    from slurm_client.operations.base import Listing
+    from slurm_client.models.jobspec import JobResult, JobSpec
+    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, Signal, Text
     from slurm_client.operations.jobs import JobOperations
 
 
-class BlockingJobCalls(Blocking):
+class BlockingJobCalls(BlockingJobReading, BlockingSubmission):
     """The calls of :class:`~slurm_client.operations.jobs.JobOperations`, waited for."""
 
     @property
     def _jobs(self) -> JobOperations:
         return cast("JobOperations", self._asked)
-
-    @overload
-    def jobs(self, *, timeout: float | None = None) -> Listing[Job]: ...
-
-    @overload
-    def jobs(self, update_time: int | None, *, timeout: float | None = None) -> Listing[Job] | None: ...
-
-    def jobs(self, update_time: int | None = None, *, timeout: float | None = None) -> Listing[Job] | None:
-        """Return all jobs slurmctld remembers, finished ones included for ``MinJobAge`` seconds."""
-        return self._wait(self._jobs.jobs(update_time, timeout=timeout))
-
-    def job(self, job_id: JobRef, *, timeout: float | None = None) -> Job:
-        """Return one job; NotFound if slurmctld does not know it (any more)."""
-        return self._wait(self._jobs.job(job_id, timeout=timeout))
-
-    def job_parts(self, job_id: JobRef, *, timeout: float | None = None) -> tuple[Job, ...]:
-        """Return all records of a job."""
-        return self._wait(self._jobs.job_parts(job_id, timeout=timeout))
-
-    def job_states(self, *, timeout: float | None = None) -> Listing[JobStateEntry]:
-        """Return ids and states of all jobs: a much smaller answer than :meth:`jobs`."""
-        return self._wait(self._jobs.job_states(timeout=timeout))
-
-    def jobs_on_nodes(self, names: NodeNames, *, timeout: float | None = None) -> tuple[Job, ...]:
-        """Return the jobs that hold any of these nodes: running, suspended, completing or staging out."""
-        return self._wait(self._jobs.jobs_on_nodes(names, timeout=timeout))
 
     def cancel_job(self, job: JobRef, *, signal: Signal | None = None, timeout: float | None = None) -> None:
         """End a job, or send it a signal; no error if it has ended already, NotFound if it is unknown."""
@@ -81,10 +54,6 @@ class BlockingJobCalls(Blocking):
             )
         )
 
-    def submit_job(self, spec: JobSpec, *, timeout: float | None = None) -> SubmittedJob:
-        """Submit a batch job."""
-        return self._wait(self._jobs.submit_job(spec, timeout=timeout))
-
     def update_job(self, job_id: JobRef, spec: JobSpec, *, timeout: float | None = None) -> None:
         """Change a job; NotFound if it is unknown, InvalidRequest or InvalidTransition if Slurm will not."""
         self._wait(self._jobs.update_job(job_id, spec, timeout=timeout))
@@ -101,6 +70,8 @@ class BlockingJobCalls(Blocking):
         """Requeue a running job (v0.0.45 and newer). Never retried."""
         self._wait(self._jobs.requeue_job(job, hold=hold, timeout=timeout))
 
-    def job_resources(self, job_id: JobRef, *, timeout: float | None = None) -> tuple[NodeResources, ...]:
-        """Return what a job was given, node by node (v0.0.44 and newer); ``job_id`` as for :meth:`job`."""
-        return self._wait(self._jobs.job_resources(job_id, timeout=timeout))
+    def requeue_jobs(
+        self, jobs: Iterable[JobRef], *, hold: bool = False, timeout: float | None = None
+    ) -> tuple[JobResult, ...]:
+        """Requeue many running jobs in one call (v0.0.45 and newer), and return what became of each. Never retried."""
+        return self._wait(self._jobs.requeue_jobs(jobs, hold=hold, timeout=timeout))

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, cast, overload
 from slurm_client.blocking.base import Blocking
 
 if TYPE_CHECKING:
-    from slurm_client.models import Reservation, ReservationSpec
+    from collections.abc import Iterable
+
+    from slurm_client.models import Reservation, ReservationResult, ReservationSpec
     from slurm_client.operations.arguments import Name
     from slurm_client.operations.base import Listing
     from slurm_client.operations.reservations import ReservationOperations
@@ -43,6 +45,18 @@ class BlockingReservationCalls(Blocking):
     def update_reservation(self, spec: ReservationSpec, *, timeout: float | None = None) -> None:
         """Change the reservation named in ``spec`` (v0.0.43 and newer)."""
         self._wait(self._reservations.update_reservation(spec, timeout=timeout))
+
+    def create_reservations(
+        self, specs: Iterable[ReservationSpec], *, timeout: float | None = None
+    ) -> tuple[ReservationResult, ...]:
+        """Create many reservations in one call (v0.0.43 and newer), and return what became of each in order."""
+        return self._wait(self._reservations.create_reservations(specs, timeout=timeout))
+
+    def update_reservations(
+        self, specs: Iterable[ReservationSpec], *, timeout: float | None = None
+    ) -> tuple[ReservationResult, ...]:
+        """Change many reservations in one call (v0.0.43 and newer), and return what became of each in order."""
+        return self._wait(self._reservations.update_reservations(specs, timeout=timeout))
 
     def delete_reservation(self, name: Name, *, timeout: float | None = None) -> None:
         """Delete a reservation; NotFound if there is none."""

@@ -9,7 +9,7 @@ from slurm_client.blocking.jobs import BlockingJobCalls
 if TYPE_CHECKING:
     from slurm_client.models import Job
     from slurm_client.models.job import FinishedJob
-    from slurm_client.operations.arguments import JobRef, Name, Text
+    from slurm_client.operations.arguments import JobRef
     from slurm_client.operations.waiting import WaitingOperations
 
 
@@ -39,15 +39,3 @@ class BlockingWaitingCalls(BlockingJobCalls):
     def job_tasks(self, job_id: JobRef, *, timeout: float | None = None) -> tuple[Job, ...]:
         """Return the tasks of an array, each as a job of its own and in their order."""
         return self._wait(self._waiting.job_tasks(job_id, timeout=timeout))
-
-    def find_jobs(
-        self,
-        *,
-        comment: Text | None = None,
-        extra: Text | None = None,
-        name: Text | None = None,
-        user: Name | None = None,
-        timeout: float | None = None,
-    ) -> tuple[Job, ...]:
-        """Return the jobs that slurmctld knows with exactly this comment, extra, name and user."""
-        return self._wait(self._waiting.find_jobs(comment=comment, extra=extra, name=name, user=user, timeout=timeout))

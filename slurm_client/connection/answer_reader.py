@@ -72,7 +72,7 @@ class AnswerReader:
         wanted
             The list in the answer that is to be decoded.
         tolerate
-            Errors inside a readable answer for which this is true are left to the caller.
+            Errors inside a readable answer, whatever its status, for which this is true are left to the caller.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class AnswerReader:
             self._intake.keep(self._owner, (id(self), request.path), answer.weight)
             self._known[request.path] = answers.Known(answer.texts, answer.items, answer.weights)
         found = answers.error_in(answer, request)
-        if found is not None and not (tolerate is not None and good and tolerate(found)):
+        if found is not None and not (tolerate is not None and tolerate(found)):
             raise found
         for warning in answer.warnings:
             _log.debug("%s: %s", request, warning)

@@ -285,7 +285,7 @@ class Session:
         timeout
             Seconds for everything, repetitions included; the session's when absent.
         tolerate
-            Errors inside a readable answer for which this is true are left to the caller.
+            Errors inside a readable answer, whatever its status, for which this is true are left to the caller.
 
         Raises
         ------
@@ -405,7 +405,7 @@ class Session:
     async def _ping(self, version: str) -> None:
         """Ping with a data parser; once more with a new token if that is what the server refused."""
         renewal = Renewal(self._token)
-        call = _Call(wire.PING.operation, tolerate=lambda _: True)
+        call = _Call(wire.PING.operation, tolerate=lambda error: error.status == 200)
         while True:
             try:
                 await self._with_retries(_target(wire.PING, version, None), call)

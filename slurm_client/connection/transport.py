@@ -142,7 +142,7 @@ class Transport:
         token
             For the header ``X-SLURM-USER-TOKEN``, or ``Authorization``; none is sent where it is empty.
         query, body
-            Parameters of the query (``None`` is left out), and the JSON body.
+            Parameters of the query (``None`` is left out, a list is repeated), and the JSON body.
         hold
             Room for the answer.
         exchange
@@ -167,7 +167,7 @@ class Transport:
             raise _never_sent(closed_error(request))
         content = None if body is None else _written(body)
         headers = self._headers_of(request, token, user_name, with_body=body is not None)
-        params = {name: str(value) for name, value in (query or {}).items() if value is not None}
+        params = {name: _parameter(value) for name, value in (query or {}).items() if value is not None}
         try:
             async with self._slots:
                 self.calls += 1
@@ -248,6 +248,11 @@ def _refused(words: str) -> str:
     """Say how a proxy refused, by its status alone: its words may be anybody's."""
     status = re.match(r"[1-5][0-9]{2}\b", words)
     return f"the proxy does not connect{f': it answered {status.group()}' if status else ''}"
+
+
+def _parameter(value: Any) -> str | list[str]:
+    """Write a parameter of a query; slurmrestd takes several values by the repeated name, and no commas."""
+    return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
 
 
 def _words(error: Exception) -> str:

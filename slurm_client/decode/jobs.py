@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from slurm_client.decode.names import Nameless, named
@@ -147,6 +148,12 @@ def _priorities(value: Any) -> tuple[PartitionPriority, ...]:
 def job_state(raw: Mapping[str, Any]) -> JobStateEntry:
     """Decode one entry of the cheap listing of job states."""
     return JobStateEntry(named(raw.get("job_id")), _state(words(raw.get("state"))))
+
+
+def job_state_by_array(raw: Mapping[str, Any]) -> JobStateEntry:
+    """Decode one entry of that listing from v0.0.40, where a task has the number of its array."""
+    entry = job_state(raw)
+    return entry if entry.task is None else replace(entry, array_job_id=entry.number)
 
 
 def exit_code(value: Any) -> ExitCode | None:

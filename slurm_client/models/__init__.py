@@ -14,7 +14,7 @@ from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.models.listing import Listing
 from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionState
-from slurm_client.models.reservation import Reservation, ReservationSpec
+from slurm_client.models.reservation import Reservation, ReservationResult, ReservationSpec
 from slurm_client.models.resources import GresAllocation, License, NodeResources, Share, ShareTres
 from slurm_client.models.service import Diag, PendingRpcs, Ping, RpcStats
 from slurm_client.models.values import INFINITE, Infinite, State
@@ -52,6 +52,7 @@ __all__ = [
     "PendingRpcs",
     "Ping",
     "Reservation",
+    "ReservationResult",
     "ReservationSpec",
     "Rollup",
     "RpcStats",

@@ -6,6 +6,7 @@ Jobs in the accounting database have another shape and are not meant here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -270,12 +271,52 @@ class Job(Entry):
 
 @dataclass(frozen=True, slots=True)
 class JobStateEntry(Entry):
-    """Id and state of a job, from the cheap listing; ``id`` is text because arrays show as ``7_[1-3]``."""
+    """
+    Id and state of a job, from the cheap listing.
+
+    Parameters
+    ----------
+    id
+        As slurmrestd writes it, which is not as Slurm's commands do: the number of the *record*, then the task or the
+        component. ``31_2`` is task 2 of the array in which it has the record 31, and ``33+1`` component 1 of the
+        heterogeneous job in which it has the record 33. Of tasks that wait together, the record is that of the array.
+        v0.0.40 alone writes the number of the array for all tasks.
+    state
+        Base state and flags.
+    array_job_id
+        The array of a task where v0.0.40 says it; no other data parser does.
+    """
 
     KEY: ClassVar[str] = "id"
 
     id: str
     state: JobState
+    array_job_id: int | None = None
+
+    @property
+    def number(self) -> int:
+        """The number that the id begins with; 0 if it cannot be read."""
+        found = re.match("[0-9]{1,10}", self.id)
+        return int(found[0]) if found else 0
+
+    @property
+    def record(self) -> int | None:
+        """Number of the record, which is ``Job.id``; ``None`` for a task from v0.0.40, which does not say it."""
+        return self.number if self.array_job_id is None else None
+
+    @property
+    def task(self) -> int | None:
+        """Index of the task in its array."""
+        return self._after("_")
+
+    @property
+    def component(self) -> int | None:
+        """Offset of the component in its heterogeneous job."""
+        return self._after("+")
+
+    def _after(self, mark: str) -> int | None:
+        found = self.id.partition(mark)[2]
+        return int(found) if re.fullmatch("[0-9]{1,10}", found) else None
 
 
 def _went_well(state: JobState, exit_code: ExitCode | None) -> bool:

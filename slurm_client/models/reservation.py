@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
+    from slurm_client.errors import Report
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation(Entry):
@@ -53,6 +55,14 @@ class Reservation(Entry):
         return begun and (self.end_time is None or now < self.end_time)
 
 
+@dataclass(frozen=True, slots=True)
+class ReservationResult(Entry):
+    """What became of one reservation in a call about many: ``error`` is ``None`` if it went well."""
+
+    name: str
+    error: Report | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationSpec:
     """
@@ -64,6 +74,9 @@ class ReservationSpec:
         Its name; Slurm makes one up if there is none.
     duration
         Instead of ``end_time``.
+    flags
+        Words such as ``MAINT``. One that the data parser in use does not know is refused here: slurmrestd would report
+        an error and make the reservation without it.
     other
         Keys of the data parser's own ``reservation_desc_msg``, passed on as they are.
     """

@@ -1,110 +1,27 @@
-"""Calls about jobs."""
+"""Calls about jobs: those that change them are here, the others where they are inherited from."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors
-from slurm_client.connection import error_numbers
-from slurm_client.connection.answers import ListOf
-from slurm_client.decode import jobs as decode
-from slurm_client.decode import resources
-from slurm_client.decode.read import items, mapping, number, text
+from slurm_client.decode.read import items, mapping
 from slurm_client.encode import jobs as encode
-from slurm_client.encode.values import fitted
-from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
-from slurm_client.operations import resolve
-from slurm_client.operations.base import Listing, Operations
+from slurm_client.models.jobspec import JobResult, JobSpec
+from slurm_client.operations import job_results, resolve
+from slurm_client.operations.job_reading import JobReading
+from slurm_client.operations.submission import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from slurm_client.connection.answers import Answer
-    from slurm_client.models import Job, JobStateEntry, NodeResources
-    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, NodeNames, Signal, Text
+    from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeName, Signal, Text
 
 __all__ = ["JobOperations"]
 
-_JOBS = ListOf("jobs", decode.job)
-_STATES = ListOf("jobs", decode.job_state)
-_LAYOUT = ListOf("nodes", resources.node_resources)
 
-
-class JobOperations(Operations):
+class JobOperations(JobReading, Submission):
     """List, get, submit, update, signal, cancel and requeue jobs."""
-
-    @overload
-    async def jobs(self, *, timeout: float | None = None) -> Listing[Job]: ...
-
-    @overload
-    async def jobs(self, update_time: int | None, *, timeout: float | None = None) -> Listing[Job] | None: ...
-
-    async def jobs(self, update_time: int | None = None, *, timeout: float | None = None) -> Listing[Job] | None:
-        """
-        Return all jobs slurmctld remembers, finished ones included for ``MinJobAge`` seconds.
-
-        Parameters
-        ----------
-        update_time
-            ``last_update`` of an earlier list; the answer is then ``None`` if nothing has changed since. (slurmrestd
-            says that by an empty list with a warning, which must not pass for "no jobs".)
-        """
-        return await self._all_jobs(_JOBS, update_time, timeout)
-
-    async def _all_jobs(self, wanted: ListOf, update_time: int | None, timeout: float | None) -> Listing[Job] | None:
-        found = await self._list("get_jobs", wanted, update_time=update_time, timeout=timeout)
-        if found is not None and update_time is not None and not found.items and found.warnings:
-            return None
-        return found
-
-    async def job(self, job_id: JobRef, *, timeout: float | None = None) -> Job:
-        """
-        Return one job; NotFound if slurmctld does not know it (any more).
-
-        Parameters
-        ----------
-        job_id
-            A number means the record of that number, under which a watch has it too: of an array, that is one task or
-            those that still wait together, and never another task. ``7_3`` is that task of array 7, ``7+1`` that
-            component of the heterogeneous job 7. :meth:`job_parts` returns them all.
-        """
-        wanted = resolve.job_id(job_id)
-        found: Job = await self._one(
-            "get_job",
-            _JOBS,
-            f"job {wanted}",
-            pick=lambda records: resolve.pick(wanted, records),
-            path={"job_id": wanted.id},
-            timeout=timeout,
-        )
-        return resolve.part(wanted, found)
-
-    async def job_parts(self, job_id: JobRef, *, timeout: float | None = None) -> tuple[Job, ...]:
-        """
-        Return all records of a job: the tasks of an array, the components of a heterogeneous job, or itself.
-
-        Tasks that wait together are one record, with their indices in ``array_tasks``.
-        """
-        answer = await self._list("get_job", _JOBS, path={"job_id": resolve.job_id(job_id).id}, timeout=timeout)
-        return answer.items if answer is not None else ()
-
-    async def job_states(self, *, timeout: float | None = None) -> Listing[JobStateEntry]:
-        """Return ids and states of all jobs: a much smaller answer than :meth:`jobs`."""
-        found = await self._list("get_jobs_state", _STATES, timeout=timeout)
-        return found if found is not None else Listing(())
-
-    async def jobs_on_nodes(self, names: NodeNames, *, timeout: float | None = None) -> tuple[Job, ...]:
-        """
-        Return the jobs that hold any of these nodes: running, suspended, completing or staging out.
-
-        A node without such a job may lose its slurmd. One list is asked for, whatever the number of names.
-        """
-        wanted = set(names)
-        if not wanted:
-            return ()
-        return tuple(
-            job for job in await self.jobs(timeout=timeout) if job.holds_nodes and not wanted.isdisjoint(job.nodes)
-        )
 
     async def cancel_job(self, job: JobRef, *, signal: Signal | None = None, timeout: float | None = None) -> None:
         """
@@ -122,7 +39,7 @@ class JobOperations(Operations):
         named = resolve.names(job)
         if named.waiting:
             results = await self._kill({"jobs": [str(named)]}, signal, timeout)
-            _raise_first(results, "delete_jobs")
+            job_results.raise_first(results, "delete_jobs")
             return
         wanted = named.id
         if wanted.component is not None or await self._session.negotiate(timeout) in _SILENT_ABOUT_UNKNOWN_JOBS:
@@ -134,10 +51,8 @@ class JobOperations(Operations):
         answer = await self._session.call(
             "delete_job", path={"job_id": str(wanted)}, query={"signal": signal}, timeout=timeout
         )
-        for entry in items(answer.fields.get("status")):
-            found = _result(mapping(entry)).error
-            if found is not None and found.number != _ALREADY_DONE:
-                raise _error_of(found, "delete_job", answer.status)
+        said = [job_results.killed(mapping(entry)) for entry in items(answer.fields.get("status"))]
+        job_results.raise_first(said, "delete_job", answer.status)
 
     async def cancel_jobs(
         self,
@@ -198,30 +113,13 @@ class JobOperations(Operations):
         """End or signal the jobs that a body names."""
         if signal is not None:
             body = {**body, "signal": signal}
-        answer = await self._session.call("delete_jobs", body=body, timeout=timeout, tolerate=lambda _: True)
+        answer = await self._session.call("delete_jobs", body=body, timeout=timeout, tolerate=job_results.of_each)
         results = tuple(
-            self._session.kept(_result(mapping(entry)), mapping(entry)) for entry in items(answer.fields.get("status"))
+            self._session.kept(job_results.killed(raw), raw) for raw in map(mapping, items(answer.fields.get("status")))
         )
         if not results:
             self._session.refuse(answer, "delete_jobs")
         return results
-
-    async def submit_job(self, spec: JobSpec, *, timeout: float | None = None) -> SubmittedJob:
-        """
-        Submit a batch job.
-
-        Never retried once it was sent: after Timeout or Unreachable, check whether the job exists (give it a
-        name or comment to know it by).
-        """
-        version = await self._session.negotiate(timeout)
-        body = encode.submission(spec)
-        fitted(version, "JobDescMsg", body["job"])
-        answer = await self._session.call("post_job_submit", body=body, timeout=timeout)
-        job_id = number(answer.fields.get("job_id"))
-        if job_id is None:
-            raise errors.DecodeError("the answer has no 'job_id'", request=errors.Request("POST", "/job/submit"))
-        submitted = SubmittedJob(job_id, text(answer.fields.get("job_submit_user_msg")), answer.warnings)
-        return self._session.kept(submitted, answer.fields)
 
     async def update_job(self, job_id: JobRef, spec: JobSpec, *, timeout: float | None = None) -> None:
         """
@@ -235,22 +133,7 @@ class JobOperations(Operations):
         """
         number = await self._number_of(job_id, timeout)
         answer = await self._session.call("post_job", path={"job_id": number}, body=encode.job(spec), timeout=timeout)
-        _raise_for_entries(answer, "results", "post_job")
-
-    async def _number_of(self, job_id: JobRef, timeout: float | None) -> int:
-        """Return the number of the record of one job: slurmrestd takes nothing else when a job is changed."""
-        wanted = resolve.job_id(job_id)
-        if wanted.task is None and wanted.component is None:
-            return wanted.id
-        record = resolve.pick(wanted, await self.job_parts(wanted.id, timeout=timeout))
-        if record is None:
-            raise errors.NotFound(f"no job {wanted}")
-        if wanted.task is not None and record.array_task_id is None:
-            raise errors.InvalidRequest(
-                f"task {wanted} waits together with others ({record.array_tasks[:40]}) and cannot be changed "
-                f"alone; change job {wanted.id} instead"
-            )
-        return record.id
+        job_results.raise_for_entries(answer, "results", "post_job")
 
     async def hold_job(self, job_id: JobRef, *, timeout: float | None = None) -> None:
         """Keep a pending job from starting; ``job_id`` as for :meth:`update_job`."""
@@ -280,58 +163,52 @@ class JobOperations(Operations):
             query={"Hold": "true"} if hold else None,
             timeout=timeout,
         )
-        _raise_for_entries(answer, "status", "get_job_requeue")
+        job_results.raise_for_entries(answer, "status", "get_job_requeue")
 
-    async def job_resources(self, job_id: JobRef, *, timeout: float | None = None) -> tuple[NodeResources, ...]:
-        """Return what a job was given, node by node (v0.0.44 and newer); ``job_id`` as for :meth:`job`."""
-        number = await self._number_of(job_id, timeout)
-        found = await self._list("get_resources", _LAYOUT, path={"job_id": number}, timeout=timeout)
-        return found.items if found is not None else ()
+    async def requeue_jobs(
+        self, jobs: Iterable[JobRef], *, hold: bool = False, timeout: float | None = None
+    ) -> tuple[JobResult, ...]:
+        """
+        Requeue many running jobs in one call (v0.0.45 and newer), and return what became of each. Never retried.
 
+        Slurm goes through all of them, whatever becomes of one. There is a result for each job, in the order given; of
+        an array one for each group of its tasks to which the same happened, named ``7_[0-3]``.
 
-_ALREADY_DONE = 2021
+        Parameters
+        ----------
+        jobs
+            As for :meth:`cancel_job`, but for components: name the whole heterogeneous job. Nothing is sent for none.
+
+        Raises
+        ------
+        InvalidArgument
+            For a component; slurmrestd knows none here.
+        SlurmError
+            For the call as a whole, when no job can be told from what the server says.
+        """
+        named = list(dict.fromkeys(map(resolve.names, jobs)))
+        component = next((each.id for each in named if each.id.component is not None), None)
+        if component is not None:
+            raise errors.InvalidArgument(
+                f"requeue_jobs: {component} is a component, and only the whole job {component.id} can be requeued; "
+                "nothing was sent",
+                field="jobs",
+            )
+        await self._session.require("post_jobs_requeue", timeout)
+        started = [each for each in named if not each.waiting]
+        if not started:
+            return tuple(map(job_results.not_started, named))
+        answer = await self._session.call(
+            "post_jobs_requeue",
+            body={"jobs": [str(each) for each in started], **({"flags": ["Hold"]} if hold else {})},
+            timeout=timeout,
+            tolerate=job_results.of_each,
+        )
+        outcome = job_results.Requeued(answer)
+        if not outcome.told:
+            self._session.refuse(answer, "post_jobs_requeue")
+        return tuple(result for each in named for result in outcome.of(each))
+
 
 _SILENT_ABOUT_UNKNOWN_JOBS = frozenset({"v0.0.40", "v0.0.41"})
 """Parsers whose answer to the end of a job is the same whether there is such a job or not."""
-
-
-def _raise_first(results: Iterable[JobResult], operation: str) -> None:
-    """Raise the first error about a job, but for one that has ended already."""
-    for result in results:
-        if result.error is not None and result.error.number != _ALREADY_DONE:
-            raise _error_of(result.error, operation)
-
-
-def _error_of(report: errors.Report, operation: str, status: int | None = None) -> errors.SlurmError:
-    kind = error_numbers.class_of(report.number) or errors.ServerError
-    return kind(str(report), request=errors.Request("", operation), status=status, reports=(report,))
-
-
-def _result(raw: Any) -> JobResult:
-    error = mapping(raw.get("error"))
-    code = number(error.get("code"))
-    report = None
-    if code:
-        report = errors.Report(
-            description=text(error.get("message")),
-            number=code,
-            name=error_numbers.name_of(code),
-            error=text(error.get("string")),
-        )
-    return JobResult(text(raw.get("step_id")) or text(raw.get("job_id")), report)
-
-
-def _raise_for_entries(answer: Answer, key: str, operation: str) -> None:
-    """Raise the first error among the entries of a good answer about the tasks of one job."""
-    for entry in items(answer.fields.get(key)):
-        raw = mapping(entry)
-        code = number(raw.get("error_code"))
-        if not code:
-            continue
-        report = errors.Report(
-            description=text(raw.get("why")),
-            number=code,
-            name=error_numbers.name_of(code),
-            error=text(raw.get("error")),
-        )
-        raise _error_of(report, operation, answer.status)

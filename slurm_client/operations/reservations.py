@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from slurm_client import errors
+from slurm_client import errors, wire
 from slurm_client.connection.answers import ListOf
 from slurm_client.decode import resources
 from slurm_client.decode.read import mapping, text
 from slurm_client.encode import reservations as encode
+from slurm_client.encode.values import fitted
+from slurm_client.operations import reservation_results
 from slurm_client.operations.base import Listing, Operations, named
 
 if TYPE_CHECKING:
-    from slurm_client.models import Reservation, ReservationSpec
+    from collections.abc import Iterable, Sequence
+
+    from slurm_client.connection.answers import Answer
+    from slurm_client.models import Reservation, ReservationResult, ReservationSpec
     from slurm_client.operations.arguments import Name
 
 __all__ = ["ReservationOperations"]
@@ -78,10 +83,91 @@ class ReservationOperations(Operations):
         await self._write_reservation(spec, timeout)
 
     async def _write_reservation(self, spec: ReservationSpec, timeout: float | None) -> str:
+        await self._check_flags([spec], timeout)
         answer = await self._session.call("post_reservation", body=encode.reservation(spec), timeout=timeout)
         made = answer.fields.get("reservations")
         first = mapping(made[0]) if isinstance(made, list) and made else {}
         return text(first.get("name")) or spec.name or ""
+
+    async def create_reservations(
+        self, specs: Iterable[ReservationSpec], *, timeout: float | None = None
+    ) -> tuple[ReservationResult, ...]:
+        """
+        Create many reservations in one call (v0.0.43 and newer), and return what became of each in order.
+
+        Slurm goes through all of them, whatever becomes of one. Which there are already is asked for first: those are
+        refused with ESLURM_RESERVATION_NAME_DUP and not sent. Where slurmctld does not say whom an error is about, the
+        list is asked for once more.
+
+        Parameters
+        ----------
+        specs
+            Each with a name of its own. Nothing is sent for none.
+        """
+        return await self._write_many(list(specs), new=True, timeout=timeout)
+
+    async def update_reservations(
+        self, specs: Iterable[ReservationSpec], *, timeout: float | None = None
+    ) -> tuple[ReservationResult, ...]:
+        """
+        Change many reservations in one call (v0.0.43 and newer), and return what became of each in order.
+
+        As :meth:`create_reservations`; one that there is not is refused with ESLURM_RESERVATION_INVALID and not sent.
+        """
+        return await self._write_many(list(specs), new=False, timeout=timeout)
+
+    async def _write_many(
+        self, specs: Sequence[ReservationSpec], *, new: bool, timeout: float | None
+    ) -> tuple[ReservationResult, ...]:
+        call = "create_reservations" if new else "update_reservations"
+        names = reservation_results.names_of(specs, call)
+        version = await self._session.negotiate(timeout)
+        wire.endpoint(version, "post_reservations")
+        await self._check_flags(specs, timeout)
+        bodies = [fitted(version, "ReservationDescMsg", encode.reservation(spec)) for spec in specs]
+        if not specs:
+            return ()
+        known = await self._names(timeout)
+        sent = [index for index, name in enumerate(names) if (name in known) is not new]
+        outcome = reservation_results.Outcome(names, sent, new=new)
+        if sent:
+            answer = await self._session.call(
+                "post_reservations",
+                body={"reservations": [bodies[index] for index in sent]},
+                timeout=timeout,
+                tolerate=reservation_results.of_each,
+            )
+            await self._attribute(outcome, answer, timeout)
+        return outcome.results()
+
+    async def _attribute(self, outcome: reservation_results.Outcome, answer: Answer, timeout: float | None) -> None:
+        """Find whom the errors of a bulk call are about; raise what it is where that cannot be found."""
+        if outcome.note(answer):
+            return
+        if not outcome.new:
+            self._session.refuse(answer, "post_reservations")
+        try:
+            there = await self._names(timeout)
+        except errors.SlurmError:
+            # What went wrong is said by the answer; that it cannot be told apart is the lesser part.
+            self._session.refuse(answer, "post_reservations")
+            raise
+        if not outcome.note_missing(there):
+            self._session.refuse(answer, "post_reservations")
+
+    async def _names(self, timeout: float | None) -> frozenset[str]:
+        return frozenset(each.name for each in await self.reservations(timeout=timeout))
+
+    async def _check_flags(self, specs: Iterable[ReservationSpec], timeout: float | None) -> None:
+        """Refuse words that slurmrestd would complain about and leave out."""
+        known = wire.words(await self._session.negotiate(timeout), "ReservationDescMsgFlagsItem")
+        unknown = next((word for spec in specs for word in spec.flags or () if word.upper() not in known), None)
+        if known and unknown is not None:
+            raise errors.InvalidArgument(
+                f"{unknown!r:.40} is no flag of reservations that the data parser knows, and Slurm would leave it out; "
+                "nothing was sent (``other`` is passed on unchecked)",
+                field="flags",
+            )
 
     async def delete_reservation(self, name: Name, *, timeout: float | None = None) -> None:
         """Delete a reservation; NotFound if there is none."""

@@ -1,5 +1,5 @@
 """
-Waiting for the end of a job; tasks of arrays one by one; jobs by what was noted on them.
+Waiting for the end of a job; tasks of arrays one by one.
 
 How a job is waited for: slurmrestd is asked for the states of its parts, which costs slurmctld little. What has ended
 is noted when it is seen, since slurmctld forgets the early tasks of an array while the late ones run. A part that is
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from slurm_client.models import Job, JobState
-    from slurm_client.operations.arguments import JobRef, Name, Text
+    from slurm_client.operations.arguments import JobRef
 
 __all__ = ["WaitingOperations"]
 
@@ -44,7 +44,7 @@ _STARTS_AGAIN = frozenset({"REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_E
 
 
 class WaitingOperations(JobOperations):
-    """Wait for jobs, and find them."""
+    """Wait for jobs."""
 
     async def wait_job(
         self,
@@ -169,38 +169,6 @@ class WaitingOperations(JobOperations):
             split = [replace(record, array_task_id=index, array_tasks="") for index in waiting]
             tasks += split or [record]
         return tuple(sorted(tasks, key=lambda task: (task.array_task_id is None, task.array_task_id or 0, task.id)))
-
-    async def find_jobs(
-        self,
-        *,
-        comment: Text | None = None,
-        extra: Text | None = None,
-        name: Text | None = None,
-        user: Name | None = None,
-        timeout: float | None = None,
-    ) -> tuple[Job, ...]:
-        """
-        Return the jobs that slurmctld knows with exactly this comment, extra, name and user.
-
-        So a job is found again whose submission was sent and not answered: give it a comment or extra of its own.
-
-        Raises
-        ------
-        InvalidArgument
-            Without any of them.
-        """
-        wanted = {"comment": comment, "extra": extra, "name": name, "user": user}
-        wanted = {field: text for field, text in wanted.items() if text is not None}
-        if not wanted:
-            raise errors.InvalidArgument(
-                "find_jobs: neither comment, extra, name nor user; jobs() returns all jobs; nothing was sent",
-                field="comment",
-            )
-        return tuple(
-            job
-            for job in await self.jobs(timeout=timeout)
-            if all(getattr(job, field) == text for field, text in wanted.items())
-        )
 
 
 class _Progress:

@@ -24,7 +24,7 @@ from slurm_client.testing.database import Database
 from slurm_client.testing.database.history import JobsOnRecord
 from slurm_client.testing.database.operations import DatabaseOperations
 from slurm_client.testing.faults import AWAY, Faults
-from slurm_client.testing.operations import Operations
+from slurm_client.testing.handlers.bulk import BulkOperations
 from slurm_client.testing.refusals import INVALID_JOB, Refusal
 from slurm_client.testing.world import World
 
@@ -46,6 +46,7 @@ _FOR_OPERATORS = frozenset(
         "delete_partition",
         "get_reconfigure",
         "post_reservation",
+        "post_reservations",
         "delete_reservation",
     }
 )
@@ -64,7 +65,7 @@ PARSERS_OF_RELEASE = {
 """Data parsers of each release, oldest first; the conformance suite compares this with real servers."""
 
 
-class FakeSlurmrestd(Operations):
+class FakeSlurmrestd(BulkOperations):
     """
     A slurmrestd on 127.0.0.1 with a pretended cluster behind it.
 
@@ -233,7 +234,7 @@ class FakeSlurmrestd(Operations):
                 request.method,
                 request.path,
                 operation,
-                dict(request.query),
+                _query(request),
                 body,
                 dict(request.headers),
                 time.monotonic(),
@@ -242,7 +243,7 @@ class FakeSlurmrestd(Operations):
         fault = self.faults.take(request.method, request.path)
         if fault is not None and not fault.late:
             await misbehaviour.before_answering(fault, request)
-        call = Call(version, operation, parameters, dict(request.query), body, "")
+        call = Call(version, operation, parameters, _query(request), body, "")
         status, content, content_type = await self._answer(call, request)
         if fault is not None:
             if fault.late:
@@ -334,3 +335,8 @@ def _bad_token(call: Call) -> Reply:
     if call.operation.startswith("db_"):
         return Reply(status=502, errors=[AWAY])
     return Reply(status=511, errors=[error(1007, f"{call.operation} refused", "Protocol authentication error")])
+
+
+def _query(request: web.Request) -> dict[str, str]:
+    """Return the parameters of a query; the values of one that is repeated are joined by commas."""
+    return {name: ",".join(request.query.getall(name)) for name in request.query}

@@ -28,6 +28,7 @@ __all__ = [
     "fields",
     "parsers_with",
     "unknown_fields",
+    "words",
 ]
 
 PARSERS: tuple[str, ...] = ("v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45")
@@ -74,6 +75,13 @@ def fields(version: str, model: str) -> frozenset[str]:
     # What both services have, such as the part about errors, is the same.
     found = getattr(_module(version, "models"), model, None) or getattr(_module(version, "slurmdb_models"), model, None)
     return frozenset(getattr(found, "__annotations__", ()))
+
+
+@functools.cache
+def words(version: str, place: str) -> frozenset[str]:
+    """Return the words that a parser knows at a place, e.g. ``ReservationDescMsgFlagsItem``; none if it says none."""
+    known: Mapping[str, frozenset[str]] = _module(version, "models").WORDS
+    return known.get(place, frozenset())
 
 
 def unknown_fields(version: str, model: str, body: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

@@ -14,7 +14,6 @@ from slurm_client.testing import encode
 from slurm_client.testing.answers import Answers
 from slurm_client.testing.calls import Call, Reply, error
 from slurm_client.testing.refusals import FLAGS_INVALID, INVALID_JOB, Refusal
-from slurm_client.testing.slurmctld import arrays
 from slurm_client.testing.slurmctld.queue import ends_jobs
 
 _SIGNALS = frozenset(
@@ -166,18 +165,4 @@ class JobHandlers(Answers):
         job = self.world.jobs[self._job_of(call, "query")]
         return Reply(
             {"nodes": [encode.layout(self.world.nodes[name]) for name in job.nodes if name in self.world.nodes]}
-        )
-
-    async def _get_jobs_state(self, call: Call) -> Reply:
-        wanted = call.query.get("job_id")
-        ids = self.world.jobs.keys() if wanted is None else self._meant_by(wanted)
-        jobs = [self.world.jobs[job_id] for job_id in ids if job_id in self.world.jobs]
-        return Reply(
-            {
-                "jobs": [
-                    {"job_id": name, "state": encode.words(job.state)}
-                    for job in jobs
-                    for name in arrays.state_names(job)
-                ]
-            }
         )

@@ -1,0 +1,105 @@
+"""Calls that make jobs: batch jobs, heterogeneous ones, and allocations without a script."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slurm_client import errors
+from slurm_client.decode.read import number, text
+from slurm_client.encode import jobs as encode
+from slurm_client.encode import submissions
+from slurm_client.encode.values import fitted
+from slurm_client.models.jobspec import JobSpec, SubmittedJob
+from slurm_client.operations.base import Operations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from slurm_client.connection.answers import Answer
+
+__all__ = ["Submission"]
+
+
+class Submission(Operations):
+    """Submit jobs, and allocate nodes."""
+
+    async def submit_job(self, spec: JobSpec, *, timeout: float | None = None) -> SubmittedJob:
+        """
+        Submit a batch job.
+
+        Never retried once it was sent: after Timeout or Unreachable, check whether the job exists (give it a
+        name or comment to know it by).
+        """
+        body = encode.submission(spec)
+        await self._fit([body["job"]], timeout)
+        answer = await self._session.call("post_job_submit", body=body, timeout=timeout)
+        return self._submitted(answer, "/job/submit")
+
+    async def submit_het_job(self, specs: Sequence[JobSpec], *, timeout: float | None = None) -> SubmittedJob:
+        """
+        Submit a heterogeneous job: components that start together, each with wishes of its own.
+
+        slurmctld takes all components or none. The id is that of the whole, which is that of its first component;
+        ``job_parts`` gives all of them, and ``7+1`` names the second. Never retried once it was sent, as
+        :meth:`submit_job`.
+
+        Parameters
+        ----------
+        specs
+            Two components or more. The script belongs to the first, where it runs; Slurm would drop another.
+
+        Raises
+        ------
+        InvalidArgument
+            For fewer than two components, and for a script that is missing in the first or given in another.
+        """
+        components = submissions.components(specs)
+        await self._fit(components, timeout)
+        answer = await self._session.call("post_job_submit", body={"jobs": components}, timeout=timeout)
+        return self._submitted(answer, "/job/submit")
+
+    async def allocate_job(
+        self, spec: JobSpec | Sequence[JobSpec], *, immediate: bool = True, timeout: float | None = None
+    ) -> SubmittedJob:
+        """
+        Allocate nodes to a job without a script (v0.0.41 and newer).
+
+        The answer comes when the job has its nodes. It keeps them until its time limit or until it is cancelled:
+        nothing runs in it that would end it, so give it a ``time_limit``.
+
+        Parameters
+        ----------
+        spec
+            What it wants, without a script; several are the components of a heterogeneous job. Slurm starts such by
+            backfill alone, so it is never immediate.
+        immediate
+            Conflict at once if the nodes are not free. If false, slurmrestd waits for them, longer than ``timeout``
+            may be, and one of its threads with it. After Timeout the job still waits, and nothing tells its id but
+            its name or comment; when its turn comes, it fails because nobody waits for it (measured).
+
+        Raises
+        ------
+        Conflict
+            If it cannot start now, or was cancelled while it waited.
+        InvalidArgument
+            For a script or an array; slurmrestd would drop a script without a word.
+        """
+        body = submissions.allocation(spec, immediate=immediate)
+        await self._session.require("post_job_allocate", timeout)
+        await self._fit(body["hetjob"] if "hetjob" in body else [body["job"]], timeout)
+        answer = await self._session.call("post_job_allocate", body=body, timeout=timeout)
+        return self._submitted(answer, "/job/allocate")
+
+    async def _fit(self, components: Sequence[Mapping[str, Any]], timeout: float | None) -> None:
+        """Raise NotSupported for a key that the data parser in use lacks."""
+        version = await self._session.negotiate(timeout)
+        for each in components:
+            fitted(version, "JobDescMsg", each)
+
+    def _submitted(self, answer: Answer, path: str) -> SubmittedJob:
+        job_id = number(answer.fields.get("job_id"))
+        if job_id is None:
+            raise errors.DecodeError("the answer has no 'job_id'", request=errors.Request("POST", path))
+        submitted = SubmittedJob(job_id, text(answer.fields.get("job_submit_user_msg")), answer.warnings)
+        return self._session.kept(submitted, answer.fields)

@@ -213,7 +213,7 @@ def _batch_step(job: Job, times: Record, exit_code: Record) -> Record:
     # What ended the script is a signal where slurmctld ended the job.
     ended = {"CANCELLED", "TIMEOUT", "PREEMPTED", "DEADLINE", "OUT_OF_MEMORY"}
     by_signal = job.state.base in ended or "SIGNALED" in exit_code["status"]
-    killed = {"status": ["SIGNALED"], "return_code": _marked(0), "signal": {"id": _marked(15), "name": "TERM"}}
+    killed = {"status": ["SIGNALED"], "return_code": _marked(None), "signal": {"id": _marked(15), "name": "TERM"}}
     made = recorded("step")
     if not job.is_finished:
         # What it used is told when it ends.
@@ -248,7 +248,7 @@ def _exit_code(job: Job | None) -> Record:
         }
     return {
         "status": list(known.status),
-        "return_code": _marked(known.return_code or 0),
+        "return_code": _marked(known.return_code),
         "signal": {"id": _marked(known.signal), "name": known.signal_name or ""},
     }
 

@@ -197,8 +197,12 @@ class DatabaseOperations(AccountOperations):
     def _changed(self, texts: Iterable[str], change: Record) -> Reply:
         jobs = [job for text in texts for job in self._jobs.of(str(text))]
         for job in jobs:
-            known = self._jobs.comments.setdefault(job.id, {})
-            known |= {key: value for key, value in change.items() if key in {"extra", "comment"}}
+            known = self._jobs.comments.setdefault(job.id, {"comment": {}})
+            known["comment"].update(change.get("comment") or {})
+            if "extra" in change:
+                known["extra"] = change["extra"]
+            if "wckey" in change:
+                known["wckey"] = {"wckey": change["wckey"]}
         if not jobs:
             return Reply(status=304)
         when = self._world.now.strftime("%Y-%m-%dT%H:%M:%S")

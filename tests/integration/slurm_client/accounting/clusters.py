@@ -166,7 +166,7 @@ class FakeCluster(AccountingCluster):
 
     def _start_jobs(self) -> dict[str, int]:
         jobs = {}
-        codes = {"failed": ExitCode(("ERROR",), 3), "signalled": ExitCode(("SIGNALED",), 0, 9, "KILL")}
+        codes = {"failed": ExitCode(("ERROR",), 3), "signalled": ExitCode(("SIGNALED",), None, 9, "KILL")}
         for name, state in JOBS.items():
             comment = "a comment" if name == "failed" else ""
             job = self.fake.add_job(name=name, nodes=["w-0"], account="root", cpus=1, comment=comment)

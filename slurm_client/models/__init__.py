@@ -5,8 +5,21 @@ The canonical models: one shape for every data parser, frozen and typed.
 kept. Nothing outside this package and :mod:`slurm_client.decode` needs to know how slurmrestd writes them.
 """
 
+from slurm_client.models.database.accounts import (
+    Account,
+    AccountSpec,
+    Association,
+    AssociationKey,
+    AssociationSpec,
+    Coordinator,
+    User,
+    UserSpec,
+    WCKey,
+)
 from slurm_client.models.database.clusters import CloudInstance, ClusterRecord, TrackedResource
 from slurm_client.models.database.history import JobRecord, StepRecord, StepUsage
+from slurm_client.models.database.limits import AssociationLimits, QosLimits
+from slurm_client.models.database.qos import Qos, QosSpec
 from slurm_client.models.database.service import DatabaseCalls, DatabaseDiag, DatabasePing, Rollup
 from slurm_client.models.entry import Entry
 from slurm_client.models.job import ExitCode, FinishedJob, Job, JobEnd, JobState, JobStateEntry, PartitionPriority
@@ -22,8 +35,15 @@ from slurm_client.notation.jobid import JobId
 
 __all__ = [
     "INFINITE",
+    "Account",
+    "AccountSpec",
+    "Association",
+    "AssociationKey",
+    "AssociationLimits",
+    "AssociationSpec",
     "CloudInstance",
     "ClusterRecord",
+    "Coordinator",
     "DatabaseCalls",
     "DatabaseDiag",
     "DatabasePing",
@@ -51,6 +71,9 @@ __all__ = [
     "PartitionState",
     "PendingRpcs",
     "Ping",
+    "Qos",
+    "QosLimits",
+    "QosSpec",
     "Reservation",
     "ReservationResult",
     "ReservationSpec",
@@ -63,4 +86,7 @@ __all__ = [
     "StepUsage",
     "SubmittedJob",
     "TrackedResource",
+    "User",
+    "UserSpec",
+    "WCKey",
 ]

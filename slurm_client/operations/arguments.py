@@ -150,7 +150,17 @@ _NAMES: dict[str, Any] = {
 _SHOWN = (str, bytes, int, float, list, tuple, set, frozenset, dict, timedelta, datetime)
 """Types whose values are repeated in an error, cut to a few words."""
 
-_SPECS = (models.JobSpec, models.ReservationSpec)
+_SPECS = (
+    models.JobSpec,
+    models.ReservationSpec,
+    models.AccountSpec,
+    models.AssociationKey,
+    models.AssociationLimits,
+    models.AssociationSpec,
+    models.QosLimits,
+    models.QosSpec,
+    models.UserSpec,
+)
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:

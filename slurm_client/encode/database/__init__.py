@@ -1,0 +1,1 @@
+"""What slurmdbd is asked to keep."""

@@ -77,8 +77,13 @@ class AccountOperations(DatabaseOperations):
         """
         Delete an account with its associations; NotFound if there is none of that name.
 
-        Its users stay. Slurm refuses it for an account that is the default of a user.
+        Its users stay. Slurm refuses it for an account that is the default of a user. It does not refuse ``root``,
+        below which all others are, and no account can be added after that; so this call does.
         """
+        if name == "root":
+            raise errors.InvalidArgument(
+                "delete_account: root is the account above all others; nothing was sent", field="name"
+            )
         answer = await self._session.call("db_delete_account", path={"account_name": name}, timeout=timeout)
         if answer.not_modified or not answer.fields.get("removed_accounts"):
             raise errors.NotFound(f"no account {name}", status=answer.status, warnings=answer.warnings)

@@ -158,6 +158,7 @@ REFUSED: list[Callable[[SlurmClient], Awaitable[Any]]] = [
     lambda slurm: slurm.db.delete_association(AssociationKey("", "c", "u")),
     lambda slurm: slurm.db.delete_association(AssociationKey("a", "c", "", "p")),
     lambda slurm: slurm.db.delete_account(""),
+    lambda slurm: slurm.db.delete_account("root"),
     lambda slurm: slurm.db.delete_user(""),
     lambda slurm: slurm.db.delete_qos(""),
     lambda slurm: slurm.db.update_association(AssociationSpec(account="a", cluster="c", qos=[])),

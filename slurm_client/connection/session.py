@@ -14,30 +14,26 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import itertools
 import random
 import time
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
 
 from slurm_client import errors, wire
 from slurm_client.connection import answers
 from slurm_client.connection.answer_reader import AnswerReader
+from slurm_client.connection.call import Call, Target, filled
 from slurm_client.connection.circuit import Circuit
 from slurm_client.connection.intake import Excess, Intake
 from slurm_client.connection.negotiation import Negotiation
 from slurm_client.connection.retries import RefusedToken, Renewal, RetryPolicy, UnknownUrl
 from slurm_client.connection.transport import Transport, closed_error
-from slurm_client.encode.values import fitted
 from slurm_client.hooks import Attempt, observed
 from slurm_client.models.entry import Entry, keep
-from slurm_client.wire.paths import VERSION, known, template
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     import httpx
@@ -53,67 +49,6 @@ LAST_REQUEST: ContextVar[errors.Request | None] = ContextVar("LAST_REQUEST", def
 """What the running task asked last: what an error is about that is found in an answer afterwards."""
 
 M = TypeVar("M", bound=Entry)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """
-    What is asked for, whatever the data parser.
-
-    Parameters
-    ----------
-    operation
-        Name of the operation; empty where a method and a URL are given instead.
-    method, url
-        ``url`` is a path on the server, in which ``{version}`` stands for the data parser.
-    repeatable
-        Whether the caller says that to repeat it does no harm.
-    numbers
-        Numbers of its requests.
-    """
-
-    operation: str
-    path: Mapping[str, str | int] | None = None
-    query: Mapping[str, Any] | None = None
-    body: Mapping[str, Any] | None = None
-    wanted: ListOf | None = None
-    tolerate: Callable[[errors.SlurmError], bool] | None = None
-    method: str = ""
-    url: str = ""
-    repeatable: bool = False
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-
-    @property
-    def negotiates(self) -> bool:
-        """Whether it needs a data parser."""
-        return not self.url or VERSION in self.url
-
-    def target(self, version: str) -> _Target:
-        """Return where it goes with a data parser; NotSupported if that has no such operation."""
-        if self.url:
-            url = self.url.replace(VERSION, version)
-            found = known(self.method, url)
-            if found is None:
-                return _Target(wire.Endpoint("", self.method, ""), url, "")
-            return _Target(found[1], url, template(*found))
-        endpoint = wire.endpoint(version, self.operation)
-        if self.body is not None:
-            fitted(version, endpoint.body, self.body)
-        return _target(endpoint, version, self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """One operation of one data parser: its path on the server, and the same with parameters unfilled."""
-
-    endpoint: wire.Endpoint
-    url: str
-    template: str
-
-
-def _target(endpoint: wire.Endpoint, version: str, path: Mapping[str, str | int] | None) -> _Target:
-    filled = endpoint.url(version, {name: quote(str(value), safe="") for name, value in (path or {}).items()})
-    return _Target(endpoint, filled, template(version, endpoint))
 
 
 _ASKED_INSTEAD = "get_licenses"
@@ -293,7 +228,7 @@ class Session:
             And nothing else.
         """
         return await self._carried_out(
-            _Call(operation, path=path, query=query, body=body, wanted=wanted, tolerate=tolerate), timeout
+            Call(operation, path=path, query=query, body=body, wanted=wanted, tolerate=tolerate), timeout
         )
 
     async def request(
@@ -312,10 +247,10 @@ class Session:
         What it does follows from method and path, where they are those of an operation that is known here; all else
         counts as a write. Parameters and errors as for :meth:`~slurm_client.client.SlurmClient.request`.
         """
-        call = _Call("", query=query, body=body, method=method, url=url, repeatable=repeatable)
+        call = Call("", query=query, body=body, method=method, url=url, repeatable=repeatable)
         return await self._carried_out(call, timeout)
 
-    async def _carried_out(self, call: _Call, timeout: float | None) -> Answer:
+    async def _carried_out(self, call: Call, timeout: float | None) -> Answer:
         limit = self._timeout if timeout is None else timeout
         async with self._within(limit, lambda: self._request(call)):
             if call.negotiates:
@@ -338,7 +273,7 @@ class Session:
         """Return what a call is about that has no URL, or none yet."""
         return errors.Request("", call, self._transport.server)
 
-    def _request(self, call: _Call) -> errors.Request:
+    def _request(self, call: Call) -> errors.Request:
         """What a call is about: its URL, or its name while no data parser has been agreed on."""
         version = self.api_version
         if version is None and call.negotiates:
@@ -378,7 +313,7 @@ class Session:
                 error.request = about()
             raise
 
-    async def _with_renewals(self, call: _Call) -> Answer:
+    async def _with_renewals(self, call: Call) -> Answer:
         """Repeat once with a new token, and once with another data parser, if that is what the server refused."""
         renewal, renegotiated = Renewal(self._token), False
         while True:
@@ -405,16 +340,16 @@ class Session:
     async def _ping(self, version: str) -> None:
         """Ping with a data parser; once more with a new token if that is what the server refused."""
         renewal = Renewal(self._token)
-        call = _Call(wire.PING.operation, tolerate=lambda error: error.status == 200)
+        call = Call(wire.PING.operation, tolerate=lambda error: error.status == 200)
         while True:
             try:
-                await self._with_retries(_target(wire.PING, version, None), call)
+                await self._with_retries(filled(wire.PING, version, None), call)
             except RefusedToken as refused:
                 await renewal.after(refused)
             else:
                 return
 
-    async def _asked(self, target: _Target, call: _Call, version: str) -> Answer:
+    async def _asked(self, target: Target, call: Call, version: str) -> Answer:
         """
         Ask, and find out whether a slurmdbd that cannot be reached has in fact refused the token.
 
@@ -430,16 +365,16 @@ class Session:
 
     async def _try_token(self, version: str) -> None:
         """Raise RefusedToken if slurmctld refuses the token; return if it does not, or does not say."""
-        target = _target(wire.endpoint(version, _ASKED_INSTEAD), version, None)
+        target = filled(wire.endpoint(version, _ASKED_INSTEAD), version, None)
         try:
             async with asyncio.timeout(min(_FOR_THE_TOKEN, self._timeout / 2)):
-                await self._once(target, _Call(_ASKED_INSTEAD))
+                await self._once(target, Call(_ASKED_INSTEAD))
         except RefusedToken:
             raise
         except (errors.SlurmError, TimeoutError):
             return
 
-    async def _with_retries(self, target: _Target, call: _Call) -> Answer:
+    async def _with_retries(self, target: Target, call: Call) -> Answer:
         failed = 0
         while True:
             try:
@@ -459,7 +394,7 @@ class Session:
                     raise
                 await asyncio.sleep(self._retry.pause(failed, self._jitter))
 
-    async def _once(self, target: _Target, call: _Call) -> Answer:
+    async def _once(self, target: Target, call: Call) -> Answer:
         request = errors.Request(target.endpoint.method, target.url, self._transport.server)
         self.circuit.check(request)
         try:
@@ -489,7 +424,7 @@ class Session:
             self._negotiation.release = answer.release
         return answer
 
-    async def _answer(self, target: _Target, request: errors.Request, token: str, call: _Call) -> Answer:
+    async def _answer(self, target: Target, request: errors.Request, token: str, call: Call) -> Answer:
         """Send a request, receive its answer and understand it, within the room that there is for answers."""
         endpoint = target.endpoint
         attempt = Attempt(

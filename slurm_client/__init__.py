@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         Reservation,
         ReservationSpec,
     )
+    from slurm_client.models.plain import to_dict
     from slurm_client.operations.requests import RawAnswer
-    from slurm_client.plain import to_dict
     from slurm_client.sync import SyncSlurmClient
     from slurm_client.tokens import CallableToken, FileToken, MintedToken, NoToken, StaticToken, TokenProvider
     from slurm_client.version import __version__
@@ -112,7 +112,7 @@ _HOMES = {
     "SyncSlurmClient": "sync",
     "TokenProvider": "tokens",
     "__version__": "version",
-    "to_dict": "plain",
+    "to_dict": "models.plain",
 }
 
 _MODULES = frozenset({"errors", "models", "testing", "tokens"})

@@ -13,7 +13,7 @@ from slurm_client.operations.database.database import Database
 from slurm_client.operations.requests import RequestOperations
 from slurm_client.operations.service import ServiceOperations
 from slurm_client.tokens import NoToken, StaticToken, TokenProvider
-from slurm_client.watching.watches import Watches
+from slurm_client.watch.watches import Watches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from slurm_client.connection.circuit import Circuit, CircuitState
     from slurm_client.connection.intake import Intake
     from slurm_client.hooks import Hook
-    from slurm_client.watching.pace import Pace
+    from slurm_client.watch.pace import Pace
 
 __all__ = ["RetryPolicy", "SlurmClient"]
 

@@ -1,4 +1,4 @@
-"""Writes ``slurm_client/blocking``: every call of the client once more, waited for, with the same parameters."""
+"""Writes ``slurm_client/sync``: every call of the client once more, waited for, with the same parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hack.client_package.signatures import PACKAGE, Function, Group, Kind, groups
 
-TARGET = PACKAGE / "blocking"
+TARGET = PACKAGE / "sync"
 KEPT = ("__init__.py", "base.py")
 """Files of the room that are written by hand."""
 
@@ -31,16 +31,16 @@ def files() -> dict[Path, str]:
     for path in list(texts):
         for folder in path.relative_to(TARGET).parents:
             if str(folder) != ".":
-                texts[TARGET / folder / "__init__.py"] = '"""Generated: see :mod:`slurm_client.blocking`."""\n'
+                texts[TARGET / folder / "__init__.py"] = '"""Generated: see :mod:`slurm_client.sync`."""\n'
     return texts
 
 
 def _module(group: Group) -> str:
     """Return the module that has the blocking calls of a group."""
-    below = group.module.removeprefix("slurm_client.").removeprefix("operations.").removeprefix("watching.")
+    below = group.module.removeprefix("slurm_client.").removeprefix("operations.").removeprefix("watch.")
     if group.path.name == "__init__.py":
         below += ".all"
-    return f"slurm_client.blocking.{below}"
+    return f"slurm_client.sync.{below}"
 
 
 def blocking_name(name: str) -> str:
@@ -53,7 +53,7 @@ def blocking_name(name: str) -> str:
 def _file(members: list[Group], modules: dict[str, str]) -> str:
     """Return the text of one module, with more imports than it needs: ruff takes out those that are not used."""
     own = _module(members[0])
-    plain = {("slurm_client.blocking.base", "Blocking"), ("slurm_client.blocking.base", "BlockingReader")}
+    plain = {("slurm_client.sync.base", "Blocking"), ("slurm_client.sync.base", "BlockingReader")}
     plain |= {(module, blocking_name(name)) for name, module in modules.items() if module != own}
     typed = {("collections.abc", "Generator"), ("typing", "Self")}
     bodies = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from slurm_client.plain import to_dict
+from slurm_client.models.plain import to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from slurm_client.blocking.job_reading import BlockingJobReading
-from slurm_client.blocking.submission import BlockingSubmission
+from slurm_client.sync.job_reading import BlockingJobReading
+from slurm_client.sync.submission import BlockingSubmission
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

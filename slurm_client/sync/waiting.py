@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from slurm_client.blocking.jobs import BlockingJobCalls
+from slurm_client.sync.jobs import BlockingJobCalls
 
 if TYPE_CHECKING:
     from slurm_client.models import Job

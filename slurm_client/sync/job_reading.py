@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, overload
 
-from slurm_client.blocking.base import Blocking
+from slurm_client.sync.base import Blocking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from slurm_client.watching.events import Event
+from slurm_client.watch.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

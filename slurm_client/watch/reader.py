@@ -10,13 +10,13 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from slurm_client.watching.events import SYNCED, Event, merged
+from slurm_client.watch.events import SYNCED, Event, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-    from slurm_client.watching.watch import Watch
+    from slurm_client.watch.watch import Watch
 
 __all__ = ["Reader"]
 
@@ -28,7 +28,7 @@ class Reader(Generic[T]):
     One reader of a watch: an asynchronous iterator of events, at its own speed.
 
     It ends when it or the watch is closed, and an impatient one with the error when polls are refused. Events that were
-    waiting by then are still given out. Made by :meth:`Watch.reader <slurm_client.watching.watch.Watch.reader>`.
+    waiting by then are still given out. Made by :meth:`Watch.reader <slurm_client.watch.watch.Watch.reader>`.
     """
 
     def __init__(self, watch: Watch[T], backlog: int, *, patient: bool = True, mark: bool = False) -> None:

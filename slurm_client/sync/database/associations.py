@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from slurm_client.blocking.database.base import BlockingDatabaseCalls
+from slurm_client.sync.database.base import BlockingDatabaseCalls
 
 if TYPE_CHECKING:
     from slurm_client.models import Association, AssociationKey, AssociationSpec

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from slurm_client.blocking.database.history import BlockingHistoryCalls
+from slurm_client.sync.database.history import BlockingHistoryCalls
 
 if TYPE_CHECKING:
     from slurm_client.operations.arguments import JobRef

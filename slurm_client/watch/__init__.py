@@ -1,13 +1,13 @@
 """
 Watches: what changes in Slurm as events, out of a server that can only be polled.
 
-This is the door to :mod:`slurm_client.watching`, where each concern has a module: events, the pace of polls, what is
-known, readers, the watch itself, and which watches a client has.
+Each concern has a module: events, the pace of polls, what is known, readers, the watch itself, and which watches a
+client has.
 """
 
 from __future__ import annotations
 
-from slurm_client.watching.events import (
+from slurm_client.watch.events import (
     SYNCED,
     Event,
     JobEvent,
@@ -17,10 +17,10 @@ from slurm_client.watching.events import (
     ReservationEvent,
     merged,
 )
-from slurm_client.watching.pace import Pace
-from slurm_client.watching.reader import Reader
-from slurm_client.watching.status import WatchStatus
-from slurm_client.watching.watch import Watch
+from slurm_client.watch.pace import Pace
+from slurm_client.watch.reader import Reader
+from slurm_client.watch.status import WatchStatus
+from slurm_client.watch.watch import Watch
 
 __all__ = [
     "SYNCED",

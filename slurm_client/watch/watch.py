@@ -4,7 +4,7 @@ A watch: one list that is polled for any number of readers.
 One poll serves all readers. Each of them first gets everything that is known as additions, then every change with the
 true object before and after it, in order. Outages are survived with growing pauses, and how old the picture is can be
 seen at any time. What an event means is left to the reader; how often a call is repeated, to the session; what an
-answer changes, to :mod:`slurm_client.watching.picture`.
+answer changes, to :mod:`slurm_client.watch.picture`.
 
 Between two polls several changes of one object look like one: this is a watch of states, not a log.
 """
@@ -19,11 +19,11 @@ import weakref
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from slurm_client import errors
-from slurm_client.watching.events import Event
-from slurm_client.watching.pace import Pace
-from slurm_client.watching.picture import Picture
-from slurm_client.watching.reader import Reader
-from slurm_client.watching.status import WatchStatus
+from slurm_client.watch.events import Event
+from slurm_client.watch.pace import Pace
+from slurm_client.watch.picture import Picture
+from slurm_client.watch.reader import Reader
+from slurm_client.watch.status import WatchStatus
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

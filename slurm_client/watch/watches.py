@@ -2,7 +2,7 @@
 The watches of a client: nodes, jobs, partitions, reservations and licenses.
 
 Each kind says how its list and a single object are asked for; how often, and what becomes of it, is left to
-:class:`~slurm_client.watching.watch.Watch`.
+:class:`~slurm_client.watch.watch.Watch`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from slurm_client.operations.nodes import NodeOperations
 from slurm_client.operations.partitions import PartitionOperations
 from slurm_client.operations.reservations import ReservationOperations
 from slurm_client.operations.waiting import WaitingOperations
-from slurm_client.watching.watch import Watch
+from slurm_client.watch.watch import Watch
 
 if TYPE_CHECKING:
     from slurm_client.models import Job, License, Node, Partition, Reservation
     from slurm_client.operations.base import Listing
-    from slurm_client.watching.pace import Pace
-    from slurm_client.watching.reader import Reader
+    from slurm_client.watch.pace import Pace
+    from slurm_client.watch.reader import Reader
 
 __all__ = ["Watches"]
 

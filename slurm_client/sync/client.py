@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from slurm_client.blocking.database.database import BlockingDatabase
-from slurm_client.blocking.requests import BlockingRequestCalls
-from slurm_client.blocking.service import BlockingServiceCalls
-from slurm_client.blocking.watches import BlockingWatches
 from slurm_client.client import SlurmClient
+from slurm_client.sync.database.database import BlockingDatabase
+from slurm_client.sync.requests import BlockingRequestCalls
+from slurm_client.sync.service import BlockingServiceCalls
+from slurm_client.sync.watches import BlockingWatches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from slurm_client.connection.session import RetryPolicy
     from slurm_client.hooks import Hook
     from slurm_client.tokens import TokenProvider
-    from slurm_client.watching.pace import Pace
+    from slurm_client.watch.pace import Pace
 
 
 class BlockingClient(BlockingWatches, BlockingServiceCalls, BlockingRequestCalls):

@@ -1,16 +1,16 @@
 """
 The client for programs that are not asynchronous: the same calls with the same types, waited for.
 
-A thread runs the event loop; any number of other threads may call. The calls themselves are in
-:mod:`slurm_client.blocking`, generated from the asynchronous ones.
+A thread runs the event loop; any number of other threads may call. The calls themselves are in the modules beside this
+one, of which all but `base` are generated from the asynchronous ones (``python -m hack.client_package``).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from slurm_client.blocking.base import BlockingReader
-from slurm_client.blocking.client import BlockingClient
+from slurm_client.sync.base import BlockingReader
+from slurm_client.sync.client import BlockingClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

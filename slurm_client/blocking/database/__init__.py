@@ -1,1 +1,0 @@
-"""Generated: see :mod:`slurm_client.blocking`."""

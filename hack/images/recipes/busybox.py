@@ -10,11 +10,13 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from hack import apt, go
 from hack.images.cache import fingerprint, fingerprint_files, remove_tree
 from hack.images.errors import HostToolMissing
-from hack.images.names import REGISTRY, ImageSet
-from hack.images.recipes.recipe import Built
+from hack.images.names import REGISTRY
+from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
 from hack.images.tools.run import Runner
@@ -41,28 +43,19 @@ _GROUPS = "root:x:0:\nnogroup:x:65534:\n"
 
 
 @dataclass(frozen=True)
-class BusyboxRecipe:
-    """The busybox image.
-
-    Attributes
-    ----------
-    repository
-        Root of the source tree.
-    one
-        The set.
-    """
-
-    repository: Path
-    one: ImageSet
+class BusyboxRecipe(Recipe):
+    """The busybox image."""
 
     @property
     def _pause(self) -> Path:
         return self.repository / "hack" / "images" / "pause"
 
+    @override
     def inputs(self) -> str:
         """Fingerprint of the pause program and what is written into the image."""
         return fingerprint([fingerprint_files(self.repository, [self._pause]), _DOCKERFILE, _USERS, _GROUPS])
 
+    @override
     def build(self, buildah: Buildah, target: Path) -> Built:
         """Compile pause, fetch busybox, lay out the tree, pack it."""
         with step("busybox image", buildah.runner.progress):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from hack.images.cache import fingerprint, fingerprint_files
 from hack.images.errors import ImagesError
-from hack.images.names import MARIADB, REGISTRY, ImageSet
-from hack.images.recipes.recipe import Built
+from hack.images.names import MARIADB, REGISTRY
+from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
 from hack.progress import step
@@ -20,28 +22,19 @@ _APT_OPTIONS = "-o Acquire::Check-Valid-Until=false"
 
 
 @dataclass(frozen=True)
-class MariadbRecipe:
-    """The database that slurmdbd keeps its records in.
-
-    Attributes
-    ----------
-    repository
-        Root of the source tree.
-    one
-        The set.
-    """
-
-    repository: Path
-    one: ImageSet
+class MariadbRecipe(Recipe):
+    """The database that slurmdbd keeps its records in."""
 
     @property
     def _context(self) -> Path:
         return self.repository / "containers" / "mariadb"
 
+    @override
     def inputs(self) -> str:
         """Fingerprint of the build context and the name of the image."""
         return fingerprint([fingerprint_files(self.repository, [self._context]), IMAGE, _APT_OPTIONS])
 
+    @override
     def build(self, buildah: Buildah, target: Path) -> Built:
         """Build the image, copy its tree, pack the archive."""
         if self.one.suite is None:

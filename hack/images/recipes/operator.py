@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from hack.images.cache import fingerprint_files
-from hack.images.names import REGISTRY, ImageSet
-from hack.images.recipes.recipe import Built
+from hack.images.names import REGISTRY
+from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
 from hack.progress import step
@@ -36,24 +38,15 @@ _PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy")
 
 
 @dataclass(frozen=True)
-class OperatorRecipe:
-    """The operator's image.
+class OperatorRecipe(Recipe):
+    """The operator's image."""
 
-    Attributes
-    ----------
-    repository
-        Root of the source tree.
-    one
-        The set.
-    """
-
-    repository: Path
-    one: ImageSet
-
+    @override
     def inputs(self) -> str:
         """Fingerprint of all files the Dockerfile copies."""
         return fingerprint_files(self.repository, [self.repository / name for name in _CONTEXT])
 
+    @override
     def build(self, buildah: Buildah, target: Path) -> Built:
         """Build and pack. The host's certificates and pip settings are lent to the build as secrets."""
         secrets = {"ca": ca_bundle(os.environ)}

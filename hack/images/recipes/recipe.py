@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
+from hack.images.names import ImageSet
 from hack.images.tools.buildah import Buildah
 
 
@@ -28,13 +29,25 @@ class Built:
     notices: list[str] = field(default_factory=list)
 
 
-class Recipe(Protocol):
-    """How one image set is made."""
+@dataclass(frozen=True)
+class Recipe(ABC):
+    """How one image set is made.
 
+    Attributes
+    ----------
+    repository
+        Root of the source tree.
+    one
+        The set.
+    """
+
+    repository: Path
+    one: ImageSet
+
+    @abstractmethod
     def inputs(self) -> str:
         """Fingerprint of all files and settings that go in."""
-        ...
 
+    @abstractmethod
     def build(self, buildah: Buildah, target: Path) -> Built:
         """Write ``<set>.tar``, and what else belongs to the set, into the folder `target`."""
-        ...

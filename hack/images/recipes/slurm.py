@@ -6,10 +6,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from hack.images.cache import fingerprint, fingerprint_files
 from hack.images.errors import ImagesError
-from hack.images.names import REGISTRY, SLURM_IMAGES, TEST_IMAGES, ImageSet, moved_notice, parse_version, slurm_tags
-from hack.images.recipes.recipe import Built
+from hack.images.names import REGISTRY, SLURM_IMAGES, TEST_IMAGES, moved_notice, parse_version, slurm_tags
+from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
 from hack.progress import step
@@ -19,19 +21,8 @@ _APT_OPTIONS = "-o Acquire::Check-Valid-Until=false"
 
 
 @dataclass(frozen=True)
-class SlurmRecipe:
-    """Images of one Slurm version.
-
-    Attributes
-    ----------
-    repository
-        Root of the source tree.
-    one
-        The set.
-    """
-
-    repository: Path
-    one: ImageSet
+class SlurmRecipe(Recipe):
+    """Images of one Slurm version."""
 
     @property
     def _context(self) -> Path:
@@ -42,11 +33,13 @@ class SlurmRecipe:
         """Build contexts of the images for tests that are made of this version."""
         return [self.repository / "containers" / name for name, slurm in TEST_IMAGES.items() if slurm == self.one.slurm]
 
+    @override
     def inputs(self) -> str:
         """Fingerprint of the build contexts and the list of images."""
         contexts = [self._context, *self._tests]
         return fingerprint([fingerprint_files(self.repository, contexts), *SLURM_IMAGES, _APT_OPTIONS])
 
+    @override
     def build(self, buildah: Buildah, target: Path) -> Built:
         """Build all stages, copy the tree with all daemons, ask it for its version, pack the archive."""
         if self.one.suite is None or self.one.slurm is None:

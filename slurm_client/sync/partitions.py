@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, cast, overload
 from slurm_client.sync.base import Blocking
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from slurm_client.models import Partition
-    from slurm_client.operations.arguments import Name, Text
+    from slurm_client.operations.arguments import Name
     from slurm_client.operations.base import Listing
-    from slurm_client.operations.partitions import PartitionOperations
+    from slurm_client.operations.partitions import PartitionOperations, PartitionWishes
 
 
 class BlockingPartitionCalls(Blocking):
@@ -34,17 +36,13 @@ class BlockingPartitionCalls(Blocking):
         """Return one partition; NotFound if there is none of that name."""
         return self._wait(self._partitions.partition(name, timeout=timeout))
 
-    def create_partition(
-        self, name: Name, *, state: Text | None = None, nodes: Text | None = None, timeout: float | None = None
-    ) -> None:
+    def create_partition(self, name: Name, *, timeout: float | None = None, **wishes: Unpack[PartitionWishes]) -> None:
         """Create a partition (v0.0.45 and newer); Conflict if there is one of that name."""
-        self._wait(self._partitions.create_partition(name, state=state, nodes=nodes, timeout=timeout))
+        self._wait(self._partitions.create_partition(name, timeout=timeout, **wishes))
 
-    def update_partition(
-        self, name: Name, *, state: Text | None = None, nodes: Text | None = None, timeout: float | None = None
-    ) -> None:
+    def update_partition(self, name: Name, *, timeout: float | None = None, **wishes: Unpack[PartitionWishes]) -> None:
         """Change a partition (v0.0.45 and newer); NotFound if there is none of that name."""
-        self._wait(self._partitions.update_partition(name, state=state, nodes=nodes, timeout=timeout))
+        self._wait(self._partitions.update_partition(name, timeout=timeout, **wishes))
 
     def delete_partition(self, name: Name, *, timeout: float | None = None) -> None:
         """Delete a partition (v0.0.45 and newer)."""

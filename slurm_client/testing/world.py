@@ -13,8 +13,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.models import Node, NodeState, PartitionState, Reservation
-from slurm_client.notation import hostlist
+from slurm_client.decode import partitions as decode_partitions
+from slurm_client.encode.partitions import PLACES
+from slurm_client.models import Node, NodeState, Reservation
 from slurm_client.testing.refusals import (
     ACTIVE_FEATURE_NOT_SUBSET,
     FLAGS_INVALID,
@@ -32,6 +33,15 @@ from slurm_client.testing.slurmctld.ends import Ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def _has(body: Any, place: str) -> bool:
+    """Whether an object has something at a place such as ``maximums.time``."""
+    for key in place.split("."):
+        if not isinstance(body, dict) or key not in body:
+            return False
+        body = body[key]
+    return True
 
 
 def _weight(value: Any) -> int:
@@ -177,15 +187,16 @@ class World(Ends):
     def change_partition(self, wishes: dict[str, Any]) -> None:
         """Create or change a partition."""
         name = wishes["name"]
-        values: dict[str, Any] = {}
-        state = (wishes.get("partition") or {}).get("state")
-        if state:
-            values["state"] = PartitionState.from_words(state)
-        members = (wishes.get("nodes") or {}).get("configured")
-        if members:
-            values |= {"nodes": hostlist.expand(members), "node_list": members}
-        if name in self.partitions:
-            self.partitions[name] = replace(self.partitions[name], **values)
+        wished, there = decode_partitions.partition(wishes), self.partitions.get(name)
+        values: dict[str, Any] = {key: getattr(wished, key) for key, place in PLACES.items() if _has(wishes, place)}
+        if "nodes" in values:
+            values["node_list"] = wished.node_list
+        if "flags" in values:
+            cleared = {word.removesuffix("_CLEAR") for word in wished.flags if word.endswith("_CLEAR")}
+            kept = there.flags if there is not None else frozenset()
+            values["flags"] = (kept | {word for word in wished.flags if not word.endswith("_CLEAR")}) - cleared
+        if there is not None:
+            self.partitions[name] = replace(there, **values)
         else:
             self.add_partition(name, node_sets="", **values)
         self.partitions_changed = self._clock()

@@ -12,6 +12,7 @@ import pytest
 
 from slurm_client import MintedToken, SlurmClient, StaticToken, errors
 from slurm_client.models import INFINITE, JobSpec, ReservationSpec
+from slurm_client.operations.partitions import PartitionWishes
 
 pytestmark = pytest.mark.smoke
 
@@ -92,6 +93,51 @@ async def test_partitions_are_written_where_the_parser_can(target: Target, versi
         await slurm.delete_partition("p2")
         with pytest.raises(errors.NotFound):
             await slurm.delete_partition("p2")
+
+
+WISHES: PartitionWishes = {
+    "state": "DOWN",
+    "nodes": "w-0",
+    "max_time": timedelta(hours=5),
+    "default_time": timedelta(minutes=7),
+    "max_nodes": 3,
+    "min_nodes": 2,
+    "max_cpus_per_node": 4,
+    "default_memory_per_node_mib": 17,
+    "priority_tier": 5,
+    "priority_job_factor": 6,
+    "grace_time": timedelta(seconds=30),
+    "allowed_accounts": "a,b",
+    "denied_accounts": "c",
+    "allowed_groups": "root",
+    "alternate": "all",
+    "flags": ["HIDDEN", "LLN"],
+}
+
+
+async def test_all_that_is_wished_of_a_partition_is_done(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        if version < "v0.0.45":
+            with pytest.raises(errors.NotSupported):
+                await slurm.update_partition("all", **WISHES)
+            return
+        await slurm.create_partition("p3", **WISHES)
+        await slurm.create_partition("p4", nodes="w-0")
+        await slurm.update_partition("p4", **WISHES)
+        for name in ("p3", "p4"):
+            found = await slurm.partition(name)
+            assert found.state.base == WISHES["state"]
+            assert found.flags == frozenset(WISHES["flags"])
+            for key in WISHES.keys() - {"state", "nodes", "flags"}:
+                assert getattr(found, key) == WISHES[key], key  # type: ignore[literal-required]
+        await slurm.update_partition("p4", max_time=INFINITE, max_nodes=INFINITE, flags=["HIDDEN_CLEAR"])
+        found = await slurm.partition("p4")
+        assert (found.max_time, found.max_nodes, found.flags) == (INFINITE, INFINITE, frozenset({"LLN"}))
+        assert found.priority_tier == WISHES["priority_tier"]
+        await slurm.update_partition("p4", default_memory_per_cpu_mib=11)
+        assert (await slurm.partition("p4")).default_memory_per_cpu_mib == 11
+        for name in ("p3", "p4"):
+            await slurm.delete_partition(name)
 
 
 async def test_reservations_are_made_changed_and_deleted_where_the_parser_can(target: Target, version: str) -> None:

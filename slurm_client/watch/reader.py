@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from slurm_client.watch.events import SYNCED, Event, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import TracebackType
-
-    from slurm_client.watch.watch import Watch
 
 __all__ = ["Reader"]
 
@@ -31,8 +29,17 @@ class Reader(Generic[T]):
     waiting by then are still given out. Made by :meth:`Watch.reader <slurm_client.watch.watch.Watch.reader>`.
     """
 
-    def __init__(self, watch: Watch[T], backlog: int, *, patient: bool = True, mark: bool = False) -> None:
-        self.watch = watch
+    def __init__(
+        self,
+        what: str,
+        leave: Callable[[Reader[T]], None],
+        backlog: int,
+        *,
+        patient: bool = True,
+        mark: bool = False,
+    ) -> None:
+        self.what = what
+        self._leave = leave
         self.patient = patient
         self._mark = mark
         self._marked = False
@@ -84,9 +91,7 @@ class Reader(Generic[T]):
             try:
                 event = await self._next()
             except StopAsyncIteration:
-                raise RuntimeError(
-                    f"the reader of {self.watch.what} ended before the end of the initial list"
-                ) from None
+                raise RuntimeError(f"the reader of {self.what} ended before the end of the initial list") from None
             if event.new is not None:
                 found[event.key] = event.new
             else:
@@ -126,7 +131,7 @@ class Reader(Generic[T]):
         self._events.clear()
         self._mark_waits = False
         self._end()
-        self.watch._left(self)  # noqa: SLF001 - a reader and its watch are one
+        self._leave(self)
 
     async def __aenter__(self) -> Self:
         return self

@@ -139,7 +139,7 @@ class Watch(Generic[T]):
         """
         if self._closed:
             raise RuntimeError("the watch is closed")
-        reader = Reader(self, self._pace.backlog, patient=patient, mark=mark)
+        reader = Reader(self.what, self._left, self._pace.backlog, patient=patient, mark=mark)
         if self._picture.is_complete:
             reader._push(Event(key, None, value) for key, value in self.objects.items())  # noqa: SLF001 - a reader and its watch are one
         self._readers.add(reader)

@@ -7,7 +7,6 @@ Nothing ends while nobody moves the clock, so a test decides what it sees.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,28 +14,12 @@ from typing_extensions import override
 
 from slurm_client.models import ExitCode, Job
 from slurm_client.testing.slurmctld.queue import Queue
+from slurm_client.testing.slurmctld.runs import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Ends", "Run"]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """
-    What a job does once it runs.
-
-    Parameters
-    ----------
-    duration
-        After which time it ends; ``None`` if it does not end by itself.
-    exit_code
-        With what; the job is COMPLETED with 0 and FAILED with any other.
-    """
-
-    duration: timedelta | None = None
-    exit_code: int = 0
+__all__ = ["Ends"]
 
 
 class Ends(Queue):

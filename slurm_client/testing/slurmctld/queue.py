@@ -24,7 +24,7 @@ from slurm_client.testing.refusals import ALREADY_DONE, INVALID_JOB, INVALID_PAR
 from slurm_client.testing.slurmctld import arrays, dependencies, gres
 
 if TYPE_CHECKING:
-    from slurm_client.testing.slurmctld.ends import Run
+    from slurm_client.testing.slurmctld.runs import Run
 
 
 class Queue(Arranged):

@@ -126,7 +126,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         self._guards: dict[str, str] = {}
         self._reserved = ReservedNames(clock)
         self._memory: dict[str, Memory] = {}
-        self.triggers = NodeSetTriggers(nodesets, clusters, pods, hosts, self._memory, self._forget)
+        self.triggers = NodeSetTriggers(nodesets, clusters, pods, hosts, self._memory, self._forget, clock)
         """What triggers it: each handler returns the keys to reconcile."""
 
     @override
@@ -159,10 +159,13 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             nodeset,
             cluster_gone=cluster is None and await self._is_gone(nodeset),
             ended=frozenset(memory.ended),
+            unlisted=memory.unlisted(slurm),
             guard=self._guards.get(uid, ""),
         )
         snapshot = await lost_labels.look_up(self._kube, snapshot)
         snapshot, planned = await self._plan(snapshot, slurm, memory)
+        if slurm is not None and not snapshot.unlisted.isdisjoint(planned.assessment.waiting_for_slurm):
+            slurm.hurry()
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         if outcome.told_slurm_at is not None:
             memory.told_slurm_at = outcome.told_slurm_at

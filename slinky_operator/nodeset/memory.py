@@ -37,6 +37,22 @@ class Memory:
     orphans: dict[str, float] = field(default_factory=dict)
     """Nodes without a pod whose names may be used again, and since when that is known, in monotonic seconds."""
 
+    gone: dict[str, float] = field(default_factory=dict)
+    """Nodes whose pods are gone, and since when that is known, in monotonic seconds; until Slurm's nodes are listed."""
+
+    def unlisted(self, slurm: Slurm | None) -> frozenset[str]:
+        """Nodes whose pods have gone since Slurm was asked for the nodes that are cached: these may lack their records.
+
+        Parameters
+        ----------
+        slurm
+            The Slurm of the Cluster; None if it is not reachable.
+        """
+        if slurm is not None and slurm.nodes_at is not None:
+            asked = slurm.nodes_at
+            self.gone = {name: since for name, since in self.gone.items() if since >= asked}
+        return frozenset(self.gone)
+
     def orphaned_since(self, names: Collection[str], now: float) -> float:
         """Since when all of these nodes are known to have no pod; minus infinity if there are none.
 

@@ -33,6 +33,8 @@ class NodeSetTriggers:
         What is remembered of NodeSets, by uid.
     forget
         Called with the uid of a deleted NodeSet.
+    clock
+        Monotonic seconds.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class NodeSetTriggers:
         hosts: Hosts | None,
         memory: dict[str, Memory],
         forget: Callable[[str], None],
+        clock: Callable[[], float],
     ) -> None:
         self._nodesets = nodesets
         self._clusters = clusters
@@ -50,6 +53,7 @@ class NodeSetTriggers:
         self._hosts = hosts
         self._memory = memory
         self._forget = forget
+        self._clock = clock
 
     def table(self, own_writes: Handler) -> Triggers:
         """All handlers, by their source.
@@ -91,7 +95,7 @@ class NodeSetTriggers:
                 yield _key(nodeset)
 
     def pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of pods: their NodeSet. Records which of them had ended when they were deleted."""
+        """Handler of pods: their NodeSet. Records when they were gone, and which of them had ended."""
         obj = new if new is not None else old
         if obj is None:
             return
@@ -102,11 +106,14 @@ class NodeSetTriggers:
         uid, name = own.get(labels.LABEL_NODESET_UID), own.get(labels.LABEL_NODESET_NAME)
         if not uid or not name:
             return
-        memory = self._memory.setdefault(uid, Memory())
-        if new is None and pod_facts.has_ended(obj.get("status") or {}, deleting=True):
-            memory.ended.add(pod_facts.node_name(obj))
-        elif new is not None:
-            memory.ended.discard(pod_facts.node_name(obj))
+        memory, node = self._memory.setdefault(uid, Memory()), pod_facts.node_name(obj)
+        if new is not None:
+            memory.ended.discard(node)
+            memory.gone.pop(node, None)
+        else:
+            memory.gone[node] = self._clock()
+            if pod_facts.has_ended(obj.get("status") or {}, deleting=True):
+                memory.ended.add(node)
         yield obj["metadata"].get("namespace") or "", name
 
     def claim(self, old: Object | None, new: Object | None) -> Iterable[Key]:

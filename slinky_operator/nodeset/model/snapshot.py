@@ -82,6 +82,8 @@ class Snapshot:
     """Whether the mode is recorded; it is not before the first pass."""
     ended: frozenset[str] = frozenset()
     """Nodes whose pods are gone, after a kubelet had reported that all their containers had ended."""
+    unlisted: frozenset[str] = frozenset()
+    """Nodes whose pods have gone since Slurm was asked for its nodes: it may have records of them that are not here."""
     guard: str = ""
     """Uid of the guard; empty if it is not known to exist."""
     max_startup: int = 1

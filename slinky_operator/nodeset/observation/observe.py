@@ -107,6 +107,7 @@ class Observer:
         *,
         cluster_gone: bool = False,
         ended: frozenset[str] = frozenset(),
+        unlisted: frozenset[str] = frozenset(),
         guard: str = "",
     ) -> Snapshot:
         """Take a snapshot of a NodeSet.
@@ -119,6 +120,8 @@ class Observer:
             Whether the API server has answered that the Cluster does not exist.
         ended
             Names whose last pod had ended for certain when it was deleted.
+        unlisted
+            Names whose last pod has gone since Slurm was asked for the nodes that are cached.
         guard
             Uid of the guard, if known.
         """
@@ -151,6 +154,7 @@ class Observer:
             names_of_other_nodesets=names_of_other_nodesets,
             mode_is_fixed=mode_is_fixed,
             ended=ended,
+            unlisted=unlisted,
             guard=guard,
             max_startup=self._max_startup,
             patience=self._patience,

@@ -28,6 +28,8 @@ class Creation:
     """Names of nodes whose pods must wait, and why; including conflicts."""
     conflicts: dict[str, str] = field(default_factory=dict)
     """Those of them whose name belongs to somebody else."""
+    unlisted: list[str] = field(default_factory=list)
+    """Those whose pod has gone so recently that the cached nodes may lack its record: a job may be on it."""
     awaited: int = 0
     """How many are created now, or as soon as their names are free."""
     held: int = 0
@@ -82,8 +84,14 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creati
             found.blocked[place.node] = f"pod {ending} is still ending"
             found.awaited += 1
             continue
+        record = snapshot.slurm.nodes.get(place.node)
+        if record is None and place.node in snapshot.unlisted:
+            found.unlisted.append(place.node)
+            found.blocked[place.node] = f"Slurm is asked for node {place.node}: its pod has just gone"
+            found.awaited += 1
+            continue
         why = claims.why_blocked(snapshot.claims, place.pod) or records.why_blocked(
-            snapshot.slurm.nodes.get(place.node), snapshot.slurm.jobs, snapshot.owner
+            record, snapshot.slurm.jobs, snapshot.owner
         )
         if why is not None:
             found.blocked[place.node] = why

@@ -26,7 +26,7 @@ class Assessment:
     blocked: Mapping[str, str] = field(default_factory=dict)
     """Names of nodes whose pods cannot be created yet, and why."""
     waiting_for_slurm: tuple[str, ...] = ()
-    """Nodes without a pod whose records Slurm itself must release first."""
+    """Nodes without a pod whose records Slurm itself must release or list first."""
     skip_drain: bool = False
     overdue: Mapping[str, deadline.Overdue] = field(default_factory=dict)
     """Nodes whose drain has taken longer than the spec allows, by name."""

@@ -90,7 +90,7 @@ class Decisions:
             causes=causes,
             victims=tuple(member.name for member in self.victims),
             blocked=self.creation.blocked,
-            waiting_for_slurm=(*self.cleanup.busy, *self.cleanup.down),
+            waiting_for_slurm=(*self.cleanup.busy, *self.cleanup.down, *self.creation.unlisted),
             skip_drain=self.skip_drain,
             overdue={one.pod.node_name: one for one in self.overdue},
             conflicts=self.creation.conflicts,

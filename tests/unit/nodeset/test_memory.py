@@ -1,4 +1,4 @@
-"""An own write is waited for until Slurm's cache shows it, and the cache is refreshed once."""
+"""What is waited for until Slurm's cache shows it: own writes, and records of pods that have gone."""
 
 from __future__ import annotations
 
@@ -49,3 +49,15 @@ def test_a_picture_that_never_comes_is_not_waited_for_for_ever() -> None:
     slurm: Any = Picture(nodes_at=10.0)
     memory = Memory(told_slurm_at=11.0)
     assert not must_wait(memory, slurm, 11.0 + OLDEST_PICTURE)
+
+
+def test_a_name_is_unlisted_until_slurm_is_asked_for_its_nodes_after_its_pod_has_gone() -> None:
+    memory = Memory(gone={"a-0": 10.0, "a-1": 20.0})
+
+    def asked(at: float | None) -> Any:
+        return SimpleNamespace(nodes_at=at)
+
+    assert memory.unlisted(None) == memory.unlisted(asked(None)) == memory.unlisted(asked(10.0)) == {"a-0", "a-1"}
+    assert memory.unlisted(asked(15.0)) == {"a-1"}
+    assert memory.unlisted(asked(20.5)) == frozenset()
+    assert not memory.gone

@@ -19,7 +19,7 @@ CLAIM: Object = {
 @pytest.fixture
 def waking() -> NodeSetTriggers:
     return NodeSetTriggers(
-        Store(INDEXES_OF_NODESETS), Store(), Store(indexes.INDEXES_OF_PODS), None, {}, lambda uid: None
+        Store(INDEXES_OF_NODESETS), Store(), Store(indexes.INDEXES_OF_PODS), None, {}, lambda uid: None, lambda: 0.0
     )
 
 

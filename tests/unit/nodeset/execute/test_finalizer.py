@@ -205,6 +205,7 @@ async def test_a_pod_that_is_there_and_not_in_the_cache_is_not_created_again_and
     name = strip(world, run, *lost)
     # Without a record nothing tells that the node answers, so its pod is not looked up.
     world.do_slurm_forgets(0)
+    world.do_time(0)
     world.do_poll(0)
 
     result = await run.controller.reconcile(KEY)

@@ -127,6 +127,11 @@ def jobs_of_a_down_node_not_awaited(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(records, "settle", settle)
 
 
+def names_used_again_unlisted(patch: pytest.MonkeyPatch) -> None:
+    """A name is used again although Slurm may have a record of it that its cached nodes lack."""
+    patch.setattr(Memory, "unlisted", lambda *given: frozenset())
+
+
 def writes_to_slurm_not_awaited(patch: pytest.MonkeyPatch) -> None:
     """A pass is made although Slurm's cache may not show what the last one wrote."""
     patch.setattr(Memory, "follow_write", lambda *given: None)

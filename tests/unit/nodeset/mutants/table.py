@@ -177,6 +177,17 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         seeing.jobs_of_a_down_node_not_awaited,
         (("pass", 0), ("poll", 0), ("see_all", 0), ("kubelet_ends", 0)),
     ),
+    "names used again unlisted": (
+        seeing.names_used_again_unlisted,
+        (
+            ("job_starts", 0),
+            ("job_starts", 1),
+            ("user_deletes_pod", 0),
+            ("kubelet_ends", 0),
+            ("see_all", 0),
+            ("pass", 0),
+        ),
+    ),
     "finalizer after the pods": (
         belongings.finalizer_after_the_pods,
         (("finalizer_taken", 0), ("scale", 0), ("scale", 3), ("see_all", 0), ("pass", 0), ("kubelet_ends", 0)),
@@ -219,12 +230,17 @@ def _steps(*words: str) -> tuple[Step, ...]:
 _ONE_LESS = _steps("scale:2 see_all pass poll pass kubelet_ends kubelet_ends see_all pass poll see_all pass")
 """a-2 is drained and deleted, and its record and its claim too."""
 
-_ONE_ANEW = _steps("user_deletes_pod kubelet_ends kubelet_ends see_all pass poll pass see_all")
+_ONE_RECREATED = _steps("user_deletes_pod kubelet_ends kubelet_ends see_all pass time poll pass see_all")
 """a-0 is deleted and made again; the controller has seen it."""
 
 BEGINNINGS: Mapping[str, Sequence[Step]] = {
     "given up in silence": _steps("job_starts poll delete give_up see_all pass kubelet_ends kubelet_ends see_all pass"),
     "marked down alive": _steps("job_starts poll delete give_up see_all pass"),
+    "names used again unlisted": _steps(
+        # A pod comes back and registers, and Slurm is not asked for its nodes after that.
+        "user_deletes_pod kubelet_ends kubelet_ends see_all poll pass poll pass see_all come_up see_all pass",
+        "job_starts:0 job_starts:1 job_starts:6 job_starts:3 user_deletes_pod kubelet_ends kubelet_ends see_all pass",
+    ),
     "jobs of a DOWN node not awaited": _steps(
         # Two passes at one moment share an answer about jobs.
         "policy:3 job_starts scale:0 see_all poll pass pass time:3 time:2 poll pass pass see_all",
@@ -266,7 +282,7 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
     # The operator that knew that the pod had ended is another one.
     "record left behind": _steps("job_starts user_deletes_pod kubelet_ends kubelet_ends restart poll pass"),
     "silence is enough": (
-        *_ONE_ANEW,
+        *_ONE_RECREATED,
         *_steps("schedule see_all start register job_starts fault poll scale:0 see_all pass"),
     ),
     "writes to Slurm not awaited": _steps(
@@ -286,12 +302,12 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
     ),
     "mended nodes count as broken": (
         *_steps("patience:2"),
-        *_ONE_ANEW,
+        *_ONE_RECREATED,
         *_steps("come_up see_all poll pass see_all edit misregister:1 reregister see_all poll pass"),
     ),
     "impatient": (
         *_steps("patience:2"),
-        *_ONE_ANEW,
+        *_ONE_RECREATED,
         *_steps("come_up see_all poll pass see_all edit see_all pass pass"),
     ),
 }

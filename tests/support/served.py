@@ -26,8 +26,10 @@ def apply_crds(kubectl: Kubectl) -> None:
 
 
 def wait_until_kinds_are_served(kubectl: Kubectl) -> None:
-    """Wait until objects of both kinds can be made and asked for."""
-    kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", *CRDS)
+    """Wait until objects of both kinds can be made and asked for.
+
+    Not by ``kubectl wait``: of a CRD that was created a moment ago, and has no conditions yet, it says an error.
+    """
 
     def listed() -> bool:
         kubectl("get", ",".join(CRDS), "--all-namespaces", "--ignore-not-found")
@@ -35,7 +37,7 @@ def wait_until_kinds_are_served(kubectl: Kubectl) -> None:
         _ = kubectl.get(",".join(CRDS), "--all-namespaces")
         return True
 
-    wait_for("objects of our kinds are served", listed, 60)
+    wait_for("objects of our kinds are served", listed, 120)
 
 
 @contextmanager

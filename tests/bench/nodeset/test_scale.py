@@ -41,9 +41,10 @@ from tests.bench.nodeset.calls import Counting
 from tests.bench.nodeset.played import BARE
 from tests.bench.nodeset.servers import Servers
 from tests.bench.nodeset.table import Table
-from tests.integration.nodeset.conftest import CRDS, Site
+from tests.integration.nodeset.conftest import Site
 from tests.support import control_plane
 from tests.support.control_plane import ControlPlane
+from tests.support.served import apply_crds
 from tests.support.turns import Turns
 
 pytestmark = pytest.mark.timeout(900)
@@ -155,8 +156,7 @@ class Hall:
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
     with control_plane.running("bench") as running:
-        running.kubectl("apply", f"--kustomize={CRDS}")
-        running.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+        apply_crds(running.kubectl)
         yield running
 
 

@@ -67,8 +67,7 @@ def crd(plural: str, kind: str, version: str, required: str) -> dict[str, Any]:
 def install(kubectl: Kubectl, *crds: dict[str, Any]) -> None:
     kubectl.apply(crds)
     names = [one["metadata"]["name"] for one in crds]
-    kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", *names)
-    wait_for("they are served", lambda: kubectl("get", ",".join(names), "--ignore-not-found") == "", 60)
+    wait_for("they are served", lambda: kubectl("get", ",".join(names), "--ignore-not-found") == "", 120)
 
 
 def nodeset(version: str, spec: dict[str, Any], *, finalizers: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -51,14 +51,12 @@ from slurm_client.testing import FakeSlurmrestd
 from slurm_client.tokens import StaticToken
 from tests.integration.nodeset.machines import Machines
 from tests.support.control_plane import ControlPlane
-
-CRDS = Path(__file__).parents[3] / "config" / "crd"
+from tests.support.served import apply_crds
 
 
 @pytest.fixture(scope="session")
 def crds(control_plane: ControlPlane) -> None:
-    control_plane.kubectl("apply", f"--kustomize={CRDS}")
-    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=120s", "crd", "--all")
+    apply_crds(control_plane.kubectl)
 
 
 @dataclass

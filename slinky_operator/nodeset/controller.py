@@ -164,7 +164,9 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         )
         snapshot = await lost_labels.look_up(self._kube, snapshot)
         snapshot, planned = await self._plan(snapshot, slurm, memory)
-        if slurm is not None and not snapshot.unlisted.isdisjoint(planned.assessment.waiting_for_slurm):
+        if slurm is not None and memory.needs_list(
+            snapshot.unlisted.intersection(planned.assessment.waiting_for_slurm)
+        ):
             slurm.hurry()
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
         if outcome.told_slurm_at is not None:

@@ -40,6 +40,17 @@ class Memory:
     gone: dict[str, float] = field(default_factory=dict)
     """Nodes whose pods are gone, and since when that is known, in monotonic seconds; until Slurm's nodes are listed."""
 
+    hurried_for_gone: float = -math.inf
+    """The latest of these times for which a list was requested already."""
+
+    def needs_list(self, awaited: Collection[str]) -> bool:
+        """Whether to request a list of nodes for these names now: once for each pod that has gone."""
+        latest = max((self.gone[name] for name in awaited), default=-math.inf)
+        if latest <= self.hurried_for_gone:
+            return False
+        self.hurried_for_gone = latest
+        return True
+
     def unlisted(self, slurm: Slurm | None) -> frozenset[str]:
         """Nodes whose pods have gone since Slurm was asked for the nodes that are cached: these may lack their records.
 

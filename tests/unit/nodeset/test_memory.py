@@ -61,3 +61,14 @@ def test_a_name_is_unlisted_until_slurm_is_asked_for_its_nodes_after_its_pod_has
     assert memory.unlisted(asked(15.0)) == {"a-1"}
     assert memory.unlisted(asked(20.5)) == frozenset()
     assert not memory.gone
+
+
+def test_a_list_of_nodes_is_requested_once_for_each_pod_that_has_gone() -> None:
+    memory = Memory(gone={"a-0": 10.0, "a-1": 10.0})
+
+    assert not memory.needs_list(frozenset())
+    assert memory.needs_list({"a-0"})
+    assert not memory.needs_list({"a-0", "a-1"})
+    memory.gone["a-0"] = 12.0
+    assert memory.needs_list({"a-0", "a-1"})
+    assert not memory.needs_list({"a-0", "a-1"})

@@ -266,7 +266,7 @@ BEGINNINGS: Mapping[str, Sequence[Step]] = {
     ),
     "rejected nodes count as ready": _steps(
         # One is replaced by a misfit, and the next would be.
-        "misfit see_all pass poll pass kubelet_ends kubelet_ends see_all poll pass poll pass see_all",
+        "misfit see_all poll pass time poll pass kubelet_ends kubelet_ends see_all poll pass time poll pass see_all",
         "come_up see_all poll pass see_all pass poll pass",
     ),
     "fail open on 401": _steps("job_starts job_suspends poll scale:0 see_all pass time poll fault:0 pass"),

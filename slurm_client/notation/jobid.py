@@ -1,7 +1,7 @@
 """
 Names of jobs: a whole job, one task of an array, or one component of a heterogeneous job.
 
-What each of them stands for in a call is said by :mod:`slurm_client.operations.jobs`.
+What each of them stands for in a call is said by :mod:`slurm_client.operations.jobs.resolve`.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from slurm_client.sync.base import BlockingReader
+from slurm_client.sync.jobs.waiting import BlockingWaitingCalls
 from slurm_client.sync.nodes import BlockingNodeCalls
 from slurm_client.sync.partitions import BlockingPartitionCalls
 from slurm_client.sync.reservations import BlockingReservationCalls
-from slurm_client.sync.waiting import BlockingWaitingCalls
 
 if TYPE_CHECKING:
     from slurm_client.models import Job, License, Node, Partition, Reservation

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slurm_client.testing.calls import RecordedRequest
+    from slurm_client.testing.answers.calls import RecordedRequest
     from slurm_client.testing.faults import Fault, Faults
     from slurm_client.testing.server import FakeSlurmrestd
     from slurm_client.testing.world import World
@@ -24,7 +24,7 @@ _HOMES = {
     "FakeSlurmrestd": "server",
     "Fault": "faults",
     "Faults": "faults",
-    "RecordedRequest": "calls",
+    "RecordedRequest": "answers.calls",
     "World": "world",
 }
 

@@ -1,7 +1,7 @@
 """
 The HTTP side of the fake: paths, tokens, statuses, and the faults that are asked for.
 
-What an operation does is left to :mod:`slurm_client.testing.operations`, what is true in the pretended cluster to
+What an operation does is left to :mod:`slurm_client.testing.handlers.cluster`, what is true in the pretended cluster to
 :mod:`slurm_client.testing.world`.
 """
 
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Self
 from aiohttp import web
 
 from slurm_client import wire
-from slurm_client.testing import encode, misbehaviour
-from slurm_client.testing.calls import Call, RecordedRequest, Reply, error
+from slurm_client.testing import misbehaviour
+from slurm_client.testing.answers import encode
+from slurm_client.testing.answers.calls import Call, RecordedRequest, Reply, error
 from slurm_client.testing.database import Database
 from slurm_client.testing.database.history import JobsOnRecord
 from slurm_client.testing.database.operations import DatabaseOperations

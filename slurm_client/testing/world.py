@@ -3,7 +3,7 @@ What a fake slurmrestd knows: nodes, jobs and partitions, and how they change on
 
 A small model of slurmctld: drains and undrains change flags, the fields ``reason`` and who set it follow, records come
 and go. Jobs wait, start and end in :mod:`slurm_client.testing.slurmctld`. It speaks in canonical models; how they are
-written as JSON is left to :mod:`slurm_client.testing.encode`, HTTP to :mod:`slurm_client.testing.server`.
+written as JSON is left to :mod:`slurm_client.testing.answers.encode`, HTTP to :mod:`slurm_client.testing.server`.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from slurm_client import errors
 from slurm_client.connection.answers import ListOf
 from slurm_client.decode import jobs, resources
+from slurm_client.operations.jobs.waiting import WaitingOperations
 from slurm_client.operations.nodes import NodeOperations
 from slurm_client.operations.partitions import PartitionOperations
 from slurm_client.operations.reservations import ReservationOperations
-from slurm_client.operations.waiting import WaitingOperations
 from slurm_client.watch.watch import Watch
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from slurm_client import errors
 from slurm_client.decode.read import words
 from slurm_client.encode.values import without_none
-from slurm_client.operations import resolve
 from slurm_client.operations.database.history import HistoryOperations
+from slurm_client.operations.jobs import resolve
 
 if TYPE_CHECKING:
     from slurm_client.operations.arguments import JobRef

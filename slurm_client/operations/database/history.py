@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from slurm_client import errors
 from slurm_client.connection.answers import ListOf
 from slurm_client.decode.database import history as decode
-from slurm_client.operations import resolve
 from slurm_client.operations.database.base import DatabaseOperations
 from slurm_client.operations.database.filters import JobFilters, chosen, queries, since_1970
+from slurm_client.operations.jobs import resolve
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

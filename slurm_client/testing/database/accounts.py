@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slurm_client.testing.calls import Call, Reply, error
+from slurm_client.testing.answers.calls import Call, Reply, error
 from slurm_client.testing.database.answers import DatabaseAnswers, asked, in_order
 from slurm_client.testing.database.records import Record, short
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.testing.calls import Call, Reply, error
+from slurm_client.testing.answers.calls import Call, Reply, error
 from slurm_client.testing.database.records import Record, written
 from slurm_client.testing.database.store import Database
 

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from slurm_client.models import JobState
 from slurm_client.notation import hostlist
-from slurm_client.testing.calls import error
+from slurm_client.testing.answers.calls import error
 from slurm_client.testing.database.records import Record, merge, recorded
 from slurm_client.testing.refusals import FLAGS_INVALID
 

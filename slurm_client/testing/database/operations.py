@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.testing.calls import Call, Reply, error
+from slurm_client.testing.answers.calls import Call, Reply, error
 from slurm_client.testing.database import history
 from slurm_client.testing.database.accounts import AccountOperations
 from slurm_client.testing.database.answers import asked, in_order

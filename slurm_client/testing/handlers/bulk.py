@@ -1,8 +1,8 @@
 """
 The fake's calls about several jobs or reservations at once, and allocations.
 
-As in :mod:`slurm_client.testing.operations`, methods are called as the operations are in the specification; what a job
-or a reservation is and becomes belongs to :mod:`slurm_client.testing.world`.
+As in :mod:`slurm_client.testing.handlers.cluster`, methods are called as the operations are in the specification; what
+a job or a reservation is and becomes belongs to :mod:`slurm_client.testing.world`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from slurm_client.testing import encode
-from slurm_client.testing.calls import Call, Reply, error
-from slurm_client.testing.operations import Operations
+from slurm_client.testing.answers import encode
+from slurm_client.testing.answers.calls import Call, Reply, error
+from slurm_client.testing.handlers.cluster import Operations
 from slurm_client.testing.refusals import ALREADY_DONE, INVALID_JOB, INVALID_NODE, NODES_BUSY, Refusal
 from slurm_client.testing.slurmctld import arrays
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from slurm_client.models import JobState
-from slurm_client.testing import encode
-from slurm_client.testing.answers import Answers
-from slurm_client.testing.calls import Call, Reply, error
+from slurm_client.testing.answers import encode
+from slurm_client.testing.answers.calls import Call, Reply, error
+from slurm_client.testing.answers.writing import Answers
 from slurm_client.testing.refusals import FLAGS_INVALID, INVALID_JOB, Refusal
 from slurm_client.testing.slurmctld.queue import ends_jobs
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from slurm_client.models import INFINITE, ExitCode, Job
 from slurm_client.notation import hostlist
-from slurm_client.testing import wishes as wanted
+from slurm_client.testing.answers import wishes as wanted
 from slurm_client.testing.arranged import Arranged
 from slurm_client.testing.refusals import ALREADY_DONE, INVALID_JOB, INVALID_PARTITION, JOB_FINISHED, Refusal
 from slurm_client.testing.slurmctld import arrays, dependencies, gres

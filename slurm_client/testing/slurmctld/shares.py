@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slurm_client.testing.encode import number
+from slurm_client.testing.answers.encode import number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

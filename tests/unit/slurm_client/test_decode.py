@@ -12,7 +12,7 @@ from slurm_client import wire
 from slurm_client.decode import jobs, nodes, partitions, read, resources, service
 from slurm_client.decode.names import Nameless
 from slurm_client.models import INFINITE, JobState, Node, NodeState, PartitionPriority, PendingRpcs, ShareTres
-from slurm_client.testing.encode import records
+from slurm_client.testing.answers.encode import records
 from tests.unit.slurm_client.strategies import objects as random_objects
 from tests.unit.slurm_client.strategies import values
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.testing import encode
-from slurm_client.testing.calls import Call, Reply, error
+from slurm_client.testing.answers import encode
+from slurm_client.testing.answers.calls import Call, Reply, error
 from slurm_client.testing.world import World
 
 if TYPE_CHECKING:

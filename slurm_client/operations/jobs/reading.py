@@ -9,8 +9,8 @@ from slurm_client import errors
 from slurm_client.connection.answers import ListOf
 from slurm_client.decode import jobs as decode
 from slurm_client.decode import resources
-from slurm_client.operations import resolve
 from slurm_client.operations.base import Listing, Operations
+from slurm_client.operations.jobs import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -19,8 +19,8 @@ from slurm_client.decode import endings
 from slurm_client.models.job import FinishedJob, JobEnd
 from slurm_client.notation.arrays import ArrayTasks
 from slurm_client.notation.jobid import JobId
-from slurm_client.operations import resolve
-from slurm_client.operations.jobs import JobOperations
+from slurm_client.operations.jobs import resolve
+from slurm_client.operations.jobs.changes import JobOperations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,9 +8,9 @@ from slurm_client import errors
 from slurm_client.decode.read import items, mapping
 from slurm_client.encode import jobs as encode
 from slurm_client.models.jobspec import JobResult, JobSpec
-from slurm_client.operations import job_results, resolve
-from slurm_client.operations.job_reading import JobReading
-from slurm_client.operations.submission import Submission
+from slurm_client.operations.jobs import outcomes, resolve
+from slurm_client.operations.jobs.reading import JobReading
+from slurm_client.operations.jobs.submission import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ class JobOperations(JobReading, Submission):
         named = resolve.names(job)
         if named.waiting:
             results = await self._kill({"jobs": [str(named)]}, signal, timeout)
-            job_results.raise_first(results, "delete_jobs")
+            outcomes.raise_first(results, "delete_jobs")
             return
         wanted = named.id
         if wanted.component is not None or await self._session.negotiate(timeout) in _SILENT_ABOUT_UNKNOWN_JOBS:
@@ -51,8 +51,8 @@ class JobOperations(JobReading, Submission):
         answer = await self._session.call(
             "delete_job", path={"job_id": str(wanted)}, query={"signal": signal}, timeout=timeout
         )
-        said = [job_results.killed(mapping(entry)) for entry in items(answer.fields.get("status"))]
-        job_results.raise_first(said, "delete_job", answer.status)
+        said = [outcomes.killed(mapping(entry)) for entry in items(answer.fields.get("status"))]
+        outcomes.raise_first(said, "delete_job", answer.status)
 
     async def cancel_jobs(
         self,
@@ -113,9 +113,9 @@ class JobOperations(JobReading, Submission):
         """End or signal the jobs that a body names."""
         if signal is not None:
             body = {**body, "signal": signal}
-        answer = await self._session.call("delete_jobs", body=body, timeout=timeout, tolerate=job_results.of_each)
+        answer = await self._session.call("delete_jobs", body=body, timeout=timeout, tolerate=outcomes.of_each)
         results = tuple(
-            self._session.kept(job_results.killed(raw), raw) for raw in map(mapping, items(answer.fields.get("status")))
+            self._session.kept(outcomes.killed(raw), raw) for raw in map(mapping, items(answer.fields.get("status")))
         )
         if not results:
             self._session.refuse(answer, "delete_jobs")
@@ -133,7 +133,7 @@ class JobOperations(JobReading, Submission):
         """
         number = await self._number_of(job_id, timeout)
         answer = await self._session.call("post_job", path={"job_id": number}, body=encode.job(spec), timeout=timeout)
-        job_results.raise_for_entries(answer, "results", "post_job")
+        outcomes.raise_for_entries(answer, "results", "post_job")
 
     async def hold_job(self, job_id: JobRef, *, timeout: float | None = None) -> None:
         """Keep a pending job from starting; ``job_id`` as for :meth:`update_job`."""
@@ -163,7 +163,7 @@ class JobOperations(JobReading, Submission):
             query={"Hold": "true"} if hold else None,
             timeout=timeout,
         )
-        job_results.raise_for_entries(answer, "status", "get_job_requeue")
+        outcomes.raise_for_entries(answer, "status", "get_job_requeue")
 
     async def requeue_jobs(
         self, jobs: Iterable[JobRef], *, hold: bool = False, timeout: float | None = None
@@ -197,14 +197,14 @@ class JobOperations(JobReading, Submission):
         await self._session.require("post_jobs_requeue", timeout)
         started = [each for each in named if not each.waiting]
         if not started:
-            return tuple(map(job_results.not_started, named))
+            return tuple(map(outcomes.not_started, named))
         answer = await self._session.call(
             "post_jobs_requeue",
             body={"jobs": [str(each) for each in started], **({"flags": ["Hold"]} if hold else {})},
             timeout=timeout,
-            tolerate=job_results.of_each,
+            tolerate=outcomes.of_each,
         )
-        outcome = job_results.Requeued(answer)
+        outcome = outcomes.Requeued(answer)
         if not outcome.told:
             self._session.refuse(answer, "post_jobs_requeue")
         return tuple(result for each in named for result in outcome.of(each))

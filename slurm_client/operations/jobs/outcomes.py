@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from slurm_client.connection.answers import Answer
-    from slurm_client.operations.resolve import JobNames
+    from slurm_client.operations.jobs.resolve import JobNames
 
 _ALREADY_DONE = 2021
 _PENDING = 2024

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from slurm_client import wire
 from slurm_client.models.values import INFINITE
-from slurm_client.testing import wishes
+from slurm_client.testing.answers import wishes
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from slurm_client.notation import hostlist
-from slurm_client.testing import encode
-from slurm_client.testing.calls import Call, Reply, error
+from slurm_client.testing.answers import encode
+from slurm_client.testing.answers.calls import Call, Reply, error
 from slurm_client.testing.handlers.jobs import JobHandlers
 from slurm_client.testing.refusals import Refusal
 from slurm_client.testing.world import World

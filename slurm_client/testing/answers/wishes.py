@@ -2,7 +2,7 @@
 What a pending job wants: read from a submission, and written into a record.
 
 Paths of its output are expanded here as slurmctld does it; which record a job is in belongs to
-:mod:`slurm_client.testing.encode`, and what becomes of it to :mod:`slurm_client.testing.world`.
+:mod:`slurm_client.testing.answers.encode`, and what becomes of it to :mod:`slurm_client.testing.world`.
 """
 
 from __future__ import annotations

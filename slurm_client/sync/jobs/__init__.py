@@ -1,0 +1,1 @@
+"""Generated: see :mod:`slurm_client.sync`."""

@@ -23,7 +23,7 @@ from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from tests.unit.cluster.world import World, cluster_object, node_set_object
-from tests.unit.nodeset.simulation import harness
+from tests.unit.nodeset.simulation import settling
 from tests.unit.nodeset.simulation.histories import history
 
 HISTORIES = 40
@@ -184,11 +184,11 @@ def test_every_field_of_a_nodeset_is_read(reads: Reads) -> None:
         world.step()
     with asyncio.Runner() as runner:
         for on_hosts in (False, True):
-            begin = runner.run(harness.begin(keeps_instance=False, on_hosts=on_hosts))
+            begin = runner.run(settling.begin(keeps_instance=False, on_hosts=on_hosts))
             steps = [(step, int(number or 0)) for step, _, number in (one.partition(":") for one in TOO_LATE.split())]
-            runner.run(harness.live(begin, steps))
+            runner.run(settling.live(begin, steps))
             for seed in range(HISTORIES // 2):
-                runner.run(harness.live(begin, history(seed, on_hosts=on_hosts)))
+                runner.run(settling.live(begin, history(seed, on_hosts=on_hosts)))
     build_pod(cluster_object(), node_set_object("compute", SHAPED))
     assert selector(NodeSet.parse(node_set_object("compute", SHAPED)))
     assert silent(NodeSetSpec, reads) == []

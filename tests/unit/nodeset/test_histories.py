@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.nodeset.simulation import doors, harness
+from tests.unit.nodeset.simulation import doors, harness, settling
 from tests.unit.nodeset.simulation.histories import HISTORIES, history
+from tests.unit.nodeset.simulation.steps import STEPS_ON_HOSTS, Step
 from tests.unit.nodeset.simulation.world import World
 
 PART = 250
@@ -37,10 +38,10 @@ def worlds() -> Iterator[Worlds]:
         try:
             yield (
                 runner,
-                runner.run(harness.begin(keeps_instance=False)),
-                runner.run(harness.begin(keeps_instance=True)),
-                runner.run(harness.begin(keeps_instance=False, on_hosts=True)),
-                runner.run(harness.begin(keeps_instance=True, on_hosts=True)),
+                runner.run(settling.begin(keeps_instance=False)),
+                runner.run(settling.begin(keeps_instance=True)),
+                runner.run(settling.begin(keeps_instance=False, on_hosts=True)),
+                runner.run(settling.begin(keeps_instance=True, on_hosts=True)),
             )
         finally:
             logging.disable(logging.NOTSET)
@@ -54,7 +55,7 @@ def test_random_histories_never_do_harm_and_settle(worlds: Worlds, first: int) -
     for seed in range(first, min(first + PART, HISTORIES)):
         begin = seed % len(begins)
         try:
-            runner.run(harness.live(begins[begin], history(seed, on_hosts=begins[begin].on_hosts)))
+            runner.run(settling.live(begins[begin], history(seed, on_hosts=begins[begin].on_hosts)))
         except harness.Violated as error:
             wrong.append(f"history {seed}: {error}")
         except Exception as error:
@@ -71,7 +72,7 @@ def test_old_answers_about_jobs_do_no_harm(worlds: Worlds, monkeypatch: pytest.M
     runner, *begins = worlds
     for seed in range(100):
         begin = begins[seed % len(begins)]
-        runner.run(harness.live(begin, history(seed, on_hosts=begin.on_hosts)))
+        runner.run(settling.live(begin, history(seed, on_hosts=begin.on_hosts)))
 
 
 @pytest.mark.timeout(900)
@@ -81,12 +82,12 @@ def test_old_answers_about_jobs_do_no_harm(worlds: Worlds, monkeypatch: pytest.M
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
-    steps=st.lists(st.tuples(st.sampled_from(harness.STEPS_ON_HOSTS), st.integers(0, 7)), max_size=50),
+    steps=st.lists(st.tuples(st.sampled_from(STEPS_ON_HOSTS), st.integers(0, 7)), max_size=50),
     begin=st.integers(0, 3),
 )
-def test_searched_histories_never_do_harm_and_settle(worlds: Worlds, steps: list[harness.Step], begin: int) -> None:
+def test_searched_histories_never_do_harm_and_settle(worlds: Worlds, steps: list[Step], begin: int) -> None:
     runner, *begins = worlds
-    runner.run(harness.live(begins[begin], steps))
+    runner.run(settling.live(begins[begin], steps))
 
 
 # Histories the model once found a fault with.
@@ -156,4 +157,4 @@ FOUND = {
 @pytest.mark.parametrize("name", FOUND)
 def test_histories_found_before(worlds: Worlds, name: str, begin: int) -> None:
     runner, *begins = worlds
-    runner.run(harness.live(begins[begin], FOUND[name]))
+    runner.run(settling.live(begins[begin], FOUND[name]))

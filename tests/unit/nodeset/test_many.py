@@ -11,13 +11,13 @@ import pytest
 from slinky_operator.nodeset import controller
 from slinky_operator.nodeset.planning import plan
 from slinky_operator.nodeset.report import status
-from tests.unit.nodeset.simulation import harness
+from tests.unit.nodeset.simulation import harness, settling
 from tests.unit.nodeset.simulation.histories import history
 from tests.unit.nodeset.simulation.objects import NAMESPACE, NODESET
 
 
 async def test_changes_are_gathered_for_longer_the_more_pods_there_are() -> None:
-    world = await harness.begin(keeps_instance=False)
+    world = await settling.begin(keeps_instance=False)
     run = harness.Run(world)
     result = await run.controller.reconcile((NAMESPACE, NODESET))
     assert world.pods
@@ -28,7 +28,7 @@ async def test_changes_are_gathered_for_longer_the_more_pods_there_are() -> None
 async def test_rules_over_many_pods_are_left_to_a_thread(
     monkeypatch: pytest.MonkeyPatch, long: int, elsewhere: bool
 ) -> None:
-    world = await harness.begin(keeps_instance=False)
+    world = await settling.begin(keeps_instance=False)
     seen: dict[str, int] = {}
 
     def watched(name: str, rules: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,6 +49,6 @@ async def test_rules_over_many_pods_are_left_to_a_thread(
 
 async def test_histories_with_rules_in_a_thread_settle_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller, "THREAD_THRESHOLD_PODS", 1)
-    world = await harness.begin(keeps_instance=False)
+    world = await settling.begin(keeps_instance=False)
     for seed in range(20):
-        await harness.live(world, history(seed))
+        await settling.live(world, history(seed))

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from tests.unit.nodeset.mutants.table import BEGINNINGS, MUTANTS, ON_HOSTS
-from tests.unit.nodeset.simulation import harness
+from tests.unit.nodeset.simulation import harness, settling
 from tests.unit.nodeset.simulation.histories import HISTORIES, history
 
 pytestmark = pytest.mark.thorough
@@ -26,10 +26,10 @@ def live_through(name: str, count: int) -> None:
     logging.disable(logging.ERROR)
     try:
         with asyncio.Runner() as runner:
-            begins = [runner.run(harness.begin(keeps_instance=keeps, on_hosts=on_hosts)) for keeps in (False, True)]
+            begins = [runner.run(settling.begin(keeps_instance=keeps, on_hosts=on_hosts)) for keeps in (False, True)]
             for seed in range(count):
                 steps = history(seed, favoured, beginning=beginning, on_hosts=on_hosts)
-                runner.run(harness.live(begins[seed % 2], steps))
+                runner.run(settling.live(begins[seed % 2], steps))
     finally:
         logging.disable(logging.NOTSET)
 

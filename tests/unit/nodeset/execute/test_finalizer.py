@@ -14,7 +14,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Listing
 from slinky_operator.nodeset.execute import finalizer
-from tests.unit.nodeset.simulation import harness
+from tests.unit.nodeset.simulation import harness, settling
 from tests.unit.nodeset.simulation.objects import CLUSTER, NAMESPACE, NODESET, Object
 from tests.unit.nodeset.simulation.world import World
 
@@ -66,10 +66,10 @@ async def test_nothing_is_counted_before_the_cache_has_shown_what_was_taken_over
 
 async def empty(replicas: int = 0) -> tuple[World, harness.Run]:
     """A NodeSet of so many pods."""
-    world = await harness.begin()
+    world = await settling.begin()
     run = harness.Run(world)
     world.do_scale(replicas)
-    await run.settle()
+    await settling.settle(run)
     return world, run
 
 

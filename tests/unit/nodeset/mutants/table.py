@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pytest
 
 from tests.unit.nodeset.mutants import belongings, drains, seeing, updates
-from tests.unit.nodeset.simulation.harness import Step
+from tests.unit.nodeset.simulation.steps import Step
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 

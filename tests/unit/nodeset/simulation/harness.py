@@ -20,108 +20,21 @@ from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slurm_client.models import Node
 from tests.unit.nodeset.simulation.doors import KubeDoor, SlurmDoor
 from tests.unit.nodeset.simulation.objects import (
-    BAD,
     CLUSTER,
     CLUSTER_UID,
     HOSTS,
-    LOW,
-    MISFIT,
     NAMESPACE,
     NEIGHBOUR_UID,
     NODESET,
-    OURS,
     PATIENCE,
-    REGISTERED,
     SELECTED,
-    TAG,
     Object,
     clone,
 )
+from tests.unit.nodeset.simulation.steps import TROUBLES, Step
 from tests.unit.nodeset.simulation.world import World
 
 OWN_KEY = (NAMESPACE, NODESET)
-
-Step = tuple[str, int]
-
-# What happens often stands here several times.
-STEPS: tuple[str, ...] = (
-    *("pass",) * 14,
-    *("see",) * 2,
-    *("see_all",) * 6,
-    "schedule",
-    "start",
-    "report",
-    "register",
-    *("stick",) * 2,
-    *("come_up",) * 4,
-    *("poll",) * 6,
-    *("job_starts",) * 5,
-    *("job_ends",) * 3,
-    "job_suspends",
-    "job_suspends",
-    *("kubelet_ends",) * 3,
-    *("scale",) * 3,
-    *("edit",) * 2,
-    "misfit",
-    "misregister",
-    "reregister",
-    *("hold_back",) * 2,
-    "patience",
-    "pad",
-    "retain",
-    "squat",
-    "claims_go",
-    "policy",
-    "policy",
-    "delete",
-    "give_up",
-    "finalizer_taken",
-    *("collect",) * 2,
-    "evict",
-    "user_deletes_pod",
-    "user_deletes_guard",
-    "usurp",
-    *("cordon",) * 2,
-    *("cordon_host",) * 2,
-    "annotate_host",
-    "host_goes",
-    *("host_comes",) * 2,
-    *("pods_collected",) * 2,
-    "neighbour_comes",
-    *("neighbour_registers",) * 2,
-    "neighbour_goes",
-    "kubectl_drain",
-    "kubectl_drain",
-    "slurm_notices",
-    "node_lost",
-    "node_returns",
-    "admin_drains",
-    "admin_drains",
-    "admin_undrains",
-    "slurm_forgets",
-    "slurmctld_restarts",
-    *("slurmds_report",) * 2,
-    "slurm_clock",
-    "fault",
-    *("heal",) * 3,
-    "lose_slurm",
-    "lose_kube",
-    "fail_kube",
-    "time",
-    "time",
-    "restart",
-)
-
-TROUBLES = frozenset(
-    {
-        *("fault", "lose_slurm", "slurm_forgets", "slurmctld_restarts", "lose_kube", "fail_kube", "restart"),
-        *("host_goes", "pods_collected", "finalizer_taken", "neighbour_comes"),
-    }
-)
-"""After these, nobody can be sure to learn of every job on what is lost."""
-
-STEPS_ON_HOSTS = (*STEPS, *("label_host",) * 2)
-"""With one pod on each Node it matters which Nodes there are."""
 
 
 def ready_since(pod: Object) -> datetime | None:
@@ -372,168 +285,7 @@ class Run:
             if record is not None and record.drain and record.reason != reason:
                 raise Violated(f"the reason of {name} was {reason!r} and is {record.reason!r}")
 
-    async def settle(self) -> None:
-        """No more faults: everything comes to its end, and the NodeSet to what it is to be.
-
-        A controller that nothing wakes up stays asleep.
-        """
-        world = self.world
-        world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
-        self.calm()
-        for _ in range(40):
-            self.give_back_hosts()
-            if self.awake:
-                await self.one_pass()
-            self.check()
-            for index in range(4):
-                for happening in ("schedule", "start", "report", "register", "kubelet_ends"):
-                    getattr(world, f"do_{happening}")(index)
-            for job in world.jobs:
-                if job.holds:
-                    job.end("COMPLETED")
-            world.do_node_returns(0)
-            world.do_slurmds_report(0)
-            world.do_reregister(0)
-            world.do_neighbour_goes(0)
-            world.do_pods_collected(0)
-            world.do_collect(0)
-            world.do_claims_go(0)
-            world.do_time(3)
-            world.do_poll(0)
-            self.see(len(world.log))
-            self.hear_slurm()
-            if await self.settled():
-                return
-        raise Violated(f"never settled{'' if self.awake else ', and asleep'}: {self.describe()}")
-
-    def calm(self) -> None:
-        """What stands in the way of an end is cleared away."""
-        world = self.world
-        world.do_neighbour_goes(0)
-        for host in HOSTS:
-            if host not in world.hosts:
-                world.end_machine(host)
-                world.lose_nodes_of(host)
-        if world.nodeset is not None:
-            world.do_hold_back(0)
-            world.do_retain(0)
-            if world.nodeset["spec"]["image"] in {BAD, MISFIT}:
-                world.do_edit(0)
-        for name, pod in list(world.pods.items()):
-            if not world.is_ours(pod) and not world.is_neighbours(pod):
-                world.remove_pod(name)
-        world.claims = {name: one for name, one in world.claims.items() if "labels" in one["metadata"]}
-        for pod in world.pods.values():
-            (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
-            world.tell("pods", "MODIFIED", pod)
-        self.give_back_lost_words()
-        # Those that are not recreated, since a person keeps them from it or they had registered, come up after all.
-        kept = {
-            world.uid_of(name)
-            for name, pod in world.pods.items()
-            if world.node_of(name) in world.foreign or has_registered(pod)
-        }
-        world.stuck, world.next_stuck = world.stuck - kept, 0
-        for name in list(world.pods):
-            # Nodes that slurmctld has forgotten come back when their slurmd is restarted.
-            if world.node_of(name) not in world.records:
-                world.known.discard(world.uid_of(name))
-
-    def give_back_lost_words(self) -> None:
-        """Where Slurm wrote its words over a drain that had just been taken back, unseen, somebody does so again."""
-        world = self.world
-        for name, pod in world.pods.items():
-            record = world.records.get(world.node_of(name))
-            if record is not None and record.reason == LOW and tells_of_a_foreign_drain(pod):
-                record.drain = record.invalid = False
-
-    def give_back_hosts(self) -> None:
-        """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget."""
-        world = self.world
-        image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
-        images = {pod["spec"].get("containers", [{}])[0].get("image") for pod in world.pods.values()}
-        if images <= {image} and not any(world.uid_of(name) in world.stuck for name in world.pods):
-            return
-        for host in world.hosts.values():
-            if host["spec"].pop("unschedulable", None):
-                world.tell("nodes", "MODIFIED", host)
-
-    async def settled(self) -> bool:  # noqa: C901, PLR0911, PLR0912 - one for each
-        """Whether all is as wanted and a further pass changes nothing."""
-        world = self.world
-        ours = [record for record in world.records.values() if record.extra == TAG]
-        if world.nodeset is None:
-            return not any(world.is_ours(pod) for pod in world.pods.values())
-        if any(world.pod_of(record.name) is None and record.name not in world.foreign for record in ours):
-            return False
-        if world.on_hosts and not all(world.is_selected(pod["spec"].get("nodeName")) for pod in world.pods.values()):
-            return False
-        for record in ours:
-            pod = world.pods.get(world.pod_of(record.name) or "")
-            is_cordoned = pod is not None and world.is_cordoned(pod["spec"].get("nodeName"))
-            drained_by_us = record.drain and record.reason.startswith(OURS)
-            features, topology = world.traits_of(pod["spec"].get("nodeName") if pod is not None else None)
-            if pod is not None and {one for one in record.features if one.startswith("k8s/")} != features:
-                return False
-            if pod is not None and world.keeps_instance and topology and record.topology != topology:
-                return False
-            if drained_by_us != is_cordoned and record.name not in world.foreign:
-                return False
-        wanted = world.wanted()
-        if len(world.pods) != wanted:
-            return False
-        if not all(map(has_registered, world.pods.values())):
-            return False
-        guards = {guard["metadata"]["uid"] for guard in world.maps.values()}
-        if any(world.guards_of(name) != guards for name in world.pods):
-            return False
-        if any(
-            world.is_protected(name) is world.is_cordoned(pod["spec"].get("nodeName"))
-            for name, pod in world.pods.items()
-        ):
-            return False
-        if world.nodeset.get("status", {}).get("replicas") != wanted:
-            return False
-        if world.nodeset["status"].get("updatedReplicas") != wanted or len(world.revisions) != 1:
-            return False
-        if not {f"data-{name}" for name in world.pods} <= set(world.claims):
-            return False
-        # What a scale-in has kept stays; what one under Delete has not, is gone, and a pod's claim says nothing.
-        written = {name: world.retention_of(name) for name in world.claims}
-        if "Delete" in written.values() or any(written[f"data-{name}"] for name in world.pods):
-            return False
-        before, slept = world.counter, not self.awake
-        await self.one_pass()
-        if slept and world.counter != before:
-            raise Violated(f"slept over what was to do: {self.describe()}")
-        return world.counter == before
-
     def describe(self) -> str:
         world = self.world
         pods = {name: (pod["metadata"].get("deletionTimestamp"), pod.get("status")) for name, pod in world.pods.items()}
         return f"{world.nodeset}\n{pods}\n{world.records}\n{world.jobs}"
-
-
-def has_registered(pod: Object) -> bool:
-    """Whether it is written on a pod that Slurm knows its node."""
-    return any(one["type"] == REGISTERED for one in pod["status"].get("conditions") or ())
-
-
-def tells_of_a_foreign_drain(pod: Object) -> bool:
-    """Whether it is written on a pod that somebody else has drained its node."""
-    return any(one.get("reason") == "ForeignDrain" for one in pod["status"].get("conditions") or ())
-
-
-async def begin(*, keeps_instance: bool = True, on_hosts: bool = False) -> World:
-    """A world in which three nodes are up and idle."""
-    world = World(keeps_instance=keeps_instance, on_hosts=on_hosts)
-    world.do_scale(3)
-    await Run(world).settle()
-    return world
-
-
-async def live(world: World, steps: Sequence[Step]) -> None:
-    """Live through one history from a copy of a world on, and then settle."""
-    run = Run(world.twin())
-    await run.history(steps)
-    await run.settle()

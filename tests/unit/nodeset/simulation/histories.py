@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import Sequence
 
-from tests.unit.nodeset.simulation.harness import STEPS, STEPS_ON_HOSTS, Step
+from tests.unit.nodeset.simulation.steps import STEPS, STEPS_ON_HOSTS, Step
 
 HISTORIES = int(os.environ.get("NODESET_HISTORIES", "5000"))
 """How many are lived through from seeds. `make test-full` asks for 20,000; another number is set for a short run."""

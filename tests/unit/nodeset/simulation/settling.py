@@ -1,0 +1,181 @@
+"""The end of a history: faults are over, and everything must come to what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.unit.nodeset.simulation.harness import Run, Violated
+from tests.unit.nodeset.simulation.objects import BAD, HOSTS, LOW, MISFIT, OURS, REGISTERED, TAG, Object
+from tests.unit.nodeset.simulation.steps import Step
+from tests.unit.nodeset.simulation.world import World
+
+
+async def settle(run: Run) -> None:
+    """No more faults: everything comes to its end, and the NodeSet to what it is to be.
+
+    A controller that nothing wakes up stays asleep.
+    """
+    world = run.world
+    world.slurm_fault, world.lose_slurm, world.lose_kube, world.fail_kube = "", 0, 0, 0
+    calm(run.world)
+    for _ in range(40):
+        give_back_hosts(world)
+        if run.awake:
+            await run.one_pass()
+        run.check()
+        for index in range(4):
+            for happening in ("schedule", "start", "report", "register", "kubelet_ends"):
+                getattr(world, f"do_{happening}")(index)
+        for job in world.jobs:
+            if job.holds:
+                job.end("COMPLETED")
+        world.do_node_returns(0)
+        world.do_slurmds_report(0)
+        world.do_reregister(0)
+        world.do_neighbour_goes(0)
+        world.do_pods_collected(0)
+        world.do_collect(0)
+        world.do_claims_go(0)
+        world.do_time(3)
+        world.do_poll(0)
+        run.see(len(world.log))
+        run.hear_slurm()
+        if await settled(run):
+            return
+    raise Violated(f"never settled{'' if run.awake else ', and asleep'}: {run.describe()}")
+
+
+def calm(world: World) -> None:
+    """What stands in the way of an end is cleared away."""
+    world.do_neighbour_goes(0)
+    for host in HOSTS:
+        if host not in world.hosts:
+            world.end_machine(host)
+            world.lose_nodes_of(host)
+    if world.nodeset is not None:
+        world.do_hold_back(0)
+        world.do_retain(0)
+        if world.nodeset["spec"]["image"] in {BAD, MISFIT}:
+            world.do_edit(0)
+    for name, pod in list(world.pods.items()):
+        if not world.is_ours(pod) and not world.is_neighbours(pod):
+            world.remove_pod(name)
+    world.claims = {name: one for name, one in world.claims.items() if "labels" in one["metadata"]}
+    for pod in world.pods.values():
+        (pod["metadata"].get("annotations") or {}).pop("nodeset.slinky.slurm.net/pod-cordon", None)
+        world.tell("pods", "MODIFIED", pod)
+    give_back_lost_words(world)
+    # Those that are not recreated, since a person keeps them from it or they had registered, come up after all.
+    kept = {
+        world.uid_of(name)
+        for name, pod in world.pods.items()
+        if world.node_of(name) in world.foreign or has_registered(pod)
+    }
+    world.stuck, world.next_stuck = world.stuck - kept, 0
+    for name in list(world.pods):
+        # Nodes that slurmctld has forgotten come back when their slurmd is restarted.
+        if world.node_of(name) not in world.records:
+            world.known.discard(world.uid_of(name))
+
+
+def give_back_lost_words(world: World) -> None:
+    """Where Slurm wrote its words over a drain that had just been taken back, unseen, somebody does so again."""
+    for name, pod in world.pods.items():
+        record = world.records.get(world.node_of(name))
+        if record is not None and record.reason == LOW and tells_of_a_foreign_drain(pod):
+            record.drain = record.invalid = False
+
+
+def give_back_hosts(world: World) -> None:
+    """Cordons stay, unless a pod waits to be replaced: the nodes they keep drained are missing from the budget."""
+    image = world.nodeset["spec"]["image"] if world.nodeset is not None else ""
+    images = {pod["spec"].get("containers", [{}])[0].get("image") for pod in world.pods.values()}
+    if images <= {image} and not any(world.uid_of(name) in world.stuck for name in world.pods):
+        return
+    for host in world.hosts.values():
+        if host["spec"].pop("unschedulable", None):
+            world.tell("nodes", "MODIFIED", host)
+
+
+async def settled(run: Run) -> bool:
+    """Whether all is as wanted and a further pass changes nothing."""
+    world = run.world
+    if world.nodeset is None:
+        return not any(world.is_ours(pod) for pod in world.pods.values())
+    if not (records_are_settled(world) and pods_are_settled(world) and claims_are_settled(world)):
+        return False
+    before, slept = world.counter, not run.awake
+    await run.one_pass()
+    if slept and world.counter != before:
+        raise Violated(f"slept over what was to do: {run.describe()}")
+    return world.counter == before
+
+
+def records_are_settled(world: World) -> bool:
+    """Whether each record of ours has a pod, and is drained and has features as its pod's machine wants it."""
+    for record in (record for record in world.records.values() if record.extra == TAG):
+        name = world.pod_of(record.name)
+        if name is None and record.name not in world.foreign:
+            return False
+        pod = world.pods.get(name or "")
+        machine = pod["spec"].get("nodeName") if pod is not None else None
+        drained_by_us = record.drain and record.reason.startswith(OURS)
+        if drained_by_us != (pod is not None and world.is_cordoned(machine)) and record.name not in world.foreign:
+            return False
+        features, topology = world.traits_of(machine)
+        if pod is not None and {one for one in record.features if one.startswith("k8s/")} != features:
+            return False
+        if pod is not None and world.keeps_instance and topology and record.topology != topology:
+            return False
+    return True
+
+
+def pods_are_settled(world: World) -> bool:
+    """Whether there are as many pods as wanted, where they are wanted, registered, guarded, protected and counted."""
+    wanted, guards = world.wanted(), {guard["metadata"]["uid"] for guard in world.maps.values()}
+    status = (world.nodeset or {}).get("status") or {}
+    return (
+        len(world.pods) == wanted == status.get("replicas") == status.get("updatedReplicas")
+        and len(world.revisions) == 1
+        and all(
+            has_registered(pod)
+            and world.guards_of(name) == guards
+            and world.is_protected(name) is not world.is_cordoned(pod["spec"].get("nodeName"))
+            and (not world.on_hosts or world.is_selected(pod["spec"].get("nodeName")))
+            for name, pod in world.pods.items()
+        )
+    )
+
+
+def claims_are_settled(world: World) -> bool:
+    """Whether each pod has its claim, unmarked, and those that a scale-in under Delete has left are gone."""
+    if not {f"data-{name}" for name in world.pods} <= set(world.claims):
+        return False
+    # What a scale-in has kept stays; what one under Delete has not, is gone, and a pod's claim says nothing.
+    written = {name: world.retention_of(name) for name in world.claims}
+    return "Delete" not in written.values() and not any(written[f"data-{name}"] for name in world.pods)
+
+
+def has_registered(pod: Object) -> bool:
+    """Whether it is written on a pod that Slurm knows its node."""
+    return any(one["type"] == REGISTERED for one in pod["status"].get("conditions") or ())
+
+
+def tells_of_a_foreign_drain(pod: Object) -> bool:
+    """Whether it is written on a pod that somebody else has drained its node."""
+    return any(one.get("reason") == "ForeignDrain" for one in pod["status"].get("conditions") or ())
+
+
+async def begin(*, keeps_instance: bool = True, on_hosts: bool = False) -> World:
+    """A world in which three nodes are up and idle."""
+    world = World(keeps_instance=keeps_instance, on_hosts=on_hosts)
+    world.do_scale(3)
+    await settle(Run(world))
+    return world
+
+
+async def live(world: World, steps: Sequence[Step]) -> None:
+    """Live through one history from a copy of a world on, and then settle."""
+    run = Run(world.twin())
+    await run.history(steps)
+    await settle(run)

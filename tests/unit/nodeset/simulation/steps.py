@@ -1,0 +1,85 @@
+"""The steps of which random histories consist, and how often each happens."""
+
+from __future__ import annotations
+
+Step = tuple[str, int]
+
+# What happens often stands here several times.
+STEPS: tuple[str, ...] = (
+    *("pass",) * 14,
+    *("see",) * 2,
+    *("see_all",) * 6,
+    "schedule",
+    "start",
+    "report",
+    "register",
+    *("stick",) * 2,
+    *("come_up",) * 4,
+    *("poll",) * 6,
+    *("job_starts",) * 5,
+    *("job_ends",) * 3,
+    "job_suspends",
+    "job_suspends",
+    *("kubelet_ends",) * 3,
+    *("scale",) * 3,
+    *("edit",) * 2,
+    "misfit",
+    "misregister",
+    "reregister",
+    *("hold_back",) * 2,
+    "patience",
+    "pad",
+    "retain",
+    "squat",
+    "claims_go",
+    "policy",
+    "policy",
+    "delete",
+    "give_up",
+    "finalizer_taken",
+    *("collect",) * 2,
+    "evict",
+    "user_deletes_pod",
+    "user_deletes_guard",
+    "usurp",
+    *("cordon",) * 2,
+    *("cordon_host",) * 2,
+    "annotate_host",
+    "host_goes",
+    *("host_comes",) * 2,
+    *("pods_collected",) * 2,
+    "neighbour_comes",
+    *("neighbour_registers",) * 2,
+    "neighbour_goes",
+    "kubectl_drain",
+    "kubectl_drain",
+    "slurm_notices",
+    "node_lost",
+    "node_returns",
+    "admin_drains",
+    "admin_drains",
+    "admin_undrains",
+    "slurm_forgets",
+    "slurmctld_restarts",
+    *("slurmds_report",) * 2,
+    "slurm_clock",
+    "fault",
+    *("heal",) * 3,
+    "lose_slurm",
+    "lose_kube",
+    "fail_kube",
+    "time",
+    "time",
+    "restart",
+)
+
+TROUBLES = frozenset(
+    {
+        *("fault", "lose_slurm", "slurm_forgets", "slurmctld_restarts", "lose_kube", "fail_kube", "restart"),
+        *("host_goes", "pods_collected", "finalizer_taken", "neighbour_comes"),
+    }
+)
+"""After these, nobody can be sure to learn of every job on what is lost."""
+
+STEPS_ON_HOSTS = (*STEPS, *("label_host",) * 2)
+"""With one pod on each Node it matters which Nodes there are."""

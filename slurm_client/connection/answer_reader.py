@@ -81,34 +81,35 @@ class AnswerReader:
         SlurmError
             The error that the answer is, or that it cannot be read.
         """
-        status, content = reply.status, reply.text
-        if answers.is_unknown_url(content, status):
+        status, beginning = reply.status, reply.text.beginning
+        if answers.is_unknown_url(beginning, status):
             raise UnknownUrl(request)
         good = 200 <= status < 300
-        if status in {204, 304} and not content.strip():
+        if status in {204, 304} and not beginning.strip():
             return answers.Answer(status)
         try:
-            known = self._known.get(request.path)
             answer = await answers.read(
-                content,
+                reply.text,
                 status,
                 request,
                 wanted if good else None,
-                known,
+                self._known.get(request.path),
                 room=2 * self._intake.answer,
                 keep_raw=self._keep_raw,
             )
         except errors.DecodeError as error:
             if good:
-                foreign = answers.foreign_page(content, status, reply.content_type, request)
+                foreign = answers.foreign_page(beginning, status, reply.content_type, request)
                 if foreign is not None and not isinstance(error, errors.TooLarge):
                     raise foreign from error
                 raise
-            raise answers.error_from_text(content, status, reply.content_type, request) from error
-        if wanted is not None and wanted.recurs and answer.items is not None:
-            self._known.pop(request.path, None)
+            raise answers.error_from_text(beginning, status, reply.content_type, request) from error
+        if answer.recurring is not None:
+            before = self._known.pop(request.path, None)
             self._intake.keep(self._owner, (id(self), request.path), answer.weight)
-            self._known[request.path] = answers.Known(answer.texts, answer.items, answer.weights)
+            self._known[request.path] = answer.recurring
+            if before is not None:
+                await before.clear()
         found = answers.error_in(answer, request)
         if found is not None and not (tolerate is not None and tolerate(found)):
             raise found

@@ -9,18 +9,18 @@ requests is left to :mod:`slurm_client.connection.session`.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors
 from slurm_client.connection import error_numbers
-from slurm_client.connection.parsing import Malformed, Overweight, Parser
+from slurm_client.connection.parsing import Cut, Malformed, Overweight, Parser
+from slurm_client.connection.pieces import Pieces
 from slurm_client.decode.names import Nameless
 from slurm_client.decode.read import mapping, number, text
 from slurm_client.models.entry import Entry, keep
+from slurm_client.slices import drop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
@@ -29,7 +29,6 @@ _LOOKAHEAD = 8
 """Entries of the last list among which the next one is looked for: some may have gone."""
 
 _EXCERPT = 500
-_LARGE = 1_000_000
 _ROOM = 256 * 2**20
 _MOST_REPORTS = 16
 _TOLD = 4
@@ -55,10 +54,8 @@ class Answer:
         Decoded entries of that list; ``None`` when the body has no such key.
     warnings
         Reports of the server that are no errors.
-    texts
-        The entries of that list as they were written, if it recurs.
-    weights
-        Bytes that each of them takes with what it was read as, more or less.
+    recurring
+        The same entries as they were written, for the next answer; ``None`` if the list does not recur.
     weight
         Bytes that all this takes, more or less.
     """
@@ -67,8 +64,7 @@ class Answer:
     fields: dict[str, Any] = field(default_factory=dict)
     items: list[Any] | None = None
     warnings: tuple[errors.Report, ...] = ()
-    texts: list[str] = field(default_factory=list)
-    weights: list[int] = field(default_factory=list)
+    recurring: Known | None = None
     weight: int = 0
 
     @property
@@ -125,7 +121,7 @@ class ListOf:
                 next(work)
             except StopIteration as end:
                 return end.value
-            await parser.breathe()
+            await parser.slices.breathe()
 
     def kept(self, item: Any, raw: Mapping[str, Any], written: str | None) -> Any:
         """
@@ -147,31 +143,46 @@ class ListOf:
 
 @dataclass(slots=True)
 class Known:
-    """The entries of an earlier answer's list: as they were written, what they were read as, and what both take."""
+    """
+    The entries of an earlier answer's list: as they were written, what they were read as, and what both take.
 
-    texts: Sequence[str] = ()
-    items: Sequence[Any] = ()
-    weights: Sequence[int] = ()
-    _places: dict[Hashable, int] | None = None
+    Parameters
+    ----------
+    places
+        Where the entry of an object is, by its identity.
+    """
 
-    def find(self, source: str, position: int, first: int, last: int) -> int | None:
-        """Which of these entries the answer contains at this place, byte for byte."""
+    texts: list[str] = field(default_factory=list)
+    items: list[Any] = field(default_factory=list)
+    weights: list[int] = field(default_factory=list)
+    places: dict[Hashable, int] = field(default_factory=dict)
+
+    def find(self, parser: Parser, first: int, last: int) -> int | None:
+        """Which of these entries comes next in the answer, character for character."""
         for place in range(first, min(last + 1, len(self.texts))):
-            if source.startswith(self.texts[place], position):
+            if parser.follows(self.texts[place]):
                 return place
         return None
 
+    def add(self, item: Any, written: str, weight: int, identity: Callable[[Any], Hashable] | None) -> None:
+        """Add the next entry."""
+        if identity is not None:
+            self.places[identity(item)] = len(self.items)
+        self.texts.append(written)
+        self.items.append(item)
+        self.weights.append(weight)
+
+    async def clear(self) -> None:
+        """Give back all entries, in slices; whoever still looks at them finds fewer."""
+        await drop(self.texts, self.items, self.weights)
+
     def place_of(self, item: Any, identity: Callable[[Any], Hashable] | None) -> int | None:
         """Where the entry of an object was; ``None`` if there was none of that name."""
-        if identity is None:
-            return None
-        if self._places is None:
-            self._places = {identity(each): place for place, each in enumerate(self.items)}
-        return self._places.get(identity(item))
+        return self.places.get(identity(item)) if identity is not None else None
 
 
 async def read(
-    body: bytes | str,
+    body: Pieces | bytes | str,
     status: int,
     request: errors.Request,
     wanted: ListOf | None = None,
@@ -187,6 +198,8 @@ async def read(
 
     Parameters
     ----------
+    body
+        What was received; pieces are taken as they are read.
     room
         Bytes that what is read may take.
     keep_raw
@@ -200,17 +213,18 @@ async def read(
         If what is in it takes more than ``room``.
     """
     answer = Answer(status)
-    source = body if isinstance(body, str) else body.decode("utf-8", "replace")
-    if len(source) > _LARGE:
-        # Receiving the last piece and decoding the whole were a slice each.
-        await asyncio.sleep(0)
-    parser = Parser(source, room)
+    text = (
+        body
+        if isinstance(body, Pieces)
+        else Pieces([body if isinstance(body, str) else body.decode("utf-8", "replace")])
+    )
+    parser = Parser(text, room)
     try:
         await _read_object(parser, answer, wanted, known or Known(), keep_raw=keep_raw)
-    except (ValueError, RecursionError, IndexError) as error:
-        kind = errors.Truncated if _looks_truncated(source, error) else errors.DecodeError
+    except (ValueError, RecursionError) as error:
+        kind = errors.Truncated if isinstance(error, Cut) and text.beginning.strip() else errors.DecodeError
         raise kind(
-            f"cannot read the answer: {_why(error)}", request=request, status=status, body=source[:_EXCERPT]
+            f"cannot read the answer: {_why(error)}", request=request, status=status, body=text.beginning
         ) from error
     except Overweight as error:
         raise errors.TooLarge(f"the answer is too large: {error}", request=request, status=status) from error
@@ -221,26 +235,24 @@ async def read(
 
 async def _read_object(parser: Parser, answer: Answer, wanted: ListOf | None, known: Known, *, keep_raw: bool) -> None:
     """Walk over the outermost object; everything below is left to the parser."""
-    source = parser.source
-    position = parser.skip(0)
-    if source[position] != "{":
+    parser.skip()
+    if parser.here() != "{":
         raise Malformed("it is no JSON object")
-    position = parser.skip(position + 1)
-    while source[position] != "}":
-        key, position = parser.key(position)
-        if wanted is not None and key == wanted.key:
-            if source[position] == "[":
-                position, answer.items = await _read_list(parser, position, wanted, known, answer, keep_raw=keep_raw)
-            else:
-                begun = position
-                value, position = await parser.value(position)
-                answer.items = _as_items(value, wanted, source[begun:position] if keep_raw else None)
+    parser.open()
+    while parser.here() != "}":
+        key = parser.key()
+        if wanted is None or key != wanted.key:
+            parser.take(len(key))
+            answer.fields[key] = await parser.value(weigh=True)
+        elif parser.here() == "[":
+            answer.items = await _read_list(parser, wanted, known, answer, keep_raw=keep_raw)
         else:
-            begun = position
-            answer.fields[key], position = await parser.value(position)
-            parser.take(len(key) + parser.measure(begun, position))
-        position = parser.next(position, "}")
-        await parser.breathe()
+            parser.note()
+            value = await parser.value()
+            written = parser.noted()
+            answer.items = _as_items(value, wanted, written if keep_raw else None)
+        parser.next("}")
+        await parser.slices.breathe()
 
 
 def _as_items(value: Any, wanted: ListOf, written: str | None) -> list[Any]:
@@ -252,33 +264,33 @@ def _as_items(value: Any, wanted: ListOf, written: str | None) -> list[Any]:
     raise Malformed(f"{wanted.key} is no list")
 
 
-async def _read_list(
-    parser: Parser, position: int, wanted: ListOf, known: Known, answer: Answer, *, keep_raw: bool
-) -> tuple[int, list[Any]]:
+async def _read_list(parser: Parser, wanted: ListOf, known: Known, answer: Answer, *, keep_raw: bool) -> list[Any]:
     """Read and decode one object after the other; of their texts only those are kept that recur or are asked for."""
-    source = parser.source
     found: list[Any] = []
     # A key may be there twice; the last one counts.
-    answer.texts, answer.weights = [], []
-    position = parser.skip(position + 1)
+    answer.recurring = Known(items=found) if wanted.recurs else None
+    keeps_text = wanted.recurs or keep_raw
+    parser.open()
     expected = missed = 0
-    while source[position] != "]":
-        place = known.find(source, position, expected, expected + missed + _LOOKAHEAD)
+    while parser.here() != "]":
+        place = known.find(parser, expected, expected + missed + _LOOKAHEAD)
         before = parser.weight
         if place is not None:
             # The object is complete, and nothing that follows can be a part of it.
-            item, written = known.items[place], known.texts[place]
-            position += len(written)
+            item, written, weight = known.items[place], known.texts[place], known.weights[place]
+            parser.go(len(written))
             expected, missed = place + 1, 0
-            weight = known.weights[place]
         else:
-            begun = position
-            raw, position = await parser.value(position)
+            begun = parser.position
+            if keeps_text:
+                parser.note()
+            raw = await parser.value()
             if not isinstance(raw, dict):
                 raise Malformed(f"entry {len(found)} of the list is no object")
-            written = source[begun:position] if wanted.recurs or keep_raw else ""
+            written = parser.noted() if keeps_text else ""
+            weight = parser.position - begun
             item = wanted.kept(await wanted.decoded(raw, parser), raw, written if keep_raw else None)
-            weight = position - begun + _weight(item)
+            weight += _weight(item)
             place = known.place_of(item, wanted.identity)
             if place is not None:
                 expected, missed = place + 1, 0
@@ -286,16 +298,17 @@ async def _read_list(
                 missed += 1
             else:
                 expected += 1
-        found.append(item)
-        if wanted.recurs:
-            answer.texts.append(written)
-            answer.weights.append(weight)
+        if answer.recurring is not None:
+            answer.recurring.add(item, written, weight, wanted.identity)
+        else:
+            found.append(item)
         # What was read of it is dropped; what it was read as stays.
         parser.weight = before
         parser.take(weight)
-        position = parser.next(position, "]")
-        await parser.breathe()
-    return position + 1, found
+        parser.next("]")
+        await parser.slices.breathe()
+    parser.close()
+    return found
 
 
 _AN_OBJECT = 512
@@ -312,24 +325,13 @@ def _weight(item: Any) -> int:
     return weight
 
 
-def _looks_truncated(source: str, error: BaseException) -> bool:
-    if isinstance(error, IndexError):
-        return bool(source.strip())
-    position = getattr(error, "pos", None)
-    if isinstance(error, json.JSONDecodeError) and error.msg.startswith("Unterminated string"):
-        return True
-    return isinstance(position, int) and position >= len(source.rstrip())
-
-
 def _why(error: BaseException) -> str:
     """Say what is wrong with an answer without quoting it: it may be anybody's."""
     if isinstance(error, Nameless):
         return "an entry has no name"
-    if isinstance(error, IndexError):
-        return "it ends too early"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    if isinstance(error, Malformed | json.JSONDecodeError):
+    if isinstance(error, Malformed):
         return str(error)
     return "a number has too many digits, or another value is none"
 

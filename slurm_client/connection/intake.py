@@ -10,15 +10,14 @@ What an answer means is left to :mod:`slurm_client.connection.answers`; this mod
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 import re
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Self
 
 from slurm_client import errors
-from slurm_client.connection.parsing import SLICE_SECONDS
+from slurm_client.connection.pieces import PIECE, Pieces
+from slurm_client.slices import Slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -30,8 +29,9 @@ __all__ = ["MIB", "Excess", "Hold", "Intake", "receive"]
 
 MIB = 2**20
 
-_PIECE = 16 * 1024
-"""Bytes that are decoded at once, at least: many short texts take more room than a long one."""
+_PIECES = 4096
+_SHORT = 64
+"""Bytes that a piece has on average, where there are many: each costs as much as reading some hundred bytes."""
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 
@@ -148,13 +148,14 @@ class Hold:
         self._release()
 
 
-async def receive(response: httpx.Response, request: errors.Request, hold: Hold, seen: Callable[[int], None]) -> str:
+async def receive(response: httpx.Response, request: errors.Request, hold: Hold, seen: Callable[[int], None]) -> Pieces:
     """
     Return the text of an answer, received piece by piece.
 
     Nobody asks for compressed answers, so a compressed one is refused: a few kilobytes could become gigabytes in one
-    step. An answer that says itself that it is too long is refused before its first byte is read. Pieces may be as
-    short as the server likes; they are put together before they are decoded, with pauses for the event loop.
+    step. An answer that says itself that it is too long is refused before its first byte is read. Short
+    pieces are put together before they are decoded, with pauses for the event loop; an answer in thousands of pieces
+    of a few bytes is refused, since each takes as much time as one of kilobytes.
 
     Parameters
     ----------
@@ -176,20 +177,22 @@ async def receive(response: httpx.Response, request: errors.Request, hold: Hold,
         raise Excess(f"it has more than {hold.intake.answer} bytes")
     text = _Text(hold)
     pending = bytearray()
-    since = time.perf_counter()
+    slices = Slices()
+    received = count = 0
     async for piece in response.aiter_bytes():
+        received, count = received + len(piece), count + 1
+        if count > _PIECES and received < count * _SHORT:
+            raise Excess(f"it comes in more than {_PIECES} pieces of less than {_SHORT} bytes")
         seen(len(piece))
         hold.grow(len(piece))
         pending += piece
-        if len(pending) >= _PIECE:
+        if len(pending) >= PIECE:
             text.add(pending)
             pending.clear()
-        if time.perf_counter() - since > SLICE_SECONDS:
-            # There may be thousands of pieces in what has been received already.
-            await asyncio.sleep(0)
-            since = time.perf_counter()
+        # There may be thousands of pieces in what has been received already.
+        await slices.breathe()
     text.add(pending, final=True)
-    return text.whole()
+    return text.pieces()
 
 
 class _Text:
@@ -217,9 +220,9 @@ class _Text:
         self._hold.grow(max(len(piece), len(text)) * (2 if self._wide else 1) - len(piece))
         self._parts.append(text)
 
-    def whole(self) -> str:
+    def pieces(self) -> Pieces:
         """Return all of it."""
-        return "".join(self._parts)
+        return Pieces(self._parts)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
     from slurm_client.connection.intake import Hold
+    from slurm_client.connection.pieces import Pieces
     from slurm_client.hooks import Exchange
 
 __all__ = ["Reply", "Transport", "closed_error"]
@@ -34,7 +35,7 @@ class Reply:
 
     status: int
     content_type: str
-    text: str
+    text: Pieces
 
 
 class Transport:

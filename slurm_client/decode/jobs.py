@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from slurm_client.decode.names import Nameless, named
 from slurm_client.decode.read import (
     count,
     flag,
+    is_short,
     items,
     limit,
     mapping,
@@ -24,9 +26,10 @@ from slurm_client.models.job import ExitCode, Job, JobState, JobStateEntry, Part
 from slurm_client.notation.hostlist import expand
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _state = shared(JobState.from_words, 1024)
+_flags: Callable[[tuple[str, ...]], frozenset[str]] = shared(frozenset, 1024)
 
 
 def job(raw: Mapping[str, Any]) -> Job:
@@ -92,7 +95,7 @@ def job(raw: Mapping[str, Any]) -> Job:
         het_job_offset=number(get("het_job_offset")) if het_job_id else None,
         exit_code=exit_code(get("exit_code")),
         derived_exit_code=exit_code(get("derived_exit_code")),
-        flags=frozenset(words(get("flags"))),
+        flags=_flags(words(get("flags"))),
         shared=words(get("shared")),
         comment=text(get("comment")),
         admin_comment=text(get("admin_comment")),
@@ -163,9 +166,10 @@ def exit_code(value: Any) -> ExitCode | None:
     signal = mapping(value.get("signal"))
     # Older parsers call the number of the signal `signal_id`.
     signal_id = number(signal.get("id", signal.get("signal_id")))
-    return ExitCode(
-        status=words(value.get("status")),
-        return_code=number(value.get("return_code")),
-        signal=signal_id or None,
-        signal_name=text(signal.get("name")),
-    )
+    status, name = words(value.get("status")), text(signal.get("name"))
+    made = _exit_code if is_short((*status, name)) else ExitCode
+    return made(status, number(value.get("return_code")), signal_id or None, name)
+
+
+_exit_code = functools.lru_cache(maxsize=1024)(ExitCode)
+"""Most jobs end alike: shared, thousands of them are one object, also for the garbage collector."""

@@ -17,10 +17,11 @@ from slurm_client.models.database.accounts import (
     WCKey,
 )
 from slurm_client.models.database.clusters import CloudInstance, ClusterRecord, TrackedResource
-from slurm_client.models.database.history import JobRecord, StepRecord, StepUsage
+from slurm_client.models.database.history import JobRecord, StepRecord
 from slurm_client.models.database.limits import AssociationLimits, QosLimits
 from slurm_client.models.database.qos import Qos, QosSpec
 from slurm_client.models.database.service import DatabaseCalls, DatabaseDiag, DatabasePing, Rollup
+from slurm_client.models.database.usage import StepUsage
 from slurm_client.models.entry import Entry
 from slurm_client.models.job import ExitCode, FinishedJob, Job, JobEnd, JobState, JobStateEntry, PartitionPriority
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob

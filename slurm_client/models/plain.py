@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from typing import Any
 
+from slurm_client.models.database.usage import Usages
 from slurm_client.models.values import State
 from slurm_client.notation.jobid import JobId
 
@@ -55,7 +56,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each kind of valu
         return _plain(value.value)
     if value is None or isinstance(value, str | int | float):
         return value
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Usages):
         return [_plain(each) for each in value]
     if isinstance(value, State):
         return [value.base, *sorted(value.flags)]

@@ -11,10 +11,11 @@ import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from slurm_client.slices import drop, sliced
 from slurm_client.watch.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 __all__ = ["Picture"]
 
@@ -53,35 +54,55 @@ class Picture(Generic[T]):
         """Return the number of a request that starts now."""
         return next(self._numbers)
 
-    def take_list(self, items: Iterable[T], number: int) -> tuple[list[Event[T]], bool]:
+    async def take_list(self, items: Collection[T], number: int, publish: Callable[[list[Event[T]]], None]) -> bool:
         """
         Take a list over, except for objects that were requested singly after it.
 
+        Old and new objects are compared in slices, during which single answers may be taken over. Then all of the list
+        is, and what has changed is told, in one.
+
+        Parameters
+        ----------
+        publish
+            Told what has changed.
+
         Returns
         -------
-        tuple
-            What has changed; and whether all of the list could be taken. If not, it is unknown which of two answers
-            is older: the single one is kept, and the list has to be asked for again.
+        bool
+            Whether all of the list could be taken. If not, it is unknown which of two answers is older: the single one
+            is kept, and the list has to be asked for again.
         """
+        # From here on a single answer to an earlier request comes too late.
+        self._list_applied = number
+        found: dict[str, T] = {}
+        events: list[Event[T]] = []
+        replaced: list[T] = []
+        async for item in sliced(items):
+            found[self._key(item)] = item
+        async for key, value in sliced(found.items()):
+            old = self._objects.get(key)
+            # Most have not even been parsed again, and comparing takes time.
+            if old is not value:
+                if old is not None:
+                    replaced.append(old)
+                if old != value:
+                    events.append(Event(key, old, value))
+        events += [
+            Event(key, gone, None)
+            async for key in sliced(list(self._objects))
+            if key not in found and (gone := self._objects.get(key)) is not None
+        ]
         newer = {key for key, asked in self._single_applied.items() if asked > number}
         self._single_applied.clear()
-        self._list_applied = number
-        found = {self._key(item): item for item in items}
-        known = self._objects
         for key in newer:
             found.pop(key, None)
-            if key in known:
-                found[key] = known[key]
-        events = [
-            Event(key, known.get(key), value)
-            for key, value in found.items()
-            # Most have not even been parsed again, and comparing takes time.
-            if known.get(key) is not value and known.get(key) != value
-        ]
-        events += [Event(key, value, None) for key, value in known.items() if key not in found]
+            if key in self._objects:
+                found[key] = self._objects[key]
         self._objects = found
         self.is_complete = True
-        return events, not newer
+        publish([event for event in events if event.key not in newer] if newer else events)
+        await drop(replaced)
+        return not newer
 
     def is_overtaken(self, number: int) -> bool:
         """Whether a list that was asked for later has been taken over."""

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from slurm_client.slices import Slices
 from slurm_client.watch.events import SYNCED, Event, merged
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Reader"]
 
 T = TypeVar("T")
+
+_FEW = 32
+"""Events that are given out between two looks at the clock."""
 
 
 class Reader(Generic[T]):
@@ -46,7 +50,9 @@ class Reader(Generic[T]):
         """Whether the mark is waiting or was given out."""
         self._mark_waits = False
         self._synced = False
-        self._backlog = backlog
+        self._backlog = self._merge_beyond = backlog
+        self._slices = Slices()
+        self._given = 0
         self._events: deque[Event[T]] = deque()
         self._wake = asyncio.Event()
         self._ended = False
@@ -99,7 +105,10 @@ class Reader(Generic[T]):
         return found
 
     async def _next(self) -> Event[T]:
-        """Return the next event, the mark included."""
+        """Return the next event, the mark included; of many that wait, not all in one turn of the event loop."""
+        self._given += 1
+        if self._given % _FEW == 0:
+            await self._slices.breathe()
         while not self._events:
             if self._error is not None:
                 raise self._error
@@ -143,8 +152,10 @@ class Reader(Generic[T]):
 
     def _push(self, events: Iterable[Event[T]]) -> None:
         self._events.extend(events)
-        if len(self._events) > self._backlog:
+        if len(self._events) > self._merge_beyond:
             self._events = deque(merged(self._events))
+            # There may be more objects than that: going through all of them for each new event would take too long.
+            self._merge_beyond = max(self._backlog, len(self._events) * 3 // 2)
         self._wake.set()
 
     def _close_initial_list(self) -> None:

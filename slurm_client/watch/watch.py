@@ -226,20 +226,27 @@ class Watch(Generic[T]):
                 _log.warning("cannot list %s: %s", self.what, error)
             self._refuse(error)
             return self._pace.after_failure(self._failures, self._jitter)
-        if self._failures:
-            _log.info("%s are listed again after %d failures", self.what, self._failures)
-        self._failures, self._refusals, self._error = 0, 0, None
-        self._confirmed, self._confirmed_at = True, started
         if listing is None:
-            self._close_initial_lists()
+            self._confirm(started)
             return self._pace.interval
         self._full_answers += 1
         self._full_at = started
-        events, whole = self._picture.take_list(listing.items, number)
+
+        def tell(events: list[Event[T]]) -> None:
+            self._publish(events)
+            self._confirm(started)
+
+        whole = await self._picture.take_list(listing.items, number, tell)
         self._update_time = listing.last_update if whole else None
-        self._publish(events)
-        self._close_initial_lists()
         return self._pace.after_full(self._clock() - started)
+
+    def _confirm(self, asked: float) -> None:
+        """Take note that the picture is what the server said to a question of that time."""
+        if self._failures:
+            _log.info("%s are listed again after %d failures", self.what, self._failures)
+        self._failures, self._refusals, self._error = 0, 0, None
+        self._confirmed, self._confirmed_at = True, asked
+        self._close_initial_lists()
 
     def _close_initial_lists(self) -> None:
         for reader in list(self._readers):

@@ -21,13 +21,17 @@ from slurm_client.decode.read import (
     timestamp,
     words,
 )
-from slurm_client.models.database.history import JobRecord, StepRecord, StepUsage
+from slurm_client.models.database.history import JobRecord, StepRecord
+from slurm_client.models.database.usage import Usages
 from slurm_client.models.job import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
+
+    from slurm_client.models.database.usage import StepUsage
 
 _state = shared(JobState.from_words, 256)
+_flags: Callable[[tuple[str, ...]], frozenset[str]] = shared(frozenset, 256)
 
 
 _STEPS = 16
@@ -110,7 +114,7 @@ def job_in_slices(raw: Mapping[str, Any]) -> Generator[None, None, JobRecord]:
         licenses=text(get("licenses")),
         priority=limit(get("priority")),
         hold=flag(get("hold")),
-        flags=frozenset(words(get("flags"))),
+        flags=_flags(words(get("flags"))),
         killed_by=text(get("kill_request_user")),
         failed_node=text(get("failed_node")),
         restarts=count(get("restart_cnt")),
@@ -180,22 +184,26 @@ def _step_id(value: Any) -> str:
     return f"{text(raw.get('job_id'))}.{text(raw.get('step_id'))}"
 
 
-def _usage(value: Any) -> tuple[StepUsage, ...]:
+def _usage(value: Any) -> Sequence[StepUsage]:
     """Join the lists of averages, sums and maxima of the same resources."""
     raw = mapping(value)
     average, total, most = (_by_resource(raw.get(key)) for key in ("average", "total", "max"))
-    return tuple(
-        StepUsage(
-            type=kind,
-            name=name,
-            average=number(mapping(average.get((kind, name))).get("count")),
-            total=number(mapping(total.get((kind, name))).get("count")),
-            max=number(mapping(most.get((kind, name))).get("count")),
-            max_node=text(mapping(most.get((kind, name))).get("node")),
-            max_task=number(mapping(most.get((kind, name))).get("task")),
+    rows = []
+    for kind, name in dict.fromkeys([*average, *total, *most]):
+        place = kind, name
+        largest = mapping(most.get(place))
+        rows.append(
+            (
+                kind,
+                name,
+                number(mapping(average.get(place)).get("count")),
+                number(mapping(total.get(place)).get("count")),
+                number(largest.get("count")),
+                text(largest.get("node")),
+                number(largest.get("task")),
+            )
         )
-        for kind, name in dict.fromkeys([*average, *total, *most])
-    )
+    return Usages(rows) if rows else ()
 
 
 def _by_resource(value: Any) -> dict[tuple[str, str], Mapping[str, Any]]:

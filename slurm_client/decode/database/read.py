@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.decode.read import count, items, mapping, number, text
+from slurm_client.decode.read import count, is_short, items, mapping, number, text
 from slurm_client.notation.tres import Tres, TresCount
 
 if TYPE_CHECKING:
@@ -22,9 +23,15 @@ def tres(value: Any) -> Tres:
     for raw in map(mapping, items(value)):
         kind, how_many = text(raw.get("type")), number(raw.get("count"))
         if kind and how_many is not None:
-            name, _, subtype = text(raw.get("name")).partition(":")
-            found.append(TresCount(kind, name, subtype, how_many))
-    return Tres(tuple(found))
+            found.append((kind, text(raw.get("name")), how_many))
+    made = _tres if is_short([kind + name for kind, name, _ in found]) else _tres.__wrapped__
+    return made(tuple(found))
+
+
+@functools.lru_cache(maxsize=4096)
+def _tres(found: tuple[tuple[str, str, int], ...]) -> Tres:
+    """Return one object for equal lists: many jobs ask for the same."""
+    return Tres(tuple(TresCount(kind, *name.partition(":")[::2], count) for kind, name, count in found))
 
 
 def span(value: Any) -> timedelta | None:

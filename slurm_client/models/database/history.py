@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from slurm_client.models.database.usage import StepUsage
 from slurm_client.models.entry import Entry
 from slurm_client.models.job import JobState
 from slurm_client.notation.tres import Tres
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
 
     from slurm_client.models.job import ExitCode
@@ -22,30 +24,6 @@ if TYPE_CHECKING:
 
 _UNKNOWN = JobState()
 _NOTHING = Tres()
-
-
-@dataclass(frozen=True, slots=True)
-class StepUsage:
-    """
-    What the tasks of a step used of one resource, as the daemons sampled it.
-
-    Parameters
-    ----------
-    type, name
-        Of the resource: ``cpu``, ``mem``, ``vmem``, ``energy``, ``fs`` and ``disk``, ``gres`` and ``gpumem`` …
-    average, total
-        For a task, and of all tasks together: CPU time in milliseconds, memory and files in bytes, energy in joules.
-    max, max_node, max_task
-        Of the task that used most, the node it ran on, and its number; ``None`` and empty where nothing was sampled.
-    """
-
-    type: str
-    name: str = ""
-    average: int | None = None
-    total: int | None = None
-    max: int | None = None
-    max_node: str = ""
-    max_task: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +53,7 @@ class StepRecord:
         What it had.
     read, written
         What its tasks used, and what they wrote, by resource: Slurm's ``tres_usage_in`` and ``tres_usage_out``. The
-        memory in use is in ``read``.
+        memory in use is in ``read``. Each is made when it is looked at, so that millions of steps stay small.
     energy_joules
         Energy its nodes consumed; ``None`` where that is not measured.
     submit_line
@@ -99,8 +77,8 @@ class StepRecord:
     tasks: int = 0
     task_distribution: str = ""
     tres_allocated: Tres = _NOTHING
-    read: tuple[StepUsage, ...] = ()
-    written: tuple[StepUsage, ...] = ()
+    read: Sequence[StepUsage] = ()
+    written: Sequence[StepUsage] = ()
     energy_joules: int | None = None
     submit_line: str = ""
 

@@ -7,89 +7,20 @@ One measurement, in a separate process so that memory and imports are its own. P
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
-import gc
 import json
 import sys
 import time
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.bench.slurm_client.turns import ROUNDS, best_of, collections, resident_mib, stalls
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sized
+    from collections.abc import Awaitable, Callable, Sized
 
 TOKEN = "token"
-ROUNDS = 3
 ROOM = 512 * 2**20
 """Bytes that an answer may have: 20,000 jobs with line breaks are more than usual."""
-
-
-def resident_mib(word: str) -> float:
-    """
-    Return the resident size of this program: ``VmRSS`` now, ``VmHWM`` the largest so far.
-
-    getrusage would tell that of its parent as well.
-    """
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status[word].split()[0]) / 1024
-
-
-@contextlib.asynccontextmanager
-async def stalls() -> AsyncIterator[list[tuple[float, float]]]:
-    """
-    Collect by how much a task that wants to run every millisecond runs late, in seconds.
-
-    Beside it the CPU time that this thread used in between: on a busy machine the rest is other programs.
-    """
-    late: list[tuple[float, float]] = [(0.0, 0.0)]
-
-    async def tick() -> None:
-        last, used = time.perf_counter(), time.thread_time()
-        while True:
-            await asyncio.sleep(0.001)
-            now, using = time.perf_counter(), time.thread_time()
-            late.append((now - last - 0.001, using - used))
-            last, used = now, using
-
-    task = asyncio.create_task(tick())
-    await asyncio.sleep(0.01)
-    try:
-        yield late
-    finally:
-        await asyncio.sleep(0.01)
-        task.cancel()
-
-
-async def best_of(measured: Callable[[], Awaitable[Sized]]) -> dict[str, Any]:
-    """
-    Run a few times; return the fastest, the smallest of the longest stalls, the most CPU in one, and the memory.
-
-    That is the peak, and what is held while the last result is; the result of the round before has gone by then.
-    """
-    before, held_before = resident_mib("VmHWM"), resident_mib("VmRSS")
-    seconds, stall, own = [], [], []
-    objects: Sized = ()
-    for _ in range(ROUNDS):
-        objects = ()
-        async with stalls() as late:
-            started = time.perf_counter()
-            objects = await measured()
-            seconds.append(time.perf_counter() - started)
-        stall.append(max(wall for wall, _ in late))
-        own.append(max(cpu for _, cpu in late))
-    gc.collect()
-    # What is free inside the allocator's heap is not held by anybody.
-    ctypes.CDLL(None).malloc_trim(0)
-    return {
-        "objects": len(objects),
-        "seconds": min(seconds),
-        "stall": min(stall),
-        "own": max(own),
-        "mib": resident_mib("VmHWM") - before,
-        "held": resident_mib("VmRSS") - held_before,
-    }
 
 
 async def ours(url: str, what: str = "nodes", keep_raw: str = "") -> dict[str, Any]:
@@ -251,36 +182,62 @@ def peer(url: str) -> dict[str, Any]:
     return {"objects": objects, "seconds": least, "stall": least, "own": least, "mib": resident_mib("VmHWM") - before}
 
 
-async def served_jobs(count: str) -> None:
-    """
-    Serve one list of many jobs that differ in number, name, user and node; print the URL and run until it is ended.
+async def history(url: str) -> dict[str, Any]:
+    """Read job history of slurmdbd."""
+    from datetime import UTC, datetime
 
-    The list is one text, written once: a fake that holds each of the jobs takes minutes to have them.
-    """
+    from slurm_client import Intake, SlurmClient
+
+    async with SlurmClient(url, TOKEN, intake=Intake(ROOM), timeout=300) as slurm:
+        await slurm.connect()
+        return await best_of(lambda: slurm.db.jobs(datetime.fromtimestamp(1, UTC)))
+
+
+async def history_loads(url: str) -> dict[str, Any]:
+    """Fetch the same and parse with json.loads, on the loop."""
     import httpx
 
-    from slurm_client.testing import FakeSlurmrestd
+    async with httpx.AsyncClient(trust_env=False, headers={"X-SLURM-USER-TOKEN": TOKEN}, timeout=300) as http:
 
-    async with FakeSlurmrestd(pretty=True) as fake, httpx.AsyncClient(trust_env=False) as http:
-        fake.add_node("node-0")
-        fake.add_job(name="job-0", user="user-0", nodes=["node-0"])
-        url = f"{fake.url}/slurm/v0.0.45/jobs/"
-        whole = (await http.get(url, headers={"X-SLURM-USER-TOKEN": TOKEN})).json()
-        job = whole["jobs"][0]
-        whole["jobs"] = [
-            job
-            | {
-                "job_id": number,
-                "name": f"job-{number}",
-                "user_name": f"user-{number % 97}",
-                "nodes": f"node-{number % 1000}",
-            }
-            for number in range(1, int(count) + 1)
-        ]
-        fake.faults.add("/jobs/", body=json.dumps(whole, indent=2).encode(), times=None)
-        sys.stdout.write(f"{fake.url}\n")
-        sys.stdout.flush()
-        await asyncio.Event().wait()
+        async def fetch() -> Sized:
+            found: Sized = json.loads((await http.get(f"{url}/slurmdb/v0.0.45/jobs/?start_time=1")).content)["jobs"]
+            return found
+
+        return await best_of(fetch)
+
+
+async def watched(url: str, polls: str) -> dict[str, Any]:
+    """Watch jobs: the first list and some polls; of each the longest turn of the loop and the CPU time."""
+    from slurm_client import Intake, SlurmClient
+    from slurm_client.watch import Pace
+
+    rows = []
+    async with (
+        SlurmClient(url, TOKEN, intake=Intake(ROOM), timeout=300, pace=Pace(interval=3600)) as slurm,
+        slurm.watch_jobs() as events,
+    ):
+        changed = objects = 0
+        for turn in range(1 + int(polls)):
+            used = time.process_time()
+            async with stalls() as late:
+                with collections() as took:
+                    if turn == 0:
+                        objects = len(await events.initial())
+                    else:
+                        slurm.job_watch.poke()
+                        while slurm.job_watch.status.full_answers <= turn:  # noqa: ASYNC110 - no event may come
+                            await asyncio.sleep(0.005)
+                        changed = events.pending()
+                        for _ in range(changed):
+                            await anext(events)
+            rows.append(
+                {
+                    "own": max(cpu for _, cpu in late),
+                    "garbage": max(took, default=0.0),
+                    "cpu": time.process_time() - used,
+                }
+            )
+    return {"objects": objects, "changed": changed, "first": rows[0], "polls": rows[1:]}
 
 
 def main() -> None:

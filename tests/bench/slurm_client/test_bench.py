@@ -6,6 +6,7 @@ Nothing is asserted about time: the tables are for reading, and ratios within on
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -25,6 +26,7 @@ PROJECT = HERE.parents[2]
 SPEC = PROJECT / "hack" / "generate_slurm_client" / "specs" / "v0.0.45.json"
 NODES = JOBS = 5000
 MANY_JOBS = 20_000
+RECORDS = 10_000
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -170,15 +172,63 @@ def test_an_idle_watch(url: str) -> None:
     assert run["objects"] == NODES
 
 
-@pytest.fixture(scope="module")
-def url_of_many_jobs() -> Iterator[str]:
-    """A server with as many jobs as a big cluster has, in a process of its own."""
-    command = [sys.executable, str(HERE / "probe.py"), "served_jobs", str(MANY_JOBS)]
+@contextlib.contextmanager
+def served(what: str, count: int) -> Iterator[str]:
+    """A server of long answers, in a process of its own."""
+    command = [sys.executable, str(HERE / "served.py"), what, str(count)]
     environment = os.environ | {"PYTHONPATH": str(PROJECT)}
     with subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         yield server.stdout.readline().strip()
         server.terminate()
+
+
+@pytest.fixture(scope="module")
+def url_of_many_jobs() -> Iterator[str]:
+    """A server with as many jobs as a big cluster has."""
+    with served("jobs", MANY_JOBS) as url:
+        yield url
+
+
+def test_turns_of_a_watch_of_many_jobs() -> None:
+    rows: list[tuple[str, ...]] = [("", "longest turn, ms of CPU", "of it garbage collection", "all of it, s of CPU")]
+
+    def row(name: str, runs: list[dict[str, float]]) -> None:
+        own = max(run["own"] for run in runs)
+        garbage = max(run["garbage"] for run in runs)
+        cpu = statistics.median(run["cpu"] for run in runs)
+        rows.append((name, f"{own * 1000:.0f}", f"{garbage * 1000:.0f}", f"{cpu:.2f}"))
+
+    for what, change in (("changing_jobs", "1 of 100 changed"), ("rewritten_jobs", "all written anew, none changed")):
+        with served(what, MANY_JOBS) as url:
+            run = probe("watched", url, "4")
+        assert run["objects"] == MANY_JOBS
+        assert run["changed"] == (MANY_JOBS // 100 if what == "changing_jobs" else 0)
+        if len(rows) == 1:
+            row("first list", [run["first"]])
+        row(f"a poll, {change}", run["polls"])
+    table(f"A watch of {MANY_JOBS} jobs (the worst and the median of 4 polls)", rows)
+
+
+def test_reading_long_history() -> None:
+    with served("history", RECORDS) as url:
+        runs = {"slurm_client": probe("history", url), "httpx + json.loads": probe("history_loads", url)}
+    rows: list[tuple[str, ...]] = [
+        ("", "seconds", "longest turn, ms of CPU", "longest garbage collection, ms", "objects it looks at", "held MiB")
+    ]
+    rows += [
+        (
+            name,
+            f"{run['seconds']:.2f}",
+            f"{run['own'] * 1000:.0f}",
+            f"{run['garbage'] * 1000:.0f}",
+            str(run["tracked"]),
+            f"{run['held']:.0f}",
+        )
+        for name, run in runs.items()
+    ]
+    table(f"{RECORDS} ended jobs with two steps each, out of slurmdbd (best of 3)", rows)
+    assert {run["objects"] for run in runs.values()} == {RECORDS}
 
 
 @pytest.fixture(scope="module")

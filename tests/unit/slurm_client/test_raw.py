@@ -121,7 +121,8 @@ async def test_the_text_of_an_entry_that_recurs_is_kept_once() -> None:
     wanted = ListOf("nodes", nodes.node, recurs=True)
     answer = await read(b'{"nodes": [{"name": "w-0"}]}', 200, Request("GET", "/"), wanted, keep_raw=True)
     assert answer.items is not None
-    assert answer.items[0]._written is answer.texts[0]
+    assert answer.recurring is not None
+    assert answer.items[0]._written is answer.recurring.texts[0]
 
 
 def test_a_model_made_by_hand_has_none() -> None:

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slurm_client import errors
-from slurm_client.connection import answers, error_numbers
+from slurm_client.connection import answers, error_numbers, parsing, pieces
 from slurm_client.connection.answers import ListOf
+from slurm_client.connection.pieces import Pieces
 from tests.unit.slurm_client.strategies import values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 REQUEST = errors.Request("GET", "/slurm/v0.0.45/nodes/")
 AS_IT_IS = ListOf("nodes", dict)
@@ -53,13 +58,13 @@ async def test_with_an_earlier_answer_at_hand_the_same_is_read(
         listed = {**body, "nodes": [*pool[number:], *body["nodes"], *pool[: -1 - number : -1]]}
         answer = await answers.read(json.dumps(listed, indent=indent).encode(), 200, REQUEST, wanted, known)
         assert json.dumps(answer.items) == json.dumps(json.loads(json.dumps(listed))["nodes"])
-        known = answers.Known(answer.texts, answer.items or [], answer.weights)
+        known = answer.recurring
 
 
 async def test_an_entry_that_is_written_as_it_was_is_not_read_again() -> None:
     before = [{"name": f"n{number}", "state": "IDLE"} for number in range(40)]
     first = await answers.read(json.dumps({"nodes": before}).encode(), 200, REQUEST, RECURRING)
-    known = answers.Known(first.texts, first.items or [], first.weights)
+    known = first.recurring
     now = [dict(one) for one in before]
     now[7]["state"] = now[8]["state"] = "MIXED"
     del now[20:22]
@@ -78,7 +83,7 @@ async def test_what_is_left_of_a_long_list_is_not_read_again() -> None:
     wanted = ListOf("jobs", dict, recurs=True, identity=lambda job: job["id"])
     before = [{"id": number} for number in range(1000)]
     first = await answers.read(json.dumps({"jobs": before}).encode(), 200, REQUEST, wanted)
-    known = answers.Known(first.texts, first.items or [], first.weights)
+    known = first.recurring
 
     second = await answers.read(json.dumps({"jobs": before[700:]}).encode(), 200, REQUEST, wanted, known)
 
@@ -92,12 +97,13 @@ async def test_of_a_list_that_is_there_twice_the_last_one_is_kept() -> None:
         b'{"nodes": [{"name": "a"}, {"name": "b"}], "nodes": [{"name": "c"}]}', 200, REQUEST, RECURRING
     )
     assert answer.items == [{"name": "c"}]
-    assert answer.texts == ['{"name": "c"}']
-    assert len(answer.weights) == 1
+    assert answer.recurring is not None
+    assert answer.recurring.texts == ['{"name": "c"}']
+    assert len(answer.recurring.weights) == 1
 
 
 async def test_nothing_is_kept_of_what_does_not_recur() -> None:
-    assert (await read(b'{"nodes": [{"name": "n1"}]}')).texts == []
+    assert (await read(b'{"nodes": [{"name": "n1"}]}')).recurring is None
 
 
 @given(bodies, st.floats(0, 1, exclude_max=True))
@@ -228,3 +234,86 @@ def test_names_of_numbers_are_those_of_slurm() -> None:
     assert {number: error_numbers.name_of(number) for number in known} == known
     assert error_numbers.name_of(424242) == ""
     assert error_numbers.name_of(None) == ""
+
+
+# a text in pieces
+
+
+def short_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let short texts have the borders of long ones: windows are little longer than a number may be."""
+    monkeypatch.setattr(pieces, "PIECE", 7)
+    monkeypatch.setattr(parsing, "_WINDOW", 32)
+    monkeypatch.setattr(parsing, "_LONGEST_WINDOW", 64)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(bodies, min_size=2, max_size=3),
+    st.lists(st.integers(1, 40), min_size=1, max_size=8),
+    st.sampled_from([None, 1]),
+    st.sampled_from([AS_IT_IS, NAMED]),
+)
+async def test_where_pieces_end_is_of_no_matter(
+    monkeypatch: pytest.MonkeyPatch,
+    given_bodies: list[dict[str, Any]],
+    lengths: list[int],
+    indent: int | None,
+    wanted: ListOf,
+) -> None:
+    short_windows(monkeypatch)
+    known = None
+    for body in given_bodies:
+        text = json.dumps(body, indent=indent)
+        cut = Pieces(_cut(text, lengths))
+        assert cut.beginning == text[:500]
+        answer = await answers.read(cut, 200, REQUEST, wanted, known, keep_raw=True)
+        expected = json.loads(text)
+        assert json.dumps(answer.items) == json.dumps(expected.pop("nodes"))
+        assert json.dumps(answer.fields) == json.dumps(expected)
+        assert not cut
+        known = answer.recurring
+        if known is not None:
+            assert list(map(json.loads, known.texts)) == answer.items
+            assert all(entry in text for entry in known.texts)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(bodies, st.floats(0, 1, exclude_max=True), st.lists(st.integers(1, 40), min_size=1, max_size=8))
+async def test_a_text_in_pieces_that_is_cut_is_never_taken_for_a_whole_one(
+    monkeypatch: pytest.MonkeyPatch, body: dict[str, Any], share: float, lengths: list[int]
+) -> None:
+    short_windows(monkeypatch)
+    text = json.dumps(body)
+    with pytest.raises(errors.DecodeError):
+        await answers.read(Pieces(_cut(text[: int(len(text) * share)], lengths)), 200, REQUEST, AS_IT_IS)
+
+
+def _cut(text: str, lengths: list[int]) -> Iterator[str]:
+    """Cut a text into pieces of these lengths, over and over."""
+    begin = 0
+    for length in itertools.cycle(lengths):
+        if begin >= len(text):
+            return
+        yield text[begin : begin + length]
+        begin += length
+
+
+async def test_an_entry_longer_than_all_windows_is_known_again() -> None:
+    before = [{"id": 1, "x": "a" * 300_000}, {"id": 2, "x": ["b" * 100] * 3000}, {"id": 3}]
+    wanted = ListOf("jobs", dict, recurs=True, identity=lambda job: job["id"])
+    first = await answers.read(json.dumps({"jobs": before}), 200, REQUEST, wanted)
+    assert first.items == before
+
+    now = [before[0], {"id": 2, "x": ["b" * 100] * 2999 + ["c"]}, before[2]]
+    second = await answers.read(json.dumps({"jobs": now}), 200, REQUEST, wanted, first.recurring)
+    assert second.items == now
+    same = {id(one) for one in first.items or ()}
+    assert [one["id"] for one in second.items or () if id(one) not in same] == [2]
+
+
+async def test_what_is_known_is_given_back_all_of_it() -> None:
+    known = answers.Known()
+    for number in range(1000):
+        known.add(number, str(number), number, None)
+    await known.clear()
+    assert (known.texts, known.items, known.weights) == ([], [], [])

@@ -43,13 +43,14 @@ from slinky_operator.runtime.metrics import Metrics
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.clients import ClientMap
+from slinky_operator.token import spec as token
 from slurm_client.connection.intake import MIB, Intake
 
 logger = logging.getLogger(__name__)
 
 COMPONENT: Final = "slurm-operator"
 
-CONTROLLERS: Final = (cluster.SPEC, nodeset.SPEC)
+CONTROLLERS: Final = (cluster.SPEC, nodeset.SPEC, token.SPEC)
 """Every controller of this process. A new one is added here, and nowhere else."""
 
 

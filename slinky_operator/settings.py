@@ -91,6 +91,7 @@ class Settings(BaseModel):
 
     cluster_workers: Annotated[int, Field(ge=1)] = Field(default=4, description="Clusters reconciled concurrently.")
     nodeset_workers: Annotated[int, Field(ge=1)] = Field(default=8, description="NodeSets reconciled concurrently.")
+    token_workers: Annotated[int, Field(ge=1)] = Field(default=2, description="Tokens reconciled concurrently.")
     shutdown_grace: Seconds = Field(
         default=20.0,
         description="Seconds to finish running reconciliations after SIGTERM, before releasing the Lease.",

@@ -10,7 +10,16 @@ from enum import StrEnum
 
 from slinky_api.v1alpha1.common import Condition
 
-__all__ = ["ClusterCondition", "NodeSetCondition", "PodCondition", "Reason", "find", "is_true", "merge"]
+__all__ = [
+    "ClusterCondition",
+    "NodeSetCondition",
+    "PodCondition",
+    "Reason",
+    "TokenCondition",
+    "find",
+    "is_true",
+    "merge",
+]
 
 
 class ClusterCondition(StrEnum):
@@ -86,6 +95,16 @@ class NodeSetCondition(StrEnum):
     available."""
 
 
+class TokenCondition(StrEnum):
+    """Condition types of a Token."""
+
+    READY = "Ready"
+    """The Secret has a token that is valid."""
+
+    DEGRADED = "Degraded"
+    """The Token is not as its spec asks, and needs help."""
+
+
 class PodCondition(StrEnum):
     """Condition types that the operator writes on slurmd pods."""
 
@@ -141,6 +160,14 @@ class Reason(StrEnum):
     REPLACEMENT_HELD_BACK = "ReplacementHeldBack"
     CHILD_REFUSED = "ChildRefused"
     WAITING_FOR_NODE_SETS = "WaitingForNodeSets"
+
+    # tokens
+    NOT_GRANTED = "NotGranted"
+    LIFETIME_TOO_LONG = "LifetimeTooLong"
+    TOO_MANY_TOKENS = "TooManyTokens"
+    SECRET_NOT_OWNED = "SecretNotOwned"  # noqa: S105
+    SECRET_NAME_RESERVED = "SecretNameReserved"  # noqa: S105
+    TOKEN_EXPIRED = "TokenExpired"  # noqa: S105
 
     # node sets
     CLUSTER_NOT_FOUND = "ClusterNotFound"

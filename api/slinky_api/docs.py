@@ -16,7 +16,8 @@ _HEADER = """<!-- Generated from api/slinky_api by 'python -m slinky_api.crd wri
 
 # API reference
 
-Group `slinky.slurm.net`, version `v1alpha1`. All kinds are namespaced and refer to objects in their own namespace.
+Group `slinky.slurm.net`, version `v1alpha1`. All kinds are namespaced and refer to objects in their own namespace; only
+a Token's Cluster may be in another one.
 Fields are optional unless marked as required.
 """
 

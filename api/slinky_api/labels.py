@@ -43,10 +43,12 @@ __all__ = [
     "LABEL_POD_PROTECT",
     "LABEL_REVISION",
     "LABEL_SCALING_MODE",
+    "LABEL_TOKEN_UID",
     "LEGACY_PREFIX",
     "MANAGED_BY",
     "NODESET_PREFIX",
     "NODE_HOSTNAME_OVERRIDE",
+    "TOKEN_PREFIX",
     "is_true",
     "read",
 ]
@@ -56,6 +58,7 @@ LEGACY_PREFIX: Final = "slinky.slurm.net/"
 
 CLUSTER_PREFIX: Final = "cluster.slinky.slurm.net/"
 NODESET_PREFIX: Final = "nodeset.slinky.slurm.net/"
+TOKEN_PREFIX: Final = "token.slinky.slurm.net/"  # noqa: S105
 
 FIELD_MANAGER: Final = "slurm-operator"
 """The operator's name in server-side apply and in ``app.kubernetes.io/managed-by``."""
@@ -93,6 +96,9 @@ LABEL_DAEMON: Final = CLUSTER_PREFIX + "daemon"
 LABEL_NODESET_NAME: Final = NODESET_PREFIX + "name"
 LABEL_NODESET_UID: Final = NODESET_PREFIX + "uid"
 """Uid of the NodeSet a pod or claim belongs to; also the unique part of ``status.selector``."""
+
+LABEL_TOKEN_UID: Final = TOKEN_PREFIX + "uid"
+"""Uid of the Token that a Secret was made for. For people: ownership is decided by the owner reference."""
 
 LABEL_POD_NAME: Final = NODESET_PREFIX + "pod-name"
 LABEL_POD_INDEX: Final = NODESET_PREFIX + "pod-index"

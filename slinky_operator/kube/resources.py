@@ -80,6 +80,7 @@ SLINKY_GROUP = "slinky.slurm.net"
 
 CLUSTERS = Resource(SLINKY_GROUP, "v1alpha1", "clusters", "Cluster")
 NODESETS = Resource(SLINKY_GROUP, "v1alpha1", "nodesets", "NodeSet")
+TOKENS = Resource(SLINKY_GROUP, "v1alpha1", "tokens", "Token")
 
 PODS = Resource("", "v1", "pods", "Pod")
 SERVICES = Resource("", "v1", "services", "Service")

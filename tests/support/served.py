@@ -16,17 +16,17 @@ import yaml
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.packaging.render import ROOT
 
-CRDS = ("clusters.slinky.slurm.net", "nodesets.slinky.slurm.net")
+CRDS = ("clusters.slinky.slurm.net", "nodesets.slinky.slurm.net", "tokens.slinky.slurm.net")
 
 
 def apply_crds(kubectl: Kubectl) -> None:
-    """Apply both CRDs as they are committed, and wait until they are of use."""
+    """Apply the CRDs as they are committed, and wait until they are of use."""
     kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
     wait_until_kinds_are_served(kubectl)
 
 
 def wait_until_kinds_are_served(kubectl: Kubectl) -> None:
-    """Wait until objects of both kinds can be made and asked for.
+    """Wait until objects of our kinds can be made and asked for.
 
     Not by ``kubectl wait``: of a CRD that was created a moment ago, and has no conditions yet, it says an error.
     """

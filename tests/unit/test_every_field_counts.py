@@ -14,6 +14,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
 from slinky_api.v1alpha1.common import ApiModel, ApiObject
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
+from slinky_api.v1alpha1.token import TokenSpec
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, not_supported
@@ -25,6 +26,7 @@ from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 from tests.unit.nodeset.simulation import settling
 from tests.unit.nodeset.simulation.histories import history
+from tests.unit.token.worlds import TokenWorld
 
 HISTORIES = 40
 """Lives of NodeSets that are watched."""
@@ -165,6 +167,17 @@ def build_pod(cluster: dict[str, Any], nodeset: dict[str, Any]) -> None:
     builder.build(of, cluster_of, place=PodSlot("a-0", "a-0", 0), revision="r", guard_uid="g", defaults=defaults)
 
 
+def ask_for_a_token() -> None:
+    """Run a pass over a Token of another namespace, with every field set."""
+    world = TokenWorld()
+    grant = {"namespaces": ["lab"], "usernames": ["alice"], "maxLifetime": "1h"}
+    world.cluster(auth={"tokens": [grant]})
+    cluster = {"name": "slurm", "namespace": "ns"}
+    world.token("a", "lab", clusterRef=cluster, username="alice", lifetime="1m", secretRef={"name": "b", "key": "c"})
+    asyncio.run(world.step("a", "lab"))
+    assert world.ready("a", "lab")[0] == "True"
+
+
 def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Reads) -> None:
     for spec in (MANAGED, *MANAGED_OTHERWISE, *ELSEWHERE):
         world = World(cluster_object(spec))
@@ -174,6 +187,7 @@ def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Rea
         names_of_sources(Cluster.parse(world.raw).spec)
         build_pod(world.raw, node_set_object("compute", {"template": WHOLE}))
         build_pod(cluster_object(ELSEWHERE[1]), node_set_object("compute"))
+    ask_for_a_token()
     assert [path for path in silent(ClusterSpec, reads) if not is_listed(path)] == []
 
 
@@ -194,12 +208,16 @@ def test_every_field_of_a_nodeset_is_read(reads: Reads) -> None:
     assert silent(NodeSetSpec, reads) == []
 
 
+def test_every_field_of_a_token_is_read(reads: Reads) -> None:
+    ask_for_a_token()
+    assert silent(TokenSpec, reads) == []
+
+
 UNSUPPORTED: dict[str, dict[str, Any]] = {
     "accounting": {"accounting": {}},
     "login": {"login": [{"name": "a"}]},
     "identity": {"identity": {}},
     "auth.jwksRef": {"auth": {"jwksRef": KEY}},
-    "auth.tokens": {"auth": {"tokens": [{"usernames": ["alice"]}]}},
     "metrics.serviceMonitor": {"metrics": {"serviceMonitor": {"enabled": True}}},
     "controller.service.spec": {"controller": {"service": {"spec": {"type": "NodePort"}}}},
 }

@@ -1,12 +1,13 @@
 """Authentication of a Cluster: tokens and keys."""
 
+from datetime import timedelta
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from slinky_api.v1alpha1.common import SET, ApiModel, KeyRef
-from slinky_api.v1alpha1.fields import Duration, Namespace, UserName
-from slinky_api.v1alpha1.rules import Keywords
+from slinky_api.v1alpha1.fields import Duration, Namespace
+from slinky_api.v1alpha1.rules import VALIDATIONS, Keywords, Text, cel, matching
 
 TOKEN_KEY: Final = "auth-token"  # noqa: S105
 """Default key of the token's Secret; the only one that Slinky 0.1 had."""
@@ -56,7 +57,7 @@ SecretRefOrName = Annotated[
 ]
 
 
-class Token(ApiModel):
+class ServerToken(ApiModel):
     """How to authenticate with a Slurm that runs elsewhere."""
 
     secret_ref: SecretRefOrName
@@ -75,13 +76,49 @@ class Token(ApiModel):
         return self.secret_ref.key or TOKEN_KEY
 
 
+SHORTEST: Final = timedelta(seconds=30)
+"""Shortest life of a token: half of it must be enough to renew it."""
+
+_SHORTEST_MESSAGE: Final = "must be at least 30s: a token is renewed at half of its life"
+
+
+def _check_shortest(lifetime: timedelta) -> timedelta:
+    if lifetime < SHORTEST:
+        raise ValueError(_SHORTEST_MESSAGE)
+    return lifetime
+
+
+Lifetime = Annotated[
+    Duration,
+    AfterValidator(_check_shortest),
+    Keywords({VALIDATIONS: [cel("duration(self) >= duration('30s')", _SHORTEST_MESSAGE)]}),
+]
+"""Life of a token."""
+
+UserPattern = Annotated[
+    str,
+    Text(
+        matching(
+            r"\*|[A-Za-z0-9_][A-Za-z0-9_.@-]*\*?",
+            "must be a user name, a prefix of one followed by '*', or '*' for every user but root and slurm",
+        ),
+        at_least=1,
+        at_most=64,
+        by_pattern=True,
+    ),
+]
+
+
 class TokenGrant(ApiModel):
-    """Who may request tokens of this cluster."""
+    """Who may request tokens of this cluster, by Token objects."""
 
     namespaces: Annotated[tuple[Namespace, ...], Field(max_length=256), SET] = ()
     """Namespaces in which tokens may be requested. Default: the Cluster's own."""
-    usernames: Annotated[tuple[UserName, ...], Field(max_length=1024), SET] = ()
-    """Slurm users for whom tokens may be requested."""
+    usernames: Annotated[tuple[UserPattern, ...], Field(max_length=1024), SET] = ()
+    """Slurm users for whom tokens may be requested: a name, a prefix with * at its end, or * for all. No pattern
+    covers root and slurm: they must be named. Default: nobody."""
+    max_lifetime: Lifetime | None = None
+    """Longest life of such a token. Default: 24h."""
 
 
 class Auth(ApiModel):
@@ -101,4 +138,6 @@ class Auth(ApiModel):
     """Lifetime of the tokens that the operator signs for itself, for example 30m or 1h30m. They are renewed after half
     of it. Default: 15m."""
     tokens: Annotated[tuple[TokenGrant, ...], Field(max_length=64)] = ()
-    """Who may request tokens. Not supported yet: has no effect, and Degraded says so."""
+    """Who may request tokens, by Token objects. Default: the user nobody, in the Cluster's own namespace. What is
+    no longer granted is taken away: the Token's Secret loses its value. A JWT that was copied stays valid until it
+    ends."""

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
-from slinky_api.v1alpha1.cluster_auth import Auth, Token
+from slinky_api.v1alpha1.cluster_auth import Auth, ServerToken
 from slinky_api.v1alpha1.cluster_parts import (
     Accounting,
     Controller,
@@ -144,7 +144,7 @@ class ClusterSpec(ApiModel):
     server: Annotated[Url, AfterValidator(_check_server)] | None = None
     """URL of a slurmrestd that runs elsewhere, for example http://slurm-restapi.slurm:6820. With it, the operator
     connects to that Slurm; without it, the operator runs Slurm."""
-    token: Token | None = None
+    token: ServerToken | None = None
     """How to authenticate with the server."""
     ca_bundle: Annotated[str, Field(min_length=1, max_length=262_144), AfterValidator(_check_ca_bundle)] | None = None
     """CA certificates that verify slurmrestd's certificate, in PEM form, plain or base64-encoded. Default: the

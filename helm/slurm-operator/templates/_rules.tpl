@@ -1,5 +1,5 @@
 {{/*
-The operator's rights where it serves Clusters and NodeSets; the same rules in a ClusterRole or in Roles.
+The operator's rights where it serves Clusters, NodeSets and Tokens; the same rules in a ClusterRole or in Roles.
 
 Secrets are read by name, without list or watch. Only the Lease is updated: all other changes are patches and
 server-side apply, which also needs `create` to create an object. `nodesets/finalizers`: the API server requires
@@ -11,7 +11,10 @@ tests/integration/helm compares these rules with the API server's audit log.
   resources: [clusters, nodesets]
   verbs: [get, list, watch, patch]
 - apiGroups: [slinky.slurm.net]
-  resources: [clusters/status, nodesets/status]
+  resources: [tokens]
+  verbs: [get, list, watch]
+- apiGroups: [slinky.slurm.net]
+  resources: [clusters/status, nodesets/status, tokens/status]
   verbs: [patch]
 - apiGroups: [slinky.slurm.net]
   resources: [nodesets/finalizers]

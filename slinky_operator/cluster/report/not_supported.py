@@ -20,7 +20,6 @@ NOT_SUPPORTED: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = 
     "login": (lambda spec: bool(spec.login), "run login pods yourself"),
     "identity": (lambda spec: spec.identity is not None, "put users into the images"),
     "auth.jwksRef": (lambda spec: spec.auth.jwks_ref is not None, _JWKS),
-    "auth.tokens": (lambda spec: bool(spec.auth.tokens), "make tokens with scontrol token in slurmctld's pod"),
     "metrics.serviceMonitor": (
         lambda spec: spec.metrics.service_monitor.enabled,
         "create the ServiceMonitor yourself",

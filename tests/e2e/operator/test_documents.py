@@ -27,10 +27,10 @@ from tests.support.slurm_in_kubernetes import PATIENCE
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.alone, pytest.mark.long]
 
 README, INSTALL, FIRST_JOB = "README.md", "docs/install.md", "docs/first-job.md"
-NODES, CONFIGURATION = "docs/kubernetes-nodes.md", "docs/configuration.md"
-PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION)
+NODES, CONFIGURATION, TOKENS = "docs/kubernetes-nodes.md", "docs/configuration.md", "docs/tokens.md"
+PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION, TOKENS)
 
-KINDS = "nodesets.slinky.slurm.net,clusters.slinky.slurm.net"
+KINDS = "nodesets.slinky.slurm.net,clusters.slinky.slurm.net,tokens.slinky.slurm.net"
 FINALIZER_IS_BACK = """
 until kubectl -n slurm get nodesets.slinky.slurm.net compute -o jsonpath='{.metadata.finalizers}' |
   grep slurm.net/drain; do
@@ -38,7 +38,7 @@ until kubectl -n slurm get nodesets.slinky.slurm.net compute -o jsonpath='{.meta
 done
 """
 
-NAMESPACES = ("slurm", "lab", "site", "examples", "my-operator", "team-a", "team-b")
+NAMESPACES = ("slurm", "lab", "site", "examples", "my-operator", "team-a", "team-b", "web")
 """Those that the pages create, but for the operator's own."""
 
 
@@ -151,6 +151,12 @@ def test_nodes_of_kubernetes_and_of_slurm_go_together(reader: Reader) -> None:
 
 def test_a_site_configures_slurm(reader: Reader) -> None:
     reader.follow(CONFIGURATION)
+
+
+def test_programs_get_tokens(reader: Reader) -> None:
+    reader.follow(TOKENS)
+    # Nothing is left that has to be gone before the CRDs are.
+    reader.shell.run("kubectl delete tokens.slinky.slurm.net --all --all-namespaces", "what it has made", PATIENCE)
 
 
 def test_the_operator_is_looked_after(reader: Reader) -> None:

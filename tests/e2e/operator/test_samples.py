@@ -48,16 +48,17 @@ def said(slurm: SlurmInKubernetes, kind: str, name: str, condition: str, reason:
 
 def test_each_file_is_applied_here() -> None:
     here = {"cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml", "more/cluster-full.yaml"}
-    here |= {"more/cluster-external.yaml", "slinky/0.1.yaml", "slinky/0.3.yaml"}
+    here |= {"more/cluster-external.yaml", "more/token.yaml", "slinky/0.1.yaml", "slinky/0.3.yaml"}
     assert {str(path.relative_to(SAMPLES)) for path in SAMPLES.rglob("*.yaml")} == here
 
 
 def test_the_first_samples_become_a_cluster_that_runs_jobs(apply: Apply) -> None:
-    slurm = apply("slurm", "cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml")
+    slurm = apply("slurm", "cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml", "more/token.yaml")
     slurm.wait_ready()
     slurm.wait_idle_nodes("compute-0", "compute-1", "burst-0")
     assert slurm.run("srun", "hostname").strip() in {"compute-0", "compute-1"}
     assert slurm.run("srun", "-p", "burst", "hostname").strip() == "burst-0"
+    said(slurm, "token", "portal", "Ready", "AsExpected", "token of nobody")
 
 
 def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_names(apply: Apply) -> None:

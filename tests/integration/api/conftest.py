@@ -15,7 +15,7 @@ import yaml
 from tests.support.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
-PLURALS = {"Cluster": "clusters", "NodeSet": "nodesets"}
+PLURALS = {"Cluster": "clusters", "NodeSet": "nodesets", "Token": "tokens"}
 
 
 class Api:
@@ -52,7 +52,7 @@ class Api:
 
 @pytest.fixture(scope="session")
 def crds(control_plane: ControlPlane) -> dict[str, dict[str, Any]]:
-    """Both CRDs, as they are committed and served, by kind."""
+    """The CRDs, as they are committed and served, by kind."""
     loaded = [yaml.safe_load(path.read_text()) for path in (ROOT / "config/crd").glob("slinky*.yaml")]
     return {crd["spec"]["names"]["kind"]: crd for crd in loaded}
 

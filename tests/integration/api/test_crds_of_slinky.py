@@ -138,6 +138,7 @@ def test_those_of_0_4_and_1_x_give_way_by_the_steps_of_the_page(kubectl: Kubectl
         kubectl,
         crd("controllers", "Controller", version, "clusterName"),
         crd("nodesets", "NodeSet", version, "controllerRef"),
+        crd("tokens", "Token", version, "jwtKeyRef"),
     )
     theirs = nodeset(
         version, {"controllerRef": {"name": "slurm"}}, finalizers=("nodeset.slinky.slurm.net/reservation",)

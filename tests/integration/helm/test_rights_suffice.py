@@ -37,6 +37,12 @@ NODESET = {
     "metadata": {"name": "compute"},
     "spec": {"clusterName": "slurm", "replicas": 1},
 }
+TOKEN = {
+    "apiVersion": "slinky.slurm.net/v1alpha1",
+    "kind": "Token",
+    "metadata": {"name": "portal"},
+    "spec": {"clusterRef": {"name": "slurm"}},
+}
 
 RARE = {
     ("secrets", "patch"): "a key is adopted, or made immutable",
@@ -139,7 +145,8 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
 
     with operator(arguments, kubeconfig, name, log) as url:
         wait_for("the operator ready", lambda: fetch(f"{url}/readyz").rstrip().endswith("\nok"), timeout=60)
-        kubectl("apply", f"--namespace={served}", "--filename=-", stdin=yaml.safe_dump_all([FILES, CLUSTER, NODESET]))
+        manifests = yaml.safe_dump_all([FILES, CLUSTER, NODESET, TOKEN])
+        kubectl("apply", f"--namespace={served}", "--filename=-", stdin=manifests)
 
         def children() -> set[str]:
             found = kubectl("get", "statefulsets,deployments,services,configmaps,secrets", "-n", served, "-o", "name")
@@ -148,6 +155,11 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
         wait_for(
             "children of every kind",
             lambda: children() == {"statefulset.apps", "deployment.apps", "service", "configmap", "secret"},
+            timeout=60,
+        )
+        wait_for(
+            "a token",
+            lambda: bool(kubectl("get", "secret", "portal", "-n", served, "--ignore-not-found", "-o", "name")),
             timeout=60,
         )
         wait_for(

@@ -14,9 +14,9 @@ from cryptography.x509.oid import NameOID
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus
+from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus, Token
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
-from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.common import ApiObject, Condition
 from slinky_api.v1alpha1.nodeset import OnTimeout, ScalingMode
 
 ROOT = Path(__file__).parents[3]
@@ -38,8 +38,8 @@ def nodeset(name: str = "compute", **spec: Any) -> NodeSet:
 
 @pytest.mark.parametrize("obj", SAMPLES)
 def test_every_sample_is_read(obj: dict[str, Any]) -> None:
-    model = Cluster if obj["kind"] == "Cluster" else NodeSet
-    read = model.parse(obj)
+    models: dict[str, type[ApiObject]] = {"Cluster": Cluster, "NodeSet": NodeSet, "Token": Token}
+    read = models[obj["kind"]].parse(obj)
     assert read.name == obj["metadata"]["name"]
 
 

@@ -13,7 +13,7 @@ from tests.support.shell import CommandsFailed, Shell
 
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("install", "first-job", "kubernetes-nodes", "configuration")),
+    *(f"docs/{name}.md" for name in ("install", "first-job", "kubernetes-nodes", "configuration", "tokens")),
     *(f"docs/{name}.md" for name in ("from-slinky", "slurm-client")),
 ]
 

@@ -1,0 +1,83 @@
+"""What triggers the Token controller: its Tokens, and changes of Clusters that their tokens depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.kube.cache.store import Key, Store, key_of
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS, TOKENS
+from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.token.observation import CLUSTER_OF_TOKEN
+
+_KEY_REASONS: Final = frozenset({Reason.KEY_PENDING, Reason.KEY_LOST, Reason.SECRET_NOT_FOUND, Reason.DAEMONS_STARTING})
+
+
+class TokenTriggers:
+    """Handlers of caches: each returns the keys of the Tokens to reconcile.
+
+    Parameters
+    ----------
+    tokens
+        The cache of Tokens.
+    forget_key
+        Called with namespace and name of a Cluster whose key may have changed.
+    forget_cluster
+        Called with the uid of a Cluster that is gone.
+    """
+
+    def __init__(
+        self, tokens: Store, forget_key: Callable[[str, str], None], forget_cluster: Callable[[str], None]
+    ) -> None:
+        self._tokens = tokens
+        self._forget_key = forget_key
+        self._forget_cluster = forget_cluster
+
+    def table(self) -> Triggers:
+        """All handlers, by their source."""
+        return Triggers(
+            objects={TOKENS: self.token, CLUSTERS: self.cluster},
+            contact=lambda _uid: (),
+            node=lambda _uid, _event: (),
+        )
+
+    def token(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of Tokens: their own key, unless only the status has changed."""
+        if old is not None and new is not None and _written_by_users(old) == _written_by_users(new):
+            return
+        obj = new or old
+        if obj is not None:
+            yield key_of(obj)
+
+    def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of Clusters: all Tokens of one whose grants or key may have changed."""
+        if old is not None and new is not None and _of_interest(old) == _of_interest(new):
+            return
+        obj = new or old
+        if obj is None:
+            return
+        namespace, name = key_of(obj)
+        self._forget_key(namespace, name)
+        if new is None:
+            self._forget_cluster(obj["metadata"].get("uid", ""))
+        for token in self._tokens.find(CLUSTER_OF_TOKEN, f"{namespace}/{name}"):
+            yield key_of(token)
+
+
+def _written_by_users(obj: Object) -> tuple[Any, ...]:
+    metadata = obj["metadata"]
+    return tuple(metadata.get(field) for field in ("uid", "generation", "deletionTimestamp", "annotations", "labels"))
+
+
+def _of_interest(obj: Object) -> tuple[Any, ...]:
+    """Spec, and what the status says of keys: other parts of it change all the time."""
+    metadata, status = obj["metadata"], obj.get("status") or {}
+    reasons = {one.get("reason") for one in status.get("conditions") or () if isinstance(one, dict)}
+    return (
+        metadata.get("uid"),
+        metadata.get("generation"),
+        bool(status.get("isReady")),
+        frozenset(reasons & _KEY_REASONS),
+    )

@@ -32,6 +32,9 @@ Exit codes:
     4  no token, a bad one, or no right to do this
     5  there is no such node, job or other object
   130  interrupted
+
+\b
+submit --wait ends with the exit code of the job instead, once there is one.
 """
 
 

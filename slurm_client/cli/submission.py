@@ -13,13 +13,15 @@ import click
 
 from slurm_client.cli.output import as_json, print_json
 from slurm_client.cli.text import safe
+from slurm_client.models.plain import to_dict
 from slurm_client.notation import sbatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from slurm_client.cli.connection import Connection
-    from slurm_client.models import JobSpec
+    from slurm_client.models import FinishedJob, JobSpec
+    from slurm_client.sync import SyncSlurmClient
 
 __all__ = ["COMMANDS"]
 
@@ -65,6 +67,7 @@ def _sbatch_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--sbatch", "more", multiple=True, metavar="OPTION", help="Any other option of sbatch: --sbatch=--nice=5."
 )
+@click.option("--wait", "-W", is_flag=True, help="Wait until it has ended, and exit with its exit code.")
 @as_json
 @click.pass_obj
 def submit(
@@ -75,6 +78,7 @@ def submit(
     wrap: str | None,
     hold: bool,
     more: tuple[str, ...],
+    wait: bool,
     json_: bool,
     **options: str | None,
 ) -> None:
@@ -82,6 +86,9 @@ def submit(
     Submit a job and print its number.
 
     SCRIPT is a file, or - for standard input. Its #SBATCH lines count, and options given here count more.
+
+    With --wait, its end is printed too. The exit code is then that of the job: 0 if it went well, that of its script,
+    128 and the signal that ended it, or 1, also for one that ran out of time; of an array, the highest of its tasks.
     """
     if (script is None) == (wrap is None):
         raise click.UsageError("give a script or --wrap, one of both")
@@ -90,13 +97,49 @@ def submit(
     spec = specified(text, [*given, *(["--hold"] if hold else []), *more])
     with connection.open() as slurm:
         submitted = slurm.submit_job(spec)
+        if not json_:
+            for words in (submitted.message, *(str(warning) for warning in submitted.warnings)):
+                if words:
+                    click.echo(safe(words), err=True)
+            # Whoever waits wants the number now, to cancel the job or to look at it.
+            click.echo(submitted.id)
+            sys.stdout.flush()
+        finished = _ended(slurm, submitted.id) if wait else None
     if json_:
-        print_json(submitted)
+        print_json(to_dict(submitted) | ({} if finished is None else {"ends": list(finished.ends)}))
+    if finished is None:
         return
-    for words in (submitted.message, *(str(warning) for warning in submitted.warnings)):
-        if words:
-            click.echo(safe(words), err=True)
-    click.echo(submitted.id)
+    if not json_:
+        for line in _lines(finished):
+            click.echo(line)
+    if finished.exit_status:
+        raise click.exceptions.Exit(finished.exit_status)
+
+
+def _ended(slurm: SyncSlurmClient, job: int) -> FinishedJob:
+    """Wait for a job; whoever cannot wait any longer is told that it goes on."""
+    try:
+        return slurm.wait_job(job)
+    except KeyboardInterrupt:
+        click.echo(f"job {job} goes on", err=True)
+        raise
+
+
+_SHOWN = 20
+"""Parts of a job that are printed one by one."""
+
+
+def _lines(finished: FinishedJob) -> Iterator[str]:
+    """Say how a job has ended: what did not go well part by part, what went well by its number."""
+    ends = finished.ends if len(finished.ends) == 1 else finished.failed
+    for end in ends[:_SHOWN]:
+        code = end.exit_code
+        how = f"signal {code.signal}" if code and code.signal else f"exit code {code.return_code or 0}" if code else ""
+        yield safe(f"{end.id} {end.state}" + (f", {how}" if how else ""))
+    if len(ends) > _SHOWN:
+        yield f"and {len(ends) - _SHOWN} more that did not go well"
+    if len(finished.ends) > 1:
+        yield f"{len(finished.ends) - len(finished.failed)} of {len(finished.ends)} parts went well"
 
 
 def _read(name: str) -> str:

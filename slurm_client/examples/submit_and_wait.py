@@ -11,7 +11,7 @@ from slurm_client.notation import sbatch
 
 
 async def main(script: str, folder: str) -> int:
-    """Return the exit code of the job: that of its script, or 128 and the signal that ended it."""
+    """Return the exit code of the job: that of its script, 128 and the signal that ended it, or 1 out of time."""
     asked = sbatch.parse(script).spec
     spec = replace(asked, working_directory=asked.working_directory or folder)
     async with SlurmClient(os.environ["SLURMRESTD_URL"], os.environ["SLURM_JWT"]) as slurm:
@@ -19,11 +19,7 @@ async def main(script: str, folder: str) -> int:
         print(f"submitted {submitted.id}", flush=True)
         finished = await slurm.wait_job(submitted.id)
     print(*(f"{end.id} {end.state}" for end in finished.ends), sep="\n")
-    for end in finished.failed:
-        code = end.exit_code
-        # One that ran out of time has failed too, whatever its script returned.
-        return 128 + code.signal if code and code.signal else (code and code.return_code) or 1
-    return 0
+    return finished.exit_status
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from slurm_client.models.job import ExitCode, FinishedJob, Job, JobEnd, JobState
 from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
 from slurm_client.models.listing import Listing
 from slurm_client.models.node import Node, NodeState
-from slurm_client.models.partition import Partition, PartitionState
+from slurm_client.models.partition import Partition, PartitionResult, PartitionState
 from slurm_client.models.reservation import Reservation, ReservationResult, ReservationSpec
 from slurm_client.models.resources import GresAllocation, License, NodeResources, Share, ShareTres
 from slurm_client.models.service import Diag, PendingRpcs, Ping, RpcStats
@@ -69,6 +69,7 @@ __all__ = [
     "NodeState",
     "Partition",
     "PartitionPriority",
+    "PartitionResult",
     "PartitionState",
     "PendingRpcs",
     "Ping",

@@ -353,6 +353,18 @@ class JobEnd(Entry):
         """
         return _went_well(self.state, self.exit_code)
 
+    @property
+    def exit_status(self) -> int:
+        """
+        What a shell would be told: 0 if it went well, the exit code of the script, or 128 and the signal.
+
+        1 for what failed without either, such as a script that Slurm ended at its time limit and that exited with 0.
+        """
+        if self.succeeded:
+            return 0
+        code = self.exit_code
+        return 128 + code.signal if code and code.signal else (code and code.return_code) or 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedJob:
@@ -379,3 +391,8 @@ class FinishedJob:
     def failed(self) -> tuple[JobEnd, ...]:
         """The parts that did not go well."""
         return tuple(end for end in self.ends if not end.succeeded)
+
+    @property
+    def exit_status(self) -> int:
+        """The highest of its parts, as ``sbatch --wait`` has it; see :attr:`JobEnd.exit_status`."""
+        return max((end.exit_status for end in self.ends), default=0)

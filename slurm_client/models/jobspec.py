@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from slurm_client.errors import Report
-    from slurm_client.models.values import Infinite
+    from slurm_client.models.values import Delay, Infinite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,12 +132,12 @@ class JobSpec:
     cpu_frequency: str | None = None
     cpus_per_tres: str | None = None
     deadline: datetime | None = None
-    delay_boot: timedelta | None = None
+    delay_boot: Delay | None = None
     distribution: str | None = None
     flags: Sequence[str] | None = None
     kill_on_node_fail: bool | None = None
     warning_signal: str | None = None
-    warning_time: timedelta | None = None
+    warning_time: Delay | None = None
     warning_flags: Sequence[str] | None = None
     mail_type: Sequence[str] | None = None
     mail_user: str | None = None
@@ -161,7 +161,7 @@ class JobSpec:
     selinux_context: str | None = None
     shared: str | None = None
     switches: int | None = None
-    switch_wait: timedelta | None = None
+    switch_wait: Delay | None = None
     tasks_per_core: int | None = None
     tasks_per_gpu: int | None = None
     tasks_per_socket: int | None = None

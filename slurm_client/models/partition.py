@@ -11,6 +11,8 @@ from slurm_client.models.values import Infinite, State
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from slurm_client.errors import Report
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionState(State):
@@ -70,3 +72,11 @@ class Partition(Entry):
     def is_up(self) -> bool:
         """Whether jobs are taken and started."""
         return self.state.base == "UP"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionResult(Entry):
+    """What became of one partition in a call about many: ``error`` is ``None`` if it went well."""
+
+    name: str
+    error: Report | None = None

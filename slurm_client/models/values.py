@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self, TypeAlias
 
 from typing_extensions import override
 
@@ -52,6 +52,17 @@ def _is_limit(value: object) -> bool:
 
 INFINITE = Infinite.INFINITE
 """Slurm's "no limit", as opposed to ``None``: not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrZero:
+    """Marks a length of time that may be zero."""
+
+    wanted: str = "a timedelta of zero or more"
+
+
+Delay: TypeAlias = Annotated[timedelta, OrZero()]
+"""A length of time of which zero means something, such as no grace; other lengths are limits, and must be above it."""
 
 
 @dataclass(frozen=True, slots=True)

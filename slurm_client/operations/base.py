@@ -11,7 +11,7 @@ from typing_extensions import override
 from slurm_client import errors
 from slurm_client.connection.session import LAST_REQUEST
 from slurm_client.models.listing import Listing
-from slurm_client.operations.arguments import checked
+from slurm_client.operations.checking import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

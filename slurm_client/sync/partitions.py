@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, cast, overload
 from slurm_client.sync.base import Blocking
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Unpack
 
     from slurm_client.models import Partition
+    from slurm_client.models.partition import PartitionResult
     from slurm_client.operations.arguments import Name
     from slurm_client.operations.base import Listing
     from slurm_client.operations.partitions import PartitionOperations, PartitionWishes
@@ -43,6 +45,18 @@ class BlockingPartitionCalls(Blocking):
     def update_partition(self, name: Name, *, timeout: float | None = None, **wishes: Unpack[PartitionWishes]) -> None:
         """Change a partition (v0.0.45 and newer); NotFound if there is none of that name."""
         self._wait(self._partitions.update_partition(name, timeout=timeout, **wishes))
+
+    def create_partitions(
+        self, partitions: Mapping[Name, PartitionWishes], *, timeout: float | None = None
+    ) -> tuple[PartitionResult, ...]:
+        """Create many partitions in one call (v0.0.45 and newer), and return what became of each in order."""
+        return self._wait(self._partitions.create_partitions(partitions, timeout=timeout))
+
+    def update_partitions(
+        self, partitions: Mapping[Name, PartitionWishes], *, timeout: float | None = None
+    ) -> tuple[PartitionResult, ...]:
+        """Change many partitions in one call (v0.0.45 and newer), and return what became of each in order."""
+        return self._wait(self._partitions.update_partitions(partitions, timeout=timeout))
 
     def delete_partition(self, name: Name, *, timeout: float | None = None) -> None:
         """Delete a partition (v0.0.45 and newer)."""

@@ -26,8 +26,8 @@ def running(**options: Any) -> Iterator[FakeSlurmrestd]:
     """
     Run a fake in a thread of its own until the block ends.
 
-    Its methods, and those of its ``world`` and ``faults``, may be called from any thread. ``start`` and ``stop`` remain
-    coroutines for the loop of the fake.
+    Its methods, those of its ``world`` and ``faults``, and ``clock.advance`` may be called from any thread. ``start``
+    and ``stop`` remain coroutines for the loop of the fake.
 
     Parameters
     ----------
@@ -51,6 +51,7 @@ def running(**options: Any) -> Iterator[FakeSlurmrestd]:
         try:
             for part in (fake.world, fake.faults, fake):
                 _put_behind(part, loop, thread)
+            fake.clock.follow = fake.world.follow
             yield fake
         finally:
             wait(type(fake).stop(fake))

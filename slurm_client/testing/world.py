@@ -190,6 +190,9 @@ class World(Ends):
         wished, there = decode_partitions.partition(wishes), self.partitions.get(name)
         values: dict[str, Any] = {key: getattr(wished, key) for key, place in PLACES.items() if _has(wishes, place)}
         if "nodes" in values:
+            unknown = [each for each in wished.nodes if each not in self.nodes and each.upper() != "ALL"]
+            if unknown:
+                raise Refusal(INVALID_NODE, f"Failure to write partition {name}")
             values["node_list"] = wished.node_list
         if "flags" in values:
             cleared = {word.removesuffix("_CLEAR") for word in wished.flags if word.endswith("_CLEAR")}

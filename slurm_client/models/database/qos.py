@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from slurm_client.models.database.limits import QosLimits
 from slurm_client.models.entry import Entry
-from slurm_client.models.values import Infinite
+from slurm_client.models.values import Delay, Infinite
 
 __all__ = ["Qos", "QosSpec"]
 
@@ -54,6 +54,8 @@ class QosSpec:
     ----------
     flags, preempts, preempt_modes
         All of them: others are taken away.
+    grace_time
+        Zero for none.
     limits
         Those to set; INFINITE takes one away.
     """
@@ -64,7 +66,7 @@ class QosSpec:
     priority: int | None = None
     preempts: Sequence[str] | None = None
     preempt_modes: Sequence[str] | None = None
-    grace_time: timedelta | None = None
+    grace_time: Delay | None = None
     usage_factor: float | None = None
     usage_threshold: float | None = None
     limits: QosLimits | None = None

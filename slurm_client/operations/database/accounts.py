@@ -30,7 +30,7 @@ _PARTS = {
 
 
 class AccountOperations(DatabaseOperations):
-    """List, get, create, update and delete accounts and users; list and create WCKeys."""
+    """List, get, create, update and delete accounts and users; list, create and delete WCKeys."""
 
     async def accounts(
         self, *, associations: bool = False, coordinators: bool = False, timeout: float | None = None
@@ -171,6 +171,54 @@ class AccountOperations(DatabaseOperations):
         await self._session.call("db_post_wckeys", body=body, timeout=timeout)
         if wanted not in await self._wckeys(timeout):
             raise errors.InvalidRequest(f"Slurm did not make WCKey {name} and gave no reason: is {cluster} a cluster?")
+
+    async def delete_wckey(self, name: Name, *, cluster: Name, user: Name, timeout: float | None = None) -> None:
+        """
+        Delete a WCKey of a user on a cluster; NotFound if there is none.
+
+        Slurm refuses it for one that running jobs have. One that is deleted stays with the jobs that had it.
+
+        Raises
+        ------
+        Conflict
+            If others have a WCKey of that name: slurmrestd deletes by name alone, those of all users on all clusters.
+            :meth:`delete_wckeys` does that.
+        """
+        keys = await self._wckeys(timeout)
+        if (name, cluster, user) not in keys:
+            raise errors.NotFound(f"no WCKey {name} of {user} on {cluster}")
+        others = sorted(key for key in keys if key[0] == name and key != (name, cluster, user))
+        if others:
+            raise errors.Conflict(
+                f"slurmrestd deletes WCKeys by name alone, and {len(others)} others are called {name}, such as that of "
+                f"{others[0][2]} on {others[0][1]}: delete_wckeys deletes them all; nothing was sent"
+            )
+        await self._delete_wckeys(name, timeout)
+
+    async def delete_wckeys(self, name: Name, *, timeout: float | None = None) -> int:
+        """
+        Delete all WCKeys of a name, of all users on all clusters, and return how many; NotFound if there is none.
+
+        Slurm refuses it for one that running jobs have.
+        """
+        found = sum(key[0] == name for key in await self._wckeys(timeout))
+        if not found:
+            raise errors.NotFound(f"no WCKey {name}")
+        await self._delete_wckeys(name, timeout)
+        return found
+
+    async def _delete_wckeys(self, name: str, timeout: float | None) -> None:
+        # The specification calls it an id; it is compared with names (24.11 and 26.05).
+        answer = await self._session.call("db_delete_wckey", path={"id": name}, timeout=timeout)
+        left = sum(key[0] == name for key in await self._wckeys(timeout))
+        if answer.not_modified or left:
+            raise errors.InvalidRequest(
+                f"Slurm deleted no WCKey {name} and gave no reason"
+                if answer.not_modified
+                else f"Slurm left {left} of the WCKeys {name} and gave no reason",
+                status=answer.status,
+                warnings=answer.warnings,
+            )
 
     async def _wckeys(self, timeout: float | None) -> set[tuple[str, str, str]]:
         return {(each.name.removeprefix("*"), each.cluster, each.user) for each in await self.wckeys(timeout=timeout)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors
 from slurm_client.decode.read import words
@@ -11,6 +11,9 @@ from slurm_client.operations.database.history import HistoryOperations
 from slurm_client.operations.jobs import resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from slurm_client.connection.answers import Answer
     from slurm_client.operations.arguments import JobRef
 
 __all__ = ["JobChangeOperations"]
@@ -48,18 +51,82 @@ class JobChangeOperations(HistoryOperations):
             If there is nothing to change.
         """
         wanted = resolve.job_id(job_id)
-        comments = without_none({"job": comment, "administrator": admin_comment, "system": system_comment})
-        body = without_none({"comment": comments or None, "extra": extra, "wckey": wckey})
-        if not body:
-            raise errors.InvalidArgument(
-                f"update_job: nothing to change of job {wanted}; nothing was sent", field="comment"
-            )
+        body = _changes(
+            f"update_job: nothing to change of job {wanted}", comment, admin_comment, system_comment, extra, wckey
+        )
         await self._session.require("db_post_job")
         # An address takes the number of a task, and none of a component.
         address = str(wanted) if wanted.component is None else str((await self.job(wanted, timeout=timeout)).id)
         answer = await self._session.call("db_post_job", path={"job_id": address}, body=body, timeout=timeout)
         if answer.not_modified:
             raise errors.NotFound(f"slurmdbd has no job {wanted}; nothing was changed", status=answer.status)
-        # Each result is a sentence that begins with the id of a record.
-        changed = (each.partition(" ")[0] for each in words(answer.fields.get("results")))
-        return tuple(int(each) for each in changed if each.isascii() and each.isdecimal())
+        return _changed(answer)
+
+    async def update_jobs(
+        self,
+        job_ids: Iterable[JobRef],
+        *,
+        comment: str | None = None,
+        admin_comment: str | None = None,
+        system_comment: str | None = None,
+        extra: str | None = None,
+        wckey: str | None = None,
+        timeout: float | None = None,
+    ) -> tuple[int, ...]:
+        """
+        Change the records of many jobs alike in one call (v0.0.44 and newer); return the ids of those changed.
+
+        Slurm says nothing of a job that slurmdbd does not have: it is missing from what is returned, which is empty
+        where there is none of them.
+
+        Parameters
+        ----------
+        job_ids
+            Jobs and tasks, as for :meth:`update_job`; no components. Nothing is sent for none: for an empty list
+            slurmdbd changes every job that it has.
+        comment, admin_comment, system_comment, extra, wckey
+            New texts; empty ones remove them, what is absent stays as it is.
+
+        Raises
+        ------
+        InvalidArgument
+            For a component, and if there is nothing to change.
+        """
+        wanted = list(dict.fromkeys(map(resolve.job_id, job_ids)))
+        component = next((each for each in wanted if each.component is not None), None)
+        if component is not None:
+            raise errors.InvalidArgument(
+                f"update_jobs: {component} is a component, which slurmdbd does not take in a list: use update_job; "
+                "nothing was sent",
+                field="job_ids",
+            )
+        body = _changes("update_jobs: nothing to change", comment, admin_comment, system_comment, extra, wckey)
+        await self._session.require("db_post_jobs")
+        if not wanted:
+            return ()
+        answer = await self._session.call(
+            "db_post_jobs", body={"job_id_list": list(map(str, wanted)), "job_rec": body}, timeout=timeout
+        )
+        return () if answer.not_modified else _changed(answer)
+
+
+def _changes(
+    nothing: str,
+    comment: str | None,
+    admin_comment: str | None,
+    system_comment: str | None,
+    extra: str | None,
+    wckey: str | None,
+) -> dict[str, Any]:
+    """Return what is to change; InvalidArgument if that is nothing."""
+    comments = without_none({"job": comment, "administrator": admin_comment, "system": system_comment})
+    body = without_none({"comment": comments or None, "extra": extra, "wckey": wckey})
+    if not body:
+        raise errors.InvalidArgument(f"{nothing}; nothing was sent", field="comment")
+    return body
+
+
+def _changed(answer: Answer) -> tuple[int, ...]:
+    """Return the ids of the records that were changed: each result is a sentence that begins with one."""
+    found = (each.partition(" ")[0] for each in words(answer.fields.get("results")))
+    return tuple(int(each) for each in found if each.isascii() and each.isdecimal())

@@ -84,3 +84,11 @@ class BlockingAccountCalls(BlockingDatabaseCalls):
     def create_wckey(self, name: Name, *, cluster: Name, user: Name, timeout: float | None = None) -> None:
         """Create a WCKey of a user on a cluster; Conflict if there is one."""
         self._wait(self._accounts.create_wckey(name, cluster=cluster, user=user, timeout=timeout))
+
+    def delete_wckey(self, name: Name, *, cluster: Name, user: Name, timeout: float | None = None) -> None:
+        """Delete a WCKey of a user on a cluster; NotFound if there is none."""
+        self._wait(self._accounts.delete_wckey(name, cluster=cluster, user=user, timeout=timeout))
+
+    def delete_wckeys(self, name: Name, *, timeout: float | None = None) -> int:
+        """Delete all WCKeys of a name, of all users on all clusters, and return how many."""
+        return self._wait(self._accounts.delete_wckeys(name, timeout=timeout))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, cast
 from slurm_client.sync.database.history import BlockingHistoryCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from slurm_client.operations.arguments import JobRef
     from slurm_client.operations.database.changes import JobChangeOperations
 
@@ -37,6 +39,30 @@ class BlockingJobChangeCalls(BlockingHistoryCalls):
         return self._wait(
             self._changes.update_job(
                 job_id,
+                comment=comment,
+                admin_comment=admin_comment,
+                system_comment=system_comment,
+                extra=extra,
+                wckey=wckey,
+                timeout=timeout,
+            )
+        )
+
+    def update_jobs(
+        self,
+        job_ids: Iterable[JobRef],
+        *,
+        comment: str | None = None,
+        admin_comment: str | None = None,
+        system_comment: str | None = None,
+        extra: str | None = None,
+        wckey: str | None = None,
+        timeout: float | None = None,
+    ) -> tuple[int, ...]:
+        """Change the records of many jobs alike in one call (v0.0.44 and newer)."""
+        return self._wait(
+            self._changes.update_jobs(
+                job_ids,
                 comment=comment,
                 admin_comment=admin_comment,
                 system_comment=system_comment,

@@ -115,8 +115,9 @@ class DatabaseOperations(AccountOperations):
         return self._list(call, "wckeys", "wckey", found, "wckeys_get", "_dump_wckeys")
 
     def _db_get_wckey(self, call: Call) -> Reply:
-        # As measured: slurmrestd finds none by its number.
-        return self._list(call, "wckeys", "wckey", [], "wckeys_get", "_dump_wckeys")
+        # As measured: what is called an id is the name.
+        found = [each for each in self.database.wckeys if each["name"] == call.parameters["id"]]
+        return self._list(call, "wckeys", "wckey", found, "wckeys_get", "_dump_wckeys")
 
     def _db_post_wckeys(self, call: Call) -> Reply:
         refused = self._unnamed(call, "wckeys", ("name", "user", "cluster"))
@@ -124,8 +125,13 @@ class DatabaseOperations(AccountOperations):
             self.database.add_wckey(given["name"], given["user"], given["cluster"])
         return refused or Reply()
 
-    def _db_delete_wckey(self, _: Call) -> Reply:
-        return Reply({"deleted_wckeys": []}, warnings=[self._nothing("wckeys_remove", "_delete_wckey")])
+    def _db_delete_wckey(self, call: Call) -> Reply:
+        gone = [each for each in self.database.wckeys if each["name"] == call.parameters["id"]]
+        if not gone:
+            return Reply({"deleted_wckeys": []}, warnings=[self._nothing("wckeys_remove", "_delete_wckey")])
+        self.database.wckeys = [each for each in self.database.wckeys if each not in gone]
+        lines = [f"C = {each['cluster']:<10} W = {each['name']:<20} U = {each['user']:<9}" for each in gone]
+        return Reply({"deleted_wckeys": lines})
 
     # QOS
 
@@ -192,10 +198,12 @@ class DatabaseOperations(AccountOperations):
 
     def _db_post_jobs(self, call: Call) -> Reply:
         body = call.body or {}
-        return self._changed(body.get("job_id_list") or [], body.get("job_rec") or {})
+        # As measured: an empty list means every job.
+        texts = body.get("job_id_list") or [str(number) for number in self._jobs.history]
+        return self._changed(texts, body.get("job_rec") or {})
 
     def _changed(self, texts: Iterable[str], change: Record) -> Reply:
-        jobs = [job for text in texts for job in self._jobs.of(str(text))]
+        jobs = {job.id: job for text in texts for job in self._jobs.of(str(text))}.values()
         for job in jobs:
             known = self._jobs.comments.setdefault(job.id, {"comment": {}})
             known["comment"].update(change.get("comment") or {})

@@ -118,9 +118,15 @@ class Operations(JobHandlers):
         return Reply()
 
     async def _post_partitions(self, call: Call) -> Reply:
-        for wishes in (call.body or {}).get("partitions") or ():
-            self.world.change_partition(wishes)
-        return Reply()
+        found = []
+        for index, wishes in enumerate((call.body or {}).get("partitions") or ()):
+            name, verb = wishes["name"], "update" if wishes["name"] in self.world.partitions else "create"
+            try:
+                self.world.change_partition(wishes)
+            except Refusal as refusal:
+                said = f"Failed to {verb} partition {name} with description at index {index}"
+                found.append(error(refusal.number, said, source=f"slurm_{verb}_partition"))
+        return Reply(status=422 if found else 200, errors=found)
 
     async def _delete_partition(self, call: Call) -> Reply:
         self.world.delete_partition(call.parameters["partition_name"])

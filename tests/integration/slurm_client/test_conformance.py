@@ -95,6 +95,42 @@ async def test_partitions_are_written_where_the_parser_can(target: Target, versi
             await slurm.delete_partition("p2")
 
 
+async def test_many_partitions_are_written_in_one_call_and_each_has_a_result(target: Target, version: str) -> None:
+    async with target.client(version) as slurm:
+        if version < "v0.0.45":
+            for call in (slurm.create_partitions, slurm.update_partitions):
+                with pytest.raises(errors.NotSupported):
+                    await call({"m1": {}})
+            return
+        wanted: dict[str, PartitionWishes] = {
+            "m1": {"nodes": "w-0", "grace_time": timedelta()},
+            "m2": {"nodes": "nosuch"},
+            "all": {"state": "DOWN"},
+            "m3": {"nodes": "w-1", "priority_tier": 4},
+        }
+        made = await slurm.create_partitions(wanted)
+        assert [(each.name, each.error and each.error.number) for each in made] == [
+            ("m1", None),
+            ("m2", 2018),
+            ("all", 2000),
+            ("m3", None),
+        ]
+        there = await slurm.partitions()
+        assert {"m1", "m3"} <= {each.name for each in there}
+        assert "m2" not in there
+        assert there["all"].is_up
+        changed = await slurm.update_partitions({"m1": {"state": "DRAIN"}, "m9": {}, "m3": {"nodes": "nosuch"}})
+        assert [(each.name, each.error and each.error.number) for each in changed] == [
+            ("m1", None),
+            ("m9", 2000),
+            ("m3", 2018),
+        ]
+        there = await slurm.partitions()
+        assert (there["m1"].state.base, there["m3"].nodes, there["m3"].priority_tier) == ("DRAIN", ("w-1",), 4)
+        for name in ("m1", "m3"):
+            await slurm.delete_partition(name)
+
+
 WISHES: PartitionWishes = {
     "state": "DOWN",
     "nodes": "w-0",

@@ -126,6 +126,26 @@ async def test_comments_of_a_job_that_has_ended(accounting: AccountingCluster, v
             await slurm.db.update_job(999_999, extra=text)
 
 
+async def test_comments_of_many_jobs_in_one_call(accounting: AccountingCluster, version: str) -> None:
+    text, jobs = f"together {next(_serial)}", accounting.jobs
+    async with accounting.client(version) as slurm:
+        if version < "v0.0.44":
+            with pytest.raises(errors.NotSupported):
+                await slurm.db.update_jobs([jobs["failed"]], extra=text)
+            return
+        wanted: list[int | str] = [jobs["completed"], jobs["failed"], f"{jobs['array']}_1", 999_999]
+        changed = await slurm.db.update_jobs(wanted, extra=text)
+        assert {jobs["completed"], jobs["failed"]} < set(changed)
+        assert len(changed) == 3
+        assert await slurm.db.update_jobs([999_998, 999_999], extra="none") == ()
+        # slurmdbd would take it for all jobs.
+        assert await slurm.db.update_jobs([], extra="all") == ()
+        found = {job.name: job.extra for job in await slurm.db.jobs(now() - HOUR, now() + HOUR) if job.extra == text}
+        assert set(found) == {"completed", "failed", "array"}
+        assert (await slurm.db.job(f"{jobs['array']}_0")).extra != text
+        assert (await slurm.db.job(jobs["cancelled"])).extra not in {text, "all"}
+
+
 async def test_what_slurmdbd_says_of_itself(accounting: AccountingCluster, version: str) -> None:
     async with accounting.client(version) as slurm:
         if version >= "v0.0.42":

@@ -285,6 +285,8 @@ async def test_wckeys_and_clusters(both: Both) -> None:
     assert [each["name"] for each in answer["wckeys"]] == [key]
     for method in ("GET", "DELETE"):
         await both.ask(method, "wckey/99999")
+    for method in ("GET", "DELETE", "GET", "DELETE"):
+        await both.ask(method, f"wckey/{key}")
     await both.ask("DELETE", f"user/{user}")
     name = f"cluster{number}"
     await both.ask("POST", "clusters/", {"clusters": [{"name": name}]})

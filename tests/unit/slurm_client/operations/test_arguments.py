@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from slurm_client import SlurmClient, errors
-from slurm_client.models import INFINITE, JobId, JobSpec, ReservationSpec
-from slurm_client.operations import arguments
+from slurm_client.models import INFINITE, JobId, JobSpec, QosSpec, ReservationSpec
+from slurm_client.notation import sbatch
+from slurm_client.operations import checking
 from slurm_client.operations.base import Operations
 from slurm_client.testing import FakeSlurmrestd
 
@@ -341,6 +342,50 @@ async def test_what_is_there_is_not_changed_by_a_creation(slurm: SlurmClient) ->
         await slurm.create_partition("p2")
 
 
+@pytest.mark.parametrize(("wish", "value"), [("state", "UPP"), ("state", "up"), ("flags", ["HIDEN"])])
+async def test_a_partition_is_not_written_without_what_is_misspelled(
+    slurm: SlurmClient, fake: FakeSlurmrestd, wish: str, value: Any
+) -> None:
+    wishes: Any = {wish: value}
+    for call in (slurm.create_partition("p2", **wishes), slurm.create_partitions({"p2": wishes})):
+        with pytest.raises(errors.InvalidArgument, match="nothing was sent"):
+            await call
+    assert not [request for request in fake.requests if request.method == "POST"]
+
+
+async def test_partitions_are_given_by_name_with_wishes_that_there_are(slurm: SlurmClient) -> None:
+    for given, field in (
+        ([], "partitions"),
+        ({"p2": 1}, "partitions['p2']"),
+        ({"p2": {"nods": "w-0"}}, "partitions['p2']"),
+        ({"p2": {"min_nodes": "1"}}, "partitions['p2'].min_nodes"),
+        ({"": {}}, "a key of partitions"),
+    ):
+        wishes: Any = given
+        with pytest.raises(errors.InvalidArgument) as refused:
+            await slurm.update_partitions(wishes)
+        assert refused.value.field == field
+    assert await slurm.create_partitions({}) == ()
+
+
+async def test_no_grace_is_a_length_of_time_and_a_negative_one_is_none(
+    slurm: SlurmClient, fake: FakeSlurmrestd
+) -> None:
+    await slurm.create_partition("p2", grace_time=timedelta())
+    assert fake.partitions["p2"].grace_time == timedelta()
+    await slurm.db.create_qos(QosSpec(name="q", grace_time=timedelta(seconds=9)))
+    await slurm.db.update_qos(QosSpec(name="q", grace_time=timedelta()))
+    assert (await slurm.db.qos("q")).grace_time == timedelta()
+    made = await slurm.submit_job(
+        sbatch.parse("#!/bin/sh\n#SBATCH --delay-boot=0 --switches=2@0 --signal=USR1@0\n").spec
+    )
+    assert made.id
+    with pytest.raises(errors.InvalidArgument, match="zero or more"):
+        await slurm.db.update_qos(QosSpec(name="q", grace_time=timedelta(seconds=-1)))
+    with pytest.raises(errors.InvalidArgument, match="above zero"):
+        await slurm.submit_job(spec(time_limit=timedelta()))
+
+
 # types
 
 
@@ -427,4 +472,4 @@ def public_calls() -> list[Any]:
 @pytest.mark.parametrize("function", public_calls(), ids=lambda function: function.__name__)
 def test_each_parameter_of_each_call_has_a_check(function: Any) -> None:
     parameters = [name for name in inspect.signature(function).parameters if name != "self"]
-    assert list(arguments._checks_of(function.__wrapped__)) == parameters
+    assert list(checking._checks_of(function.__wrapped__)) == parameters

@@ -43,6 +43,7 @@ from slinky_api.v1alpha1.rules import Keywords, cel
 __all__ = [
     "NODESET",
     "ClaimRetention",
+    "Confinement",
     "Drain",
     "NodeSet",
     "NodeSetNodeCounts",
@@ -124,6 +125,13 @@ class OnTimeout(StrEnum):
     REQUEUE = "Requeue"
     CANCEL = "Cancel"
     FORCE = "Force"
+
+
+class Confinement(StrEnum):
+    """How jobs are kept to what they were allocated."""
+
+    NONE = "None"
+    CONSTRAIN = "Constrain"
 
 
 class RollingUpdate(ApiModel):
@@ -235,6 +243,11 @@ class NodeSetSpec(ApiModel):
     the Cluster, and the devices in resources. A node that has fewer is drained by Slurm as inval."""
     weight: Annotated[int, Field(ge=0, le=4_294_967_280), Keywords({"format": "int64"})] | None = None
     """Scheduling weight of the nodes, for example 100: Slurm prefers lower ones. Default: 1 (Slurm's own)."""
+    confinement: Confinement = Confinement.NONE
+    """Whether Slurm keeps jobs to what they were allocated. None: it does not; a job can use all that the pod has.
+    Constrain: it does, by cgroups, for cores, memory and devices (proctrack/cgroup, task/cgroup). slurmd's container
+    then has the capability SYS_ADMIN and no AppArmor profile, but is not privileged; its namespace must allow the Pod
+    Security level privileged. A change drains and replaces the pods. Default: None."""
     extra_conf: NodeLine = ""
     """Additional keys of the node's line, for example MemSpecLimit=1024 CoreSpecCount=1."""
 

@@ -24,7 +24,7 @@ from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.children import Child
-from slinky_operator.slurm import naming, security
+from slinky_operator.slurm import confinement, naming, security
 from slinky_operator.slurm.conf.derive import FOLDER, derive
 from slinky_operator.slurm.templates import RefusedFragment
 
@@ -86,7 +86,7 @@ until [ "$(ls | grep -c '^told-')" -ge "$SLURMDS" ]; do sleep 0.05; done
 exit 0
 """
 
-_SLURMD: Final = f"""\
+_BEFORE_SLURMD: Final = f"""\
 umask 027
 cd {FOLDER} || exit 2
 until [ -e ready ]; do
@@ -94,12 +94,27 @@ until [ -e ready ]; do
   [ -e refused ] && exit 0
   sleep 0.05
 done
-( slurmd -D -Z -N "$NAME" --conf-server "$SERVER" --conf "Feature=preflight CPUs=1 RealMemory=1 Port=$PORT" \\
-    > "$NAME.log" 2>&1; echo $? > "$NAME.end"; mv "$NAME.end" "$NAME.ended" ) &
+"""
+
+_AS_NODE: Final = '--conf "Feature=preflight CPUs=1 RealMemory=1 Port=$PORT"'
+
+_AFTER_SLURMD: Final = f"""\
 set -- "$NAME" "slurmd started on" "told-$NAME"
 {_WATCH}touch "told-$NAME"
 exit 0
 """
+
+_SLURMD: Final = f"""\
+{_BEFORE_SLURMD}( slurmd -D -Z -N "$NAME" --conf-server "$SERVER" {_AS_NODE} \\
+    > "$NAME.log" 2>&1; echo $? > "$NAME.end"; mv "$NAME.end" "$NAME.ended" ) &
+{_AFTER_SLURMD}"""
+
+# Where cgroups cannot be made, slurmd says nothing about the configuration: it counts as not tried.
+_SLURMD_CONFINED: Final = f"""\
+{_BEFORE_SLURMD}( if sh -c "$PREPARE" > "$NAME.log" 2>&1; then
+    slurmd -D -Z -N "$NAME" {" ".join(confinement.ARGUMENTS)} {_AS_NODE} >> "$NAME.log" 2>&1
+  else (exit 127); fi; echo $? > "$NAME.end"; mv "$NAME.end" "$NAME.ended" ) &
+{_AFTER_SLURMD}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +134,13 @@ class SlurmdKind:
     node: str = field(default="", compare=False)
     """A Node where a pod of it runs; empty if there is none."""
 
+    confined: bool = False
+    """Whether it confines its jobs by cgroups, and so has files of its own."""
+
     @property
     def key(self) -> str:
         """Identifies the kind."""
-        return json.dumps([self.image, self.security], sort_keys=True, default=str)
+        return json.dumps([self.image, self.security, *["confined"] * self.confined], sort_keys=True, default=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +313,9 @@ def _slurmd(kind: SlurmdKind, number: int, server: str, images: Images, *, own_c
     return _container(
         f"slurmd-{number}",
         image,
-        _SLURMD,
-        variables,
-        [],
+        _SLURMD_CONFINED if kind.confined else _SLURMD,
+        {**variables, **({"PREPARE": confinement.FIRST_PROCESS} if kind.confined else {})},
+        [{"name": CONFIG, "mountPath": confinement.GIVEN_FOLDER, "readOnly": True}] if kind.confined else [],
         dict(context) if own_context else slurmctld_security(),
         run=f"{_RUN}-{number + 1}",
         config=False,

@@ -1,8 +1,8 @@
 """The ways in which slurmd is run in a Cluster, each once: what a preflight tries. Pure.
 
-Two slurmds are of one kind if image and security context are the same. Kinds come from the NodeSets, and from the pods
-that may hold jobs: during an update, or while it is stuck, those differ, and a configuration could end the running
-slurmd.
+Two slurmds are of one kind if image and security context are the same, and both confine their jobs or neither does.
+Kinds come from the NodeSets, and from the pods that may hold jobs: during an update, or while it is stuck, those
+differ, and a configuration could end the running slurmd.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.preflight_pod import SlurmdKind
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import security
+from slinky_operator.slurm import confinement, security
 from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.templates import RefusedFragment, merge
 
@@ -64,9 +64,11 @@ def _of_node_set(node_set: NodeSet, images: Images) -> SlurmdKind:
     spec = (node_set.spec.template or {}).get("spec") or {}
     own: Mapping[str, Any] = next((item for item in spec.get("containers") or () if item.get("name") == SLURMD), {})
     given = own.get("securityContext")
-    context = security.agreeing(merge(security.slurmd(), given), given) if given else None
+    confined = node_set.spec.confinement is Confinement.CONSTRAIN
+    base = confinement.security_context() if confined else security.slurmd()
+    context = security.agreeing(merge(base, given or {}), given or {}) if given or confined else None
     image = own.get("image") or node_set.spec.image or images.slurmd
-    return SlurmdKind(image, context, (node_set.name,), _pull_secrets(spec))
+    return SlurmdKind(image, context, (node_set.name,), _pull_secrets(spec), confined=confined)
 
 
 def _running(pods: Iterable[Object]) -> Iterable[SlurmdKind]:
@@ -74,7 +76,7 @@ def _running(pods: Iterable[Object]) -> Iterable[SlurmdKind]:
 
     With a Node where one is Ready, if any is.
     """
-    found: dict[tuple[str, str, str], tuple[bool, Object, Mapping[str, Any]]] = {}
+    found: dict[tuple[str, str, str, bool], tuple[bool, Object, Mapping[str, Any]]] = {}
     for pod in pods:
         spec, status = pod.get("spec") or {}, pod.get("status") or {}
         met = {one.get("type") for one in status.get("conditions") or () if one.get("status") == "True"}
@@ -84,11 +86,11 @@ def _running(pods: Iterable[Object]) -> Iterable[SlurmdKind]:
         if own is None:
             continue
         name = (pod["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME, "")
-        key = (name, own.get("image", ""), repr(own.get("securityContext")))
+        key = (name, own.get("image", ""), repr(own.get("securityContext")), confinement.is_confined(own))
         ready = "Ready" in met
         if key not in found or (ready and not found[key][0]):
             found[key] = ready, pod, own
-    for (name, image, _), (_, pod, own) in sorted(found.items()):
+    for (name, image, _, confined), (_, pod, own) in sorted(found.items()):
         context = own.get("securityContext")
         yield SlurmdKind(
             image,
@@ -96,6 +98,7 @@ def _running(pods: Iterable[Object]) -> Iterable[SlurmdKind]:
             (name,),
             _pull_secrets(pod["spec"]),
             pod["spec"]["nodeName"],
+            confined=confined,
         )
 
 

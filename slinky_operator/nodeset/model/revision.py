@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from slinky_api.v1alpha1.common import Resources
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
 from slinky_operator.nodeset.model import claims
 
 GENERATOR: Final = 1
@@ -39,6 +39,7 @@ def content(nodeset: NodeSet) -> Content:
         "gres": spec.gres,
         "weight": spec.weight,
         "extraConf": spec.extra_conf,
+        "confinement": "" if spec.confinement is Confinement.NONE else spec.confinement.value,
         # Their names only: an existing claim does not change with its template.
         "claims": sorted(claims.template_name(template) for template in spec.volume_claim_templates),
     }
@@ -64,6 +65,7 @@ def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
             "gres": recorded.get("gres"),
             "weight": recorded.get("weight"),
             "extra_conf": recorded.get("extraConf") or "",
+            "confinement": Confinement(recorded.get("confinement") or Confinement.NONE),
             "volume_claim_templates": tuple(
                 templates.get(name, {"metadata": {"name": name}}) for name in recorded.get("claims") or ()
             ),

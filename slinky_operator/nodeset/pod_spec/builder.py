@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model import claims, guard, scheduling
 from slinky_operator.nodeset.model.pod_facts import SLURMD
@@ -21,7 +21,7 @@ from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import generated, launch, slurmd_arguments
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.pod_spec.validation import demand
-from slinky_operator.slurm import naming, security
+from slinky_operator.slurm import confinement, naming, security
 from slinky_operator.slurm.templates import POD_SPEC, merge
 
 _LIMITS_OF_ENTRYPOINT: Final = frozenset({"POD_CPUS", "POD_MEMORY"})
@@ -68,7 +68,8 @@ class PodBuilder:
         context = self._container.get("securityContext") or {}
         self._container["securityContext"] = security.agreeing(context, own.get("securityContext") or {})
         started = launch.read(own)
-        self._container["command"] = list(started.command)
+        confined = nodeset.spec.confinement is Confinement.CONSTRAIN
+        self._container["command"] = list(confinement.COMMAND if confined else started.command)
         if started.joined:
             _offer_everything(self._container)
         self._arguments = slurmd_arguments.build(nodeset, cluster, started, self._container)

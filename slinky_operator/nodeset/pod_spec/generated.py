@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
 from slinky_operator.nodeset.model.pod_facts import SLURMD
 from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.slurm import naming, security
+from slinky_operator.slurm import confinement, naming, security
 
 GRACE_SECONDS: Final = 30
 """Seconds between SIGTERM and SIGKILL. The operator deletes pods whose nodes are empty; slurmd then ends at once."""
@@ -20,6 +20,8 @@ CONF_FOLDER: Final = naming.CONF_FOLDER
 KEY_VOLUME: Final = "slurm-key"
 RUN_VOLUME: Final = "run"
 SPOOL_VOLUME: Final = "slurm-spool"
+CONFIG_VOLUME: Final = "slurm-config"
+"""Only in pods whose slurmd has files of its own (`slurm.confinement`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,15 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
                 },
             }
         )
+    if nodeset.spec.confinement is Confinement.CONSTRAIN:
+        volumes.append(confinement.volume(CONFIG_VOLUME, cluster.name))
+        container["volumeMounts"].append(
+            {"name": CONFIG_VOLUME, "mountPath": confinement.GIVEN_FOLDER, "readOnly": True}
+        )
+        container["env"] += confinement.environment(key)
+        container["securityContext"] = confinement.security_context()
+        # Why cgroups cannot be made is its last output.
+        container["terminationMessagePolicy"] = "FallbackToLogsOnError"
     if defaults.image_pull_policy and nodeset.spec.image is None:
         container["imagePullPolicy"] = defaults.image_pull_policy
     if nodeset.spec.resources is not None:

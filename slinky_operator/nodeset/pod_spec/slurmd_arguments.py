@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import node_conf
 from slinky_operator.nodeset.pod_spec.launch import CONF, CONF_SERVER, Launch
 from slinky_operator.nodeset.slurm_nodes import identity
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import confinement, naming
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ def build(nodeset: NodeSet, cluster: Cluster, launch: Launch, container: Mapping
     flags = ("-Z",) if launch.joined else ("-D", "-Z")
     before = [*launch.arguments, *(flag for flag in flags if flag not in launch.arguments), "-N"]
     after = ["--instance-id", "$(POD_UID)", "--extra", identity.tag(nodeset.namespace, nodeset.name)]
-    if server is not None and not launch.names_conf_server:
+    if nodeset.spec.confinement is Confinement.CONSTRAIN:
+        after += confinement.ARGUMENTS
+    elif server is not None and not launch.names_conf_server:
         after += [CONF_SERVER, server]
     line = node_conf.node_line(nodeset, container.get("resources") or {}, launch.conf, machine=launch.is_whole)
     after += [CONF, shlex.quote(line) if launch.joined else line]

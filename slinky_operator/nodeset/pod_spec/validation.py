@@ -11,11 +11,11 @@ from typing_extensions import override
 from slinky_api import labels
 from slinky_api.errors import SpecError
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NAME_LENGTH, NAME_MESSAGE, NodeSet
+from slinky_api.v1alpha1.nodeset import NAME_LENGTH, NAME_MESSAGE, Confinement, NodeSet
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pod_facts import SLURMD
 from slinky_operator.nodeset.pod_spec import generated, launch, node_conf
-from slinky_operator.nodeset.pod_spec.generated import KEY_VOLUME, Defaults
+from slinky_operator.nodeset.pod_spec.generated import CONFIG_VOLUME, KEY_VOLUME, Defaults
 from slinky_operator.slurm import naming, whose
 from slinky_operator.slurm.shapes import CLAIM, misfits
 from slinky_operator.slurm.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
@@ -99,7 +99,10 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
         yield Problem(
             "spec.template", "must be a whole one, with --conf-server, or the Cluster must say controller.external"
         )
-    for field, reason in claims.check(nodeset, {KEY_VOLUME}):
+    confined = nodeset.spec.confinement is Confinement.CONSTRAIN
+    if confined:
+        yield from _check_confined(cluster, containers, where)
+    for field, reason in claims.check(nodeset, {KEY_VOLUME, CONFIG_VOLUME} if confined else {KEY_VOLUME}):
         yield Problem(field, reason)
     yield from _check_line(nodeset, containers)
 
@@ -149,6 +152,39 @@ def _check_slurmd(container: Mapping[str, Any], at: str) -> Iterable[Problem]:
     for place, variable in enumerate(container.get("env") or ()):
         if variable.get("name") in _OWN_ENVIRONMENT:
             yield Problem(f"{at}.env[{place}]", f"{variable['name']} is the operator's: it names the node")
+
+
+def _check_confined(cluster: Cluster, containers: Iterable[Mapping[str, Any]], where: str) -> Iterable[Problem]:
+    """What keeps the operator from starting slurmd so that it confines its jobs."""
+    if cluster.spec.external:
+        yield Problem(
+            "spec.confinement",
+            "Constrain needs a Cluster that the operator runs: slurm.conf of one that runs elsewhere is not known here."
+            " Set ProctrackType and TaskPlugin there",
+        )
+    for place, container in enumerate(containers):
+        if container.get("name") != SLURMD:
+            continue
+        at = f"{where}.containers[{place}]"
+        if container.get("command"):
+            yield Problem(
+                f"{at}.command",
+                "cannot be set with confinement Constrain: slurmd is started by what makes its cgroups; use args",
+            )
+        yield from (
+            Problem(
+                f"{at}.args[{number}]",
+                f"{option} cannot be set with confinement Constrain, for which slurmd reads a slurm.conf of its own",
+            )
+            for number, word in enumerate(container.get("args") or ())
+            if (option := str(word).split("=", 1)[0]) in {launch.CONF_SERVER, "-f"}
+        )
+        if (container.get("securityContext") or {}).get("privileged"):
+            yield Problem(
+                f"{at}.securityContext.privileged",
+                "cannot be true with confinement Constrain: a privileged"
+                " container has the cgroups of the machine, and none of its own",
+            )
 
 
 def _own_conf_server(containers: Iterable[Mapping[str, Any]]) -> bool:

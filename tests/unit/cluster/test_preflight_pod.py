@@ -9,6 +9,7 @@ from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
+from slinky_operator.slurm import confinement
 from tests.unit.cluster.world import cluster_object, node_set_object
 
 IMAGES = Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1")
@@ -103,3 +104,14 @@ def test_its_name_tells_what_it_tries() -> None:
     assert make().name == make().name
     assert make().name != make(None, node_set_object("d", {"image": "other:1"})).name
     assert len(make().name) <= 63
+
+
+def test_a_confined_slurmd_is_tried_with_its_cgroups_and_files() -> None:
+    spec = make(None, node_set_object("a", {"confinement": "Constrain"})).pod.body["spec"]
+    (container,) = [one for one in spec["containers"] if one["name"] == "slurmd-0"]
+    assert container["securityContext"] == confinement.security_context()
+    assert {"name": "config", "mountPath": confinement.GIVEN_FOLDER, "readOnly": True} in container["volumeMounts"]
+    assert {"name": "PREPARE", "value": confinement.FIRST_PROCESS} in container["env"]
+    assert "-f /run/slurm/conf/slurm.conf" in container["command"][2]
+    # slurmctld beside it has no more rights than without.
+    assert spec["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}

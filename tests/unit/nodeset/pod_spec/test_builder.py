@@ -12,12 +12,12 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.components import slurmctld, slurmrestd
-from slinky_operator.nodeset.model import pod_facts, scheduling
+from slinky_operator.nodeset.model import pod_facts, revision, scheduling
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated, node_conf
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
-from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm import confinement, naming, whose
 
 DEFAULTS = generated.Defaults("slurmd:26.05", "Never")
 SAMPLES = Path(__file__).parents[4] / "config" / "samples"
@@ -232,6 +232,60 @@ def test_what_breaks_identity_is_refused_by_field(template: dict[str, Any], fiel
         build({"template": template})
 
     assert [problem.field for problem in caught.value.problems] == [f"spec.template.{field}"]
+
+
+@pytest.mark.parametrize(
+    ("container", "field"),
+    [
+        ({"command": ["slurmd"]}, "command"),
+        ({"args": ["-vv", "--conf-server=x:1"]}, "args[1]"),
+        ({"args": ["-f", "x"]}, "args[0]"),
+        ({"securityContext": {"privileged": True}}, "securityContext.privileged"),
+    ],
+)
+def test_what_confinement_decides_cannot_be_in_a_template(container: dict[str, Any], field: str) -> None:
+    template = {"spec": {"containers": [{"name": "slurmd", **container}]}}
+    with pytest.raises(RefusedTemplate) as caught:
+        build({"template": template, "confinement": "Constrain"})
+    assert [one.field for one in caught.value.problems] == [f"spec.template.spec.containers[0].{field}"]
+    assert "confinement" in caught.value.problems[0].reason
+
+
+def test_confinement_needs_a_cluster_that_the_operator_runs() -> None:
+    elsewhere = cluster(
+        server="http://there:6820",
+        token={"secretRef": {"name": "t"}},
+        auth={"slurmKeyRef": {"name": "k"}},
+        controller={"external": {"host": "there"}},
+    )
+    with pytest.raises(RefusedTemplate) as caught:
+        build({"confinement": "Constrain"}, of=elsewhere)
+    assert [one.field for one in caught.value.problems] == ["spec.confinement"]
+
+
+def test_a_confined_slurmd_has_files_of_its_own_and_a_first_process() -> None:
+    made = build(
+        {"confinement": "Constrain", "template": {"spec": {"containers": [{"name": "slurmd", "args": ["-v"]}]}}}
+    )
+    (container,) = made["spec"]["containers"]
+    assert container["command"] == list(confinement.COMMAND)
+    assert container["args"][:5] == ["-v", "-D", "-Z", "-N", "a-3"]
+    assert argument(made, "-f") == "/run/slurm/conf/slurm.conf"
+    assert "--conf-server" not in container["args"]
+    assert {"name": "SLURM_SACK_KEY", "value": "/etc/slurm/slurm.key"} in container["env"]
+    assert container["securityContext"] == confinement.security_context()
+    mounted = next(one["name"] for one in container["volumeMounts"] if one["mountPath"] == confinement.GIVEN_FOLDER)
+    volume = next(one for one in made["spec"]["volumes"] if one["name"] == mounted)
+    assert volume["configMap"]["name"] == naming.config("c")
+
+
+def test_a_slurmd_that_is_not_confined_is_made_as_before() -> None:
+    assert build({"confinement": "None"}) == build()
+    assert (
+        revision.of(nodeset(confinement="None"))
+        == revision.of(nodeset())
+        != revision.of(nodeset(confinement="Constrain"))
+    )
 
 
 def test_labels_with_the_value_that_the_operator_writes_may_be_there() -> None:

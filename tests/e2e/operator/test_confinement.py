@@ -1,0 +1,124 @@
+"""Jobs kept to what they were allocated: a Cluster with a confined NodeSet beside one that is not, on real cgroups."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from hack.localkube.kubectl import wait_for
+from tests.support.documents import blocks
+from tests.support.nodesets import whole
+from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.both_slurms, pytest.mark.usefixtures("operator")]
+
+TWO_CORES = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "2", "memory": "512Mi"}}
+
+EATS = "head -c 300M /dev/zero | tail -c 250M > /dev/null"
+"""Needs 250 MB: tail keeps what it is to print."""
+
+PROLOG = "#!/bin/sh\ntouch /tmp/$SLURM_JOB_ID.prolog\n"
+
+
+@pytest.fixture(scope="module")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
+    """A Cluster with both kinds of nodes."""
+    instance = new_slurm("confined")
+    instance.create(extraConf="SelectTypeParameters=CR_Core_Memory\nMinJobAge=3600", prologScripts={"look": PROLOG})
+    (example,) = [block for block in blocks("docs/configuration.md") if block.words == "confined.yaml"]
+    given = yaml.safe_load(example.text)
+    spec = {key: value for key, value in given["spec"].items() if key not in {"clusterName", "replicas"}}
+    # The machine is small, and no pod on it has a score that protects slurmstepd less.
+    instance.nodeset(given["metadata"]["name"], 1, **{**spec, "resources": TWO_CORES, "extraConf": "MemSpecLimit=64"})
+    instance.nodeset("plain", 1, resources=TWO_CORES)
+    instance.wait_ready()
+    instance.wait_idle(["confined-0", "plain-0"])
+    return instance
+
+
+def submit(slurm: SlurmInKubernetes, script: str, *options: str) -> str:
+    """Submit a job from a confined node, and return its number."""
+    options = ("-n1", "--output=/tmp/%j.out", *options)
+    return slurm.run("sbatch", "--parsable", *options, f"--wrap={script}", pod="confined-0").strip()
+
+
+def allowed_cores(slurm: SlurmInKubernetes, partition: str) -> int:
+    """How many cores a job of one may use, by the number of them that it sees."""
+    return int(slurm.run("srun", "-p", partition, "-n1", "--mem=64", "nproc", pod="confined-0"))
+
+
+def test_the_container_is_not_privileged(slurm: SlurmInKubernetes) -> None:
+    (container,) = slurm.slurmd_pods()["confined-0"]["spec"]["containers"]
+    assert not container["securityContext"].get("privileged")
+    assert "SYS_ADMIN" in container["securityContext"]["capabilities"]["add"]
+
+
+def test_a_job_has_the_cores_it_was_allocated_and_no_more(slurm: SlurmInKubernetes) -> None:
+    everything = int(slurm.run("nproc", pod="plain-0"))
+    assert everything >= 2
+    assert (allowed_cores(slurm, "confined"), allowed_cores(slurm, "plain")) == (1, everything)
+
+
+def test_a_job_that_uses_too_much_memory_ends_and_no_other(slurm: SlurmInKubernetes) -> None:
+    slurm.run("rm", "-f", "/tmp/go-on", pod="confined-0")
+    neighbour = submit(slurm, "until test -e /tmp/go-on; do sleep 0.2; done", "-p", "confined", "--mem=64")
+    slurm.wait_job(neighbour, "RUNNING")
+    greedy = submit(slurm, EATS, "-p", "confined", "--mem=100")
+    slurm.wait_job(greedy, "OUT_OF_MEMORY")
+    assert slurm.job_state(neighbour) == "RUNNING"
+    slurm.run("touch", "/tmp/go-on", pod="confined-0")
+    slurm.wait_job(neighbour, "COMPLETED")
+    # Nothing of it was for want of memory in the pod.
+    allowed = submit(slurm, EATS, "-p", "plain", "--mem=100")
+    slurm.wait_job(allowed, "COMPLETED")
+
+
+def test_steps_and_scripts_run_as_elsewhere(slurm: SlurmInKubernetes) -> None:
+    job = submit(slurm, "srun hostname", "-p", "confined", "--mem=64")
+    slurm.wait_job(job, "COMPLETED")
+    assert slurm.run("cat", f"/tmp/{job}.out", pod="confined-0").strip() == "confined-0"
+    slurm.run("test", "-e", f"/tmp/{job}.prolog", pod="confined-0")
+
+
+def test_a_job_ends_with_all_its_processes(slurm: SlurmInKubernetes) -> None:
+    job = submit(slurm, "setsid sleep 4321 & sleep 4321", "-p", "confined", "--mem=64")
+    slurm.wait_job(job, "RUNNING")
+    wait_for("both processes", lambda: processes(slurm, "sleep 4321") == 2, 60)
+    slurm.run("scancel", job, pod="confined-0")
+    slurm.wait_job(job, "CANCELLED")
+    wait_for("neither of them", lambda: processes(slurm, "sleep 4321") == 0, 60)
+
+
+def processes(slurm: SlurmInKubernetes, command: str) -> int:
+    """How many processes of a command line a confined node has."""
+    shown = slurm.run("ps", "-e", "-o", "args=", pod="confined-0")
+    return sum(line.strip() == command for line in shown.splitlines())
+
+
+def test_its_slurmd_follows_the_configuration(slurm: SlurmInKubernetes) -> None:
+    uid = slurm.pod_uid("confined-0")
+    change = {"spec": {"prologScripts": {"look": PROLOG.replace(".prolog", ".later")}}}
+    slurm.kube("patch", "cluster.slinky.slurm.net", slurm.name, "--type=merge", "--patch", json.dumps(change))
+
+    def has_run() -> bool:
+        job = submit(slurm, "true", "-p", "confined", "--mem=64")
+        slurm.wait_job(job, "COMPLETED")
+        return "later" in slurm.run("sh", "-c", f"ls /tmp/{job}.*", pod="confined-0")
+
+    # The kubelet brings new files about a minute later.
+    wait_for("the new prolog", has_run, 240)
+    assert slurm.pod_uid("confined-0") == uid
+
+
+def test_a_node_changes_when_its_job_is_over(slurm: SlurmInKubernetes) -> None:
+    before, job = slurm.pod_uid("plain-0"), slurm.hold("plain-0")
+    slurm.nodeset("plain", 1, resources=TWO_CORES, confinement="Constrain")
+    wait_for("its drain", lambda: "drain" in slurm.states().get("plain-0", "").lower(), 120)
+    assert slurm.pod_uid("plain-0") == before
+    slurm.release(job, "plain-0")
+    slurm.wait_job(job, "COMPLETED")
+    wait_for("the update", lambda: slurm.is_replaced("plain-0", before) and whole(slurm, "plain", 1), 240)
+    slurm.wait_idle_nodes("plain-0")
+    assert allowed_cores(slurm, "plain") == 1

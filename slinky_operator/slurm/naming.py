@@ -118,6 +118,11 @@ def controller(cluster: str) -> str:
     return daemon(cluster, COMPONENT_CONTROLLER)
 
 
+def controller_outside(cluster: str) -> str:
+    """Name of the Service by which slurmctld is reached from outside Kubernetes."""
+    return f"{controller(cluster)}-outside"
+
+
 def controller_pod(cluster: str) -> str:
     """Name of slurmctld's pod, which is its host name too."""
     return f"{controller(cluster)}-0"

@@ -219,7 +219,6 @@ UNSUPPORTED: dict[str, dict[str, Any]] = {
     "identity": {"identity": {}},
     "auth.jwksRef": {"auth": {"jwksRef": KEY}},
     "metrics.serviceMonitor": {"metrics": {"serviceMonitor": {"enabled": True}}},
-    "controller.service.spec": {"controller": {"service": {"spec": {"type": "NodePort"}}}},
 }
 
 

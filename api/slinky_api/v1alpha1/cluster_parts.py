@@ -47,8 +47,9 @@ class Controller(Component):
     persistence: Persistence = Field(default_factory=Persistence)
     """Where slurmctld keeps its state."""
     service: ServiceFragment | None = None
-    """Labels and annotations of the Service in front of slurmctld. It is headless: spec has no effect, and Degraded
-    says so."""
+    """The Service in front of slurmctld, which is headless: labels and annotations are added to it. With spec there is
+    a second one, <cluster>-controller-outside, of which spec gives the type and other fields, for slurmds and commands
+    outside Kubernetes."""
 
 
 class RestApi(Component):

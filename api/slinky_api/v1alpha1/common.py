@@ -176,7 +176,8 @@ class ServiceFragment(ApiModel):
     annotations: StringMap = Field(default_factory=dict)
     """Annotations to add."""
     spec: AnyMap = Field(default_factory=dict)
-    """Fields of the Service's spec, merged over the generated one. The operator sets selector and target ports."""
+    """Fields of the Service's spec, merged over the generated one, for example type. The operator sets selector and
+    ports; of ports, nodePort and appProtocol are taken."""
 
 
 class Persistence(ApiModel):

@@ -20,6 +20,7 @@ from slinky_operator.cluster.components import Images, default_images, metadata,
 from slinky_operator.cluster.components.component import Component, Materials
 from slinky_operator.cluster.components.exit_messages import stuck
 from slinky_operator.cluster.components.pod_trouble import NO_POD, TERMINATING, DaemonTrouble, is_settled
+from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
@@ -30,14 +31,8 @@ from slinky_operator.slurm.conf import restart_keys
 
 def service(cluster: Cluster) -> Object:
     """The headless Service. It resolves before the pod is ready: slurmd must find slurmctld while that starts."""
-    fragment = cluster.spec.controller.service
-    body = metadata(cluster, naming.controller(cluster.name), naming.COMPONENT_CONTROLLER)
-    if fragment is not None:
-        body["labels"] = {**fragment.labels, **body["labels"]}
-        if fragment.annotations:
-            body["annotations"] = dict(fragment.annotations)
-    return {
-        "metadata": body,
+    body = {
+        "metadata": metadata(cluster, naming.controller(cluster.name), naming.COMPONENT_CONTROLLER),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
@@ -45,6 +40,17 @@ def service(cluster: Cluster) -> Object:
             "ports": [{"name": "slurmctld", "port": naming.SLURMCTLD_PORT, "protocol": "TCP"}],
         },
     }
+    return with_fragment(body, cluster.spec.controller.service)
+
+
+def outside_service(cluster: Cluster) -> Object | None:
+    """The Service by which slurmctld is reached from outside, as its spec describes; `None` if there is no spec."""
+    fragment = cluster.spec.controller.service
+    if fragment is None or not fragment.spec:
+        return None
+    about = metadata(cluster, naming.controller_outside(cluster.name), naming.COMPONENT_CONTROLLER)
+    spec = exposed(fragment, naming.controller_selector(cluster), "slurmctld", naming.SLURMCTLD_PORT)
+    return with_fragment({"metadata": about, "spec": spec}, fragment)
 
 
 def stateful_set(
@@ -128,7 +134,11 @@ class Slurmctld(Component):
 
     @override
     def services(self, materials: Materials) -> Iterable[Child]:
-        yield Child(SERVICES, service(materials.snapshot.cluster))
+        cluster = materials.snapshot.cluster
+        yield Child(SERVICES, service(cluster))
+        outside = outside_service(cluster)
+        if outside is not None:
+            yield Child(SERVICES, outside)
 
     @override
     def workload(self, materials: Materials) -> Child:

@@ -20,6 +20,7 @@ from slinky_operator.cluster.components import Images, default_images, image_of,
 from slinky_operator.cluster.components.component import Component, Materials
 from slinky_operator.cluster.components.exit_messages import LONGEST
 from slinky_operator.cluster.components.pod_trouble import NO_POD, DaemonTrouble
+from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.components.template_rules import fitted
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
@@ -44,25 +45,13 @@ def service(cluster: Cluster, live: Object | None = None, pods: Object | None = 
         The live Service and Deployment. Pods of an older operator lack a label by which the Service now selects; it is
         added to the selector once all pods have it.
     """
-    body = metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI)
     fragment = cluster.spec.restapi.service
-    spec: dict[str, Any] = {}
     selector, before = naming.restapi_selector(cluster), naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)
     if live is not None and pods is not None and live["spec"].get("selector") == before and not _all_have_label(pods):
         selector = before
-    if fragment is not None:
-        body["labels"] = {**fragment.labels, **body["labels"]}
-        if fragment.annotations:
-            body["annotations"] = dict(fragment.annotations)
-        spec = dict(fragment.spec)
-    return {
-        "metadata": body,
-        "spec": {
-            **spec,
-            "selector": selector,
-            "ports": [{"name": "slurmrestd", "port": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
-        },
-    }
+    about = metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI)
+    spec = exposed(fragment, selector, "slurmrestd", naming.SLURMRESTD_PORT)
+    return with_fragment({"metadata": about, "spec": spec}, fragment)
 
 
 def _all_have_label(live: Object) -> bool:

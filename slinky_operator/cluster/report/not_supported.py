@@ -24,10 +24,6 @@ NOT_SUPPORTED: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = 
         lambda spec: spec.metrics.service_monitor.enabled,
         "create the ServiceMonitor yourself",
     ),
-    "controller.service.spec": (
-        lambda spec: spec.controller.service is not None and bool(spec.controller.service.spec),
-        "its Service stays headless; create another one to expose slurmctld",
-    ),
 }
 """By field: whether it is set, and what to do instead."""
 

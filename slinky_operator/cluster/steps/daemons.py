@@ -80,9 +80,17 @@ def remove_unwanted(progress: Progress) -> Iterator[Action]:
     resources = {child.resource.kind: child.resource for child in progress.made.children}
     resources |= {one.resource.kind: one.resource for one in daemons.DAEMONS}
     unwanted = {one.component for one in daemons.DAEMONS if not one.is_wanted(cluster)}
+    known = {one.component for one in daemons.DAEMONS}
+    made = {child.key for child in progress.made.children}
     for (kind, name), obj in sorted(progress.snapshot.children.items()):
         component = (obj["metadata"].get("labels") or {}).get(labels.LABEL_APP_COMPONENT)
-        if component in unwanted and succession.is_ours(obj, cluster) and not obj["metadata"].get("deletionTimestamp"):
+        # Services do not depend on a template, which may be refused: one that has not been made is not wanted.
+        surplus = kind == SERVICES.kind and component in known and (kind, name) not in made
+        if (
+            (component in unwanted or surplus)
+            and succession.is_ours(obj, cluster)
+            and not obj["metadata"].get("deletionTimestamp")
+        ):
             yield Remove(resources[kind], name, obj["metadata"]["uid"])
 
 

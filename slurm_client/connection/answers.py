@@ -39,6 +39,12 @@ _OWN_SENTENCES = frozenset({"Authentication failure"})
 """What slurmrestd says without JSON."""
 
 
+_STANDSTILL = (
+    "If slurmctld answers nothing else either and this Slurm has no slurmdbd, somebody may have ended a job that is "
+    "not theirs: slurmctld then stands still until it is restarted"
+)
+
+
 @dataclass(slots=True)
 class Answer:
     """
@@ -390,7 +396,7 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
     good = 200 <= answer.status < 300 or answer.not_modified
     if good and not reports:
         return None
-    kind = next((found for report in reports if (found := error_numbers.class_of(report.number))), None)
+    kind = next((found for report in reports if (found := error_numbers.class_of(report.number, report.source))), None)
     if kind is None and any(report.source.startswith("#/") for report in reports):
         kind = errors.InvalidRequest  # the source is a field of the request
     if kind is None and answer.status in {401, 511}:
@@ -402,6 +408,8 @@ def error_in(answer: Answer, request: errors.Request) -> errors.SlurmError | Non
     message = "; ".join(str(report) for report in reports[:_TOLD]) or f"the server answered {answer.status}"
     if len(reports) > _TOLD:
         message += f"; and {len(reports) - _TOLD} more"
+    if any(error_numbers.is_silence(report.number, report.source) for report in reports):
+        message = f"slurmctld did not answer in time; slurmrestd calls that {message!r}. {_STANDSTILL}"
     if kind is errors.NotSupported:
         return errors.NotSupported(message, request=request, status=answer.status)
     error = kind(message, request=request, status=answer.status, reports=reports, warnings=answer.warnings)

@@ -130,10 +130,25 @@ def name_of(number: int | None) -> str:
     return _names().get(number, "") if number is not None else ""
 
 
-def class_of(number: int | None) -> type[errors.SlurmError] | None:
-    """Return the class of errors a number belongs to; ``None`` when the number alone is not enough."""
+_SILENT = (1, "slurm_kill_jobs()")
+"""
+What slurmrestd says if slurmctld does not answer while jobs are ended (24.11 to 26.05): "Operation not permitted".
+
+``src/api/cancel.c`` takes the truth of a comparison for the number of the error. A refusal has number 2010.
+"""
+
+
+def is_silence(number: int | None, source: str) -> bool:
+    """Whether slurmrestd says of jobs that were to be ended that slurmctld did not answer."""
+    return (number, source) == _SILENT
+
+
+def class_of(number: int | None, source: str = "") -> type[errors.SlurmError] | None:
+    """Return the class of errors a number belongs to; ``None`` when number and source are not enough."""
     if not number:
         return None
+    if is_silence(number, source):
+        return errors.ControllerDown
     found = _classes().get(number)
     if found is not None:
         return found

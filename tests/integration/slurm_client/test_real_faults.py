@@ -13,6 +13,7 @@ import pytest
 from hack.images.rootfs import ensure
 from slurm_client import MintedToken, SlurmClient, errors
 from slurm_client.connection.circuit import Circuit
+from slurm_client.models import JobSpec
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.watch import Pace
 from tests.integration.slurm_client.conftest import PARSERS
@@ -70,6 +71,44 @@ async def test_slurmctld_away_and_back(host: SlurmHost) -> None:
         node = slurm.node_watch.objects["w-0"]
         assert node.is_drain
         assert node.reason == "kept"
+
+
+async def test_no_answer_to_who_ends_a_job_is_no_refusal(host: SlurmHost) -> None:
+    async with client(host) as slurm:
+        job = await slurm.submit_job(JobSpec(script="#!/bin/sh\n", hold=True))
+        await asyncio.to_thread(host.freeze, "slurmctld")
+        for call in (slurm.cancel_jobs([job.id]), slurm.cancel_job(job.id)):
+            with pytest.raises(errors.ControllerDown, match="did not answer in time") as silent:
+                await call
+            assert silent.value.number == 1
+            assert silent.value.sent
+        await asyncio.to_thread(host.thaw, "slurmctld")
+
+        async def cancelled() -> bool:
+            return (await slurm.job(job.id)).state.base == "CANCELLED"
+
+        await slurm.cancel_job(job.id)
+        await until(cancelled)
+
+
+async def test_without_slurmdbd_who_ends_a_job_of_another_stops_slurmctld(host: SlurmHost) -> None:
+    async with client(host) as slurm, SlurmClient(host.url, MintedToken(host.jwt_key, "daemon"), timeout=120) as daemon:
+        job = await slurm.submit_job(JobSpec(script="#!/bin/sh\n", hold=True))
+        with pytest.raises(errors.ControllerDown, match="somebody may have ended a job that is not theirs"):
+            await daemon.cancel_job(job.id)
+        # Even its owner gets no answer any more.
+        with pytest.raises(errors.SlurmError):
+            await slurm.job(job.id)
+        await asyncio.to_thread(host.stop, "slurmctld", kill=True)
+        await asyncio.to_thread(host.start_slurmctld)
+
+        async def back() -> bool:
+            try:
+                return bool(await slurm.nodes())
+            except errors.SlurmError:
+                return False
+
+        await until(back)
 
 
 async def test_slurmrestd_away_and_back_under_a_watch(host: SlurmHost) -> None:

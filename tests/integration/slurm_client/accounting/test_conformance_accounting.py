@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from slurm_client import errors
-from slurm_client.models import INFINITE
+from slurm_client.models import INFINITE, JobSpec
 from tests.integration.slurm_client.accounting.clusters import JOBS
 from tests.integration.slurm_client.targets import until
 
 if TYPE_CHECKING:
-    from tests.integration.slurm_client.accounting.clusters import AccountingCluster
+    from tests.integration.slurm_client.accounting.clusters import AccountingCluster, RealCluster
 
 HOUR = timedelta(hours=1)
 
@@ -210,3 +210,21 @@ async def test_a_token_that_is_refused_is_no_slurmdbd_that_is_down(accounting: A
                 await asyncio.wait_for(slurm.db.clusters(), 60)
     finally:
         accounting.key = kept
+
+
+@pytest.mark.parametrize("series", ["24.11", "26.05"])
+async def test_with_slurmdbd_who_ends_a_job_of_another_is_refused_and_its_owner_is_not(
+    series: str, request: pytest.FixtureRequest
+) -> None:
+    cluster: RealCluster = request.getfixturevalue(f"accounting_{series.replace('.', '_')}")
+    async with cluster.client(None) as slurm, cluster.client(None, "daemon") as daemon:
+        job = await slurm.submit_job(JobSpec(script="#!/bin/sh\n", hold=True))
+        for call in (daemon.cancel_job(job.id), slurm.as_user("daemon").cancel_job(job.id)):
+            with pytest.raises(errors.PermissionDenied):
+                await call
+        await slurm.cancel_job(job.id)
+
+        async def cancelled() -> bool:
+            return (await slurm.job(job.id)).state.base == "CANCELLED"
+
+        await until(cancelled)

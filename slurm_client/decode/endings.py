@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.decode.jobs import exit_code
-from slurm_client.decode.read import mapping, number, text, words
+from slurm_client.decode.read import text, words
 from slurm_client.models.entry import Entry
 from slurm_client.models.job import JobEnd, JobState
 from slurm_client.notation.jobid import JobId
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from slurm_client.models.database.history import JobRecord
     from slurm_client.models.job import Job
 
 _ID = re.compile(r"[0-9]{1,10}(_[0-9]{1,10}|\+[0-9]{1,10})?")
@@ -44,23 +45,20 @@ def part(raw: Mapping[str, Any]) -> Part:
     return Part((match[1] or "") if match else "", JobState.from_words(words(raw.get("state"))))
 
 
-def past(raw: Mapping[str, Any]) -> JobEnd:
-    """Decode one job of slurmdbd's history as the end of a job or of a part."""
-    array, het = mapping(raw.get("array")), mapping(raw.get("het"))
-    array_id, het_id = number(array.get("job_id")), number(het.get("job_id"))
-    task, component = number(array.get("task_id")), number(het.get("job_offset"))
-    own = number(raw.get("job_id")) or 0
-    if array_id and task is not None:
-        found = _made(array_id, f"_{task}")
-    elif het_id and component is not None:
-        found = _made(het_id, f"+{component}")
+def ends_of(records: Iterable[JobRecord]) -> dict[JobId, JobEnd]:
+    """Return the end of each part out of its records in slurmdbd: of several runs, that of the last."""
+    runs = sorted(records, key=lambda record: record.submit_time or _LONG_AGO)
+    return {end.id: end for end in map(_end_of, runs)}
+
+
+def _end_of(record: JobRecord) -> JobEnd:
+    if record.array_job_id is not None and record.array_task_id is not None:
+        found = _made(record.array_job_id, f"_{record.array_task_id}")
+    elif record.het_job_id is not None and record.het_job_offset is not None:
+        found = _made(record.het_job_id, f"+{record.het_job_offset}")
     else:
-        found = _made(own, "")
-    return JobEnd(
-        id=found,
-        state=JobState.from_words(words(mapping(raw.get("state")).get("current"))),
-        exit_code=exit_code(raw.get("exit_code")),
-    )
+        found = _made(record.id, "")
+    return JobEnd(id=found, state=record.state, exit_code=record.exit_code)
 
 
 def _made(job: int, suffix: str) -> JobId:
@@ -71,6 +69,7 @@ def _made(job: int, suffix: str) -> JobId:
         return JobId(_NO_JOB)
 
 
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
 _NO_JOB = 0xFFFF_FFF0
 
 

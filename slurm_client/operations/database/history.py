@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -13,6 +12,7 @@ from slurm_client.decode.database import history as decode
 from slurm_client.operations.database.base import DatabaseOperations
 from slurm_client.operations.database.filters import JobFilters, chosen, queries, since_1970
 from slurm_client.operations.jobs import resolve
+from slurm_client.slices import sliced
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from slurm_client.models import JobId, JobRecord
     from slurm_client.operations.arguments import JobRef
 
-__all__ = ["HistoryOperations"]
+__all__ = ["RECORDS", "HistoryOperations"]
 
-_JOBS = ListOf("jobs", decode.job, in_slices=decode.job_in_slices)
+RECORDS = ListOf("jobs", decode.job, in_slices=decode.job_in_slices)
+"""The jobs in an answer of slurmdbd."""
 
 _SECOND = timedelta(seconds=1)
 _DAY = timedelta(days=1)
-
-_SLICE = 1000
-"""Records that are looked at before the event loop has its turn."""
 
 Key: TypeAlias = tuple[str, int, datetime | None]
 """What names a record: cluster, id, and time of submission or requeue."""
@@ -94,7 +92,8 @@ class HistoryOperations(DatabaseOperations):
         """
         last = _until(since, until)
         found = await self._window(since, last, queries(filters), steps=steps, timeout=timeout)
-        return tuple(filter(chosen(filters), found.values()))
+        matches = chosen(filters)
+        return tuple([record async for record in sliced(found.values()) if matches(record)])
 
     async def history(
         self,
@@ -146,9 +145,7 @@ class HistoryOperations(DatabaseOperations):
             # One that ended before the next window is asked for is in no later window.
             next_since = end - _SECOND
             alive = {key: ended for key, ended in known.items() if ended is None or ended >= next_since}
-            for count, (key, record) in enumerate(found.items()):
-                if count % _SLICE == 0:
-                    await asyncio.sleep(0)
+            async for key, record in sliced(found.items()):
                 if record.end_time is None or record.end_time >= next_since:
                     alive[key] = record.end_time
                 if key not in known and matches(record):
@@ -169,17 +166,15 @@ class HistoryOperations(DatabaseOperations):
             "skip_steps": None if steps else "true",
         }
         for query in asked:
-            records = await self._records("db_get_jobs", _JOBS, query={**query, **every}, timeout=timeout)
-            for count, record in enumerate(records):
-                if count % _SLICE == 0:
-                    await asyncio.sleep(0)
+            records = await self._records("db_get_jobs", RECORDS, query={**query, **every}, timeout=timeout)
+            async for record in sliced(records):
                 found.setdefault(_key(record), record)
         return found
 
     async def _runs(self, wanted: JobId, timeout: float | None) -> list[JobRecord]:
         """Return what Slurm has under an address: it takes the number of a task, and none of a component."""
         address = str(wanted) if wanted.component is None else str(wanted.id)
-        return list(await self._records("db_get_job", _JOBS, path={"job_id": address}, timeout=timeout))
+        return list(await self._records("db_get_job", RECORDS, path={"job_id": address}, timeout=timeout))
 
 
 def _is_it(wanted: JobId, record: JobRecord) -> bool:

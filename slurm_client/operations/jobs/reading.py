@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, overload
 
 from slurm_client import errors
@@ -11,6 +10,7 @@ from slurm_client.decode import jobs as decode
 from slurm_client.decode import resources
 from slurm_client.operations.base import Listing, Operations
 from slurm_client.operations.jobs import resolve
+from slurm_client.slices import sliced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,9 +27,6 @@ _LAYOUT = ListOf("nodes", resources.node_resources)
 
 _IDS_IN_ONE_CALL = 300
 """Ids in one address; slurmrestd takes 1,500 (measured), what stands before it may not."""
-
-_AT_ONCE = 2000
-"""Jobs that are looked at before the event loop gets its turn."""
 
 
 class JobReading(Operations):
@@ -188,12 +185,7 @@ class JobReading(Operations):
                 and (names is None or not names.isdisjoint(job.nodes))
             )
 
-        found: list[Job] = []
-        listed = await self.jobs(timeout=timeout)
-        for start in range(0, len(listed), _AT_ONCE):
-            found += filter(matches, listed.items[start : start + _AT_ONCE])
-            await asyncio.sleep(0)
-        return tuple(found)
+        return tuple([job async for job in sliced(await self.jobs(timeout=timeout)) if matches(job)])
 
     async def jobs_on_nodes(self, names: NodeNames, *, timeout: float | None = None) -> tuple[Job, ...]:
         """
@@ -204,9 +196,8 @@ class JobReading(Operations):
         wanted = set(names)
         if not wanted:
             return ()
-        return tuple(
-            job for job in await self.jobs(timeout=timeout) if job.holds_nodes and not wanted.isdisjoint(job.nodes)
-        )
+        jobs = sliced(await self.jobs(timeout=timeout))
+        return tuple([job async for job in jobs if job.holds_nodes and not wanted.isdisjoint(job.nodes)])
 
     async def _number_of(self, job_id: JobRef, timeout: float | None) -> int:
         """Return the number of the record of one job: slurmrestd takes nothing else when a job is changed."""

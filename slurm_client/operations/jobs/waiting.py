@@ -19,6 +19,7 @@ from slurm_client.decode import endings
 from slurm_client.models.job import FinishedJob, JobEnd
 from slurm_client.notation.arrays import ArrayTasks
 from slurm_client.notation.jobid import JobId
+from slurm_client.operations.database.history import RECORDS
 from slurm_client.operations.jobs import resolve
 from slurm_client.operations.jobs.changes import JobOperations
 
@@ -37,7 +38,6 @@ _SLOWER = 1.5
 """How much longer each pause is than the one before, while nothing changes."""
 
 _PARTS = ListOf("jobs", endings.part)
-_HISTORY = ListOf("jobs", endings.past)
 
 _STARTS_AGAIN = frozenset({"REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
 """Flags of a job that has not ended, since it is to run again."""
@@ -150,8 +150,9 @@ class WaitingOperations(JobOperations):
 
     async def _past(self, wanted: JobId, timeout: float | None) -> tuple[JobEnd, ...]:
         """Return the ends that slurmdbd knows of a job or its parts."""
-        listed = await self._list("db_get_job", _HISTORY, path={"job_id": str(wanted.id)}, timeout=timeout)
-        return tuple(end for end in listed.items if end.id.id == wanted.id) if listed is not None else ()
+        listed = await self._list("db_get_job", RECORDS, path={"job_id": str(wanted.id)}, timeout=timeout)
+        ends = endings.ends_of(listed.items if listed is not None else ())
+        return tuple(end for end in ends.values() if end.id.id == wanted.id)
 
     async def job_tasks(self, job_id: JobRef, *, timeout: float | None = None) -> tuple[Job, ...]:
         """

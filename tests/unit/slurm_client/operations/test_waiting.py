@@ -11,6 +11,7 @@ import pytest
 
 from slurm_client import errors
 from slurm_client.decode import endings
+from slurm_client.decode.database import history
 from slurm_client.models import ExitCode, FinishedJob, JobId, JobState
 from tests.unit.slurm_client.clients import client
 
@@ -210,13 +211,24 @@ async def test_jobs_are_found_by_what_was_noted_on_them(fake: FakeSlurmrestd) ->
     ],
 )
 def test_history_names_the_parts_of_a_job(raw: dict[str, Any], name: JobId) -> None:
-    end = endings.past({**raw, "state": {"current": ["TIMEOUT"], "reason": "x"}, "exit_code": {"return_code": 0}})
-    assert end.id == name
+    raw |= {"state": {"current": ["TIMEOUT"], "reason": "x"}, "exit_code": {"return_code": 0}}
+    ((found, end),) = endings.ends_of([history.job(raw)]).items()
+    assert found == end.id == name
     assert end.state == JobState("TIMEOUT")
     assert not end.succeeded
 
 
-@pytest.mark.parametrize("raw", [{}, {"job_id": None, "state": None}, {"job_id": "x", "array": 3, "het": []}])
+@pytest.mark.parametrize("state", [("COMPLETED", "NODE_FAIL"), ("NODE_FAIL", "COMPLETED")])
+def test_of_several_runs_the_last_one_tells_the_end(state: tuple[str, str]) -> None:
+    runs = [
+        history.job({"job_id": 7, "state": {"current": [word]}, "time": {"submission": second}})
+        for word, second in zip(state, (200, 100), strict=True)
+    ]
+    assert endings.ends_of(runs)[JobId(7)].state == JobState(state[0])
+
+
+@pytest.mark.parametrize("raw", [{"job_id": 7, "state": None}, {"job_id": 2**33, "array": 3, "het": []}])
 def test_a_strange_entry_of_history_is_no_error(raw: dict[str, Any]) -> None:
-    assert not endings.past(raw).state.is_finished
+    (end,) = endings.ends_of([history.job(raw)]).values()
+    assert not end.state.is_finished
     assert endings.part(raw).suffix == ""

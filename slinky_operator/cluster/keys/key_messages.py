@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
 
@@ -36,12 +37,23 @@ def missing(cluster: Cluster, name: str, why: str) -> str:
     )
 
 
-def changed(cluster: Cluster, source: KeySource) -> str:
-    """The Secret has another key of auth/slurm than the daemons."""
+def changed(cluster: Cluster, source: KeySource, early_default: str = "") -> str:
+    """The Secret has another key of auth/slurm than the daemons.
+
+    Parameters
+    ----------
+    early_default
+        For a key set, the id of its default key if the daemons do not have that key yet.
+    """
     undo = (
         f"Put the earlier one back, which is {naming.SLURM_KEY} of Secret {naming.key_copy(cluster.name)}; or scale "
         "all NodeSets to 0, which waits for their jobs: once no slurmd pod is left, the new one is used"
     )
+    if early_default:
+        undo = (
+            f"Its default key {cut(early_default, 40)} is not in the set that they have: first add it and keep the "
+            f"earlier default, and make it the default once all daemons have read it. {undo}"
+        )
     if source.generated:
         undo = "Delete it, and the operator makes it again with the key that they have"
     return (

@@ -1,4 +1,11 @@
-"""Key sets of auth/slurm (`slurm.jwks`): whether one may replace another without affecting any daemon. Pure."""
+"""Key sets of auth/slurm (`slurm.jwks`): whether one may replace another without affecting any daemon. Pure.
+
+Every daemon signs with the default key of its set: the one with ``"use": "default"``, else the first
+(https://slurm.schedmd.com/authentication.html). Daemons read a new set one after the other, by a reconfigure that
+slurmctld signs with its own default key. So a key has to be in everybody's set before it becomes the default: a slurmd
+that does not know it refuses the reconfigure too, and slurmctld fails the jobs that it starts there (measured with
+24.11 and 26.05, `tests/integration/slurm_conf/test_key_sets.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,11 +16,21 @@ from typing import Any
 
 
 def extends(old: bytes, new: bytes, wall: datetime) -> bool:
-    """Whether a key set has every key of another that has not expired: keys are rotated one at a time."""
+    """Whether a key set has every key of another that has not expired, and signs with one that the other has too."""
     before, after = _keys(old), _keys(new)
-    if not before or not after:
+    if not before or not after or early_default(old, new):
         return False
     return all(_same(one, after.get(name, {})) or _expired(one, wall) for name, one in before.items())
+
+
+def early_default(old: bytes, new: bytes) -> str:
+    """Id of the key that a set signs with, if the other does not have that key; empty if it has."""
+    before, after = _keys(old), _keys(new)
+    if not before or not after:
+        return ""
+    marked = (name for name, one in after.items() if str(one.get("use")).lower() == "default")
+    default = next(marked, next(iter(after)))
+    return "" if _same(after[default], before.get(default, {})) else default
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

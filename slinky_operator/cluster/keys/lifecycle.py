@@ -146,7 +146,8 @@ def _of_slurm(snapshot: Snapshot, source: KeySource, now: float, wall: datetime)
         return _put_back(snapshot, source, known, key_messages.undone(source), now)
     if not source.generated and _may_change(snapshot, source, known, value, wall):
         return _replaced(snapshot, source, value, extended=_is_extended(source, known, value, wall))
-    trouble = Missing(Reason.KEY_CHANGED, key_messages.changed(snapshot.cluster, source))
+    early = key_sets.early_default(known, value) if source.file == naming.SLURM_JWKS else ""
+    trouble = Missing(Reason.KEY_CHANGED, key_messages.changed(snapshot.cluster, source, early))
     return _Found(known, trouble=trouble, mountable=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.keys.key_sets import extends
+from slinky_operator.cluster.keys.key_sets import early_default, extends
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAST, LATER = NOW.timestamp() - 1, NOW.timestamp() + 1
@@ -26,7 +26,13 @@ def key_set(*keys: Any) -> bytes:
     ("old", "new", "may"),
     [
         ([key("a")], [key("a"), key("b")], True),
-        ([key("a", use="default")], [key("b", use="default"), key("a")], True),
+        ([key("a", use="default")], [key("b"), key("a", use="default")], True),
+        ([key("a", use="default"), key("b")], [key("b", use="default"), key("a")], True),
+        ([key("a"), key("b")], [key("b"), key("a")], True),
+        # The default is one that nobody has yet: by its mark, or by its place.
+        ([key("a", use="default")], [key("b", use="default"), key("a")], False),
+        ([key("a")], [key("a"), key("b", use="Default")], False),
+        ([key("a")], [key("b"), key("a")], False),
         ([key("a")], [key("b")], False),
         ([key("a")], [key("a", "other"), key("b")], False),
         ([key("a", exp=PAST), key("b")], [key("b")], True),
@@ -39,6 +45,13 @@ def key_set(*keys: Any) -> bytes:
 )
 def test_every_key_that_daemons_may_use_stays(old: list[Any], new: list[Any], may: bool) -> None:
     assert extends(key_set(*old), key_set(*new), NOW) is may
+
+
+def test_a_default_that_nobody_has_yet_is_named() -> None:
+    assert early_default(key_set(key("a")), key_set(key("a"), key("b", use="default"))) == "b"
+    assert early_default(key_set(key("a")), key_set(key("b"), key("a"))) == "b"
+    assert early_default(key_set(key("a")), key_set(key("a"), key("b"))) == ""
+    assert early_default(b"", key_set(key("a"))) == ""
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff", b"[]", b'{"keys": 1}', b"[" * 100_000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -397,3 +398,28 @@ def test_a_secret_of_the_users_with_our_label_stays_when_the_cluster_goes() -> N
     names = {name for _, name, _ in gone.children}  # type: ignore[union-attr]
     assert COPY in names
     assert "mine" not in names
+
+
+def test_a_key_set_that_signs_with_a_key_nobody_has_is_not_used_and_says_the_order() -> None:
+    def key_set(*keys: dict[str, str]) -> bytes:
+        return json.dumps({"keys": [{"kty": "oct", "alg": "HS256", **one} for one in keys]}).encode()
+
+    a, b = {"kid": "a", "k": "YQ"}, {"kid": "b", "k": "Yg"}
+    ref = {"auth": {"slurmKeyRef": {"name": "mine", "key": "slurm.jwks"}}}
+    world = World(cluster_object(ref), secrets={"mine": {"slurm.jwks": key_set(a)}})
+    world.add(node_set_object("compute"))
+    world.settle()
+    world.pods = ["compute-0"]
+
+    world.secrets["mine"] = {"slurm.jwks": key_set(a, {**b, "use": "default"})}
+    world.settle()
+    degraded = world.condition("Degraded")
+    assert degraded["reason"] == "KeyChanged"
+    assert "Its default key b is not in the set that they have: first add it" in degraded["message"]
+    assert world.secrets[COPY]["slurm.key"] == key_set(a)
+
+    for one in (key_set(a, b), key_set(a, {**b, "use": "default"})):
+        world.secrets["mine"] = {"slurm.jwks": one}
+        world.settle()
+        assert world.condition("Degraded")["status"] == "False"
+        assert world.secrets[COPY]["slurm.key"] == one

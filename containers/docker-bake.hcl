@@ -10,7 +10,7 @@ variable "OPERATOR_TAG" {
 }
 
 group "default" {
-  targets = ["operator", "slurm", "mariadb"]
+  targets = ["operator", "slurm", "mariadb", "sssd"]
 }
 
 target "operator" {
@@ -42,4 +42,12 @@ target "mariadb" {
   dockerfile = "Dockerfile"
   args       = { DEBIAN_SUITE = "trixie" }
   tags       = ["${REGISTRY}/mariadb:11.8"]
+}
+
+# What answers for users and groups, beside the daemons.
+target "sssd" {
+  context    = "containers/sssd"
+  dockerfile = "Dockerfile"
+  args       = { DEBIAN_SUITE = "trixie" }
+  tags       = ["${REGISTRY}/sssd:2.10"]
 }

@@ -45,7 +45,7 @@ def image_sets(suites: Collection[str]) -> list[tuple[str, Build]]:
         sets = [*SLURM_SETS, "mariadb"] if "integration" in suites else SLURM_SETS
         found.append(("integration", lambda: images.ensure(sets, say)))
     if "e2e" in suites:
-        found.append(("e2e", lambda: images.ensure(["busybox", "operator"], say)))
+        found.append(("e2e", lambda: images.ensure(["busybox", "operator", "identity"], say)))
         found.append(("e2e", debian.ensure))
     return found
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hack.images.cache import Cache, cache_root, fingerprint
 from hack.images.names import SETS, ImageSet, image_set, slurm_set
-from hack.images.recipes import busybox, mariadb, operator, slurm
+from hack.images.recipes import busybox, identity, mariadb, operator, slurm
 from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools import debian
 from hack.images.tools.buildah import Buildah, opened
@@ -37,6 +37,8 @@ def _recipe(one: ImageSet) -> Recipe:
         return busybox.BusyboxRecipe(REPOSITORY, one)
     if one.name == "mariadb":
         return mariadb.MariadbRecipe(REPOSITORY, one)
+    if one.name == "identity":
+        return identity.IdentityRecipe(REPOSITORY, one)
     return operator.OperatorRecipe(REPOSITORY, one)
 
 
@@ -71,7 +73,8 @@ def ensure(names: Sequence[str], progress: Progress) -> dict[str, list[Path]]:
     Parameters
     ----------
     names
-        Sets: ``busybox``, ``slurm-24.11``, ``slurm-26.05``, ``mariadb``, ``operator``.
+        Sets: ``busybox``, ``slurm-24.11``, ``slurm-26.05``, ``mariadb``, ``identity``,
+        ``operator``.
     progress
         Takes lines for people, from several threads.
 

@@ -18,6 +18,9 @@ SLURM_SUITES = {"24.11": "trixie", "26.05": "sid"}
 #: The series of MariaDB in `DEFAULT_SUITE`; the tag of its image.
 MARIADB = "11.8"
 
+#: The series of SSSD in `DEFAULT_SUITE`; the tag of its image.
+SSSD = "2.10"
+
 #: Stages of containers/slurm/Dockerfile that become images.
 SLURM_IMAGES = ("slurmctld", "slurmd", "slurmrestd", "slurmdbd", "login")
 
@@ -56,6 +59,7 @@ SETS = {
             for slurm, suite in SLURM_SUITES.items()
         ),
         ImageSet("mariadb", DEFAULT_SUITE, None, f"{REGISTRY}/mariadb:{MARIADB}, for slurmdbd"),
+        ImageSet("identity", DEFAULT_SUITE, None, f"{REGISTRY}/sssd:{SSSD}, and slapd for tests"),
         ImageSet("operator", DEFAULT_SUITE, None, f"{REGISTRY}/slurm-operator:dev"),
     )
 }

@@ -20,7 +20,7 @@ from hack.images.names import (
 
 
 def test_the_sets_are_those_others_ask_for() -> None:
-    assert set(SETS) == {"busybox", "slurm-24.11", "slurm-26.05", "mariadb", "operator"}
+    assert set(SETS) == {"busybox", "slurm-24.11", "slurm-26.05", "mariadb", "identity", "operator"}
     assert slurm_set("24.11").suite == "trixie"
     assert slurm_set("26.05").suite == "sid"
 

@@ -145,7 +145,7 @@ def test_each_suite_finds_what_it_needs(ready: set[str]) -> None:
     needed = {
         "unit": {"helm", "kubernetes"},
         "integration": {"slurm-24.11", "slurm-26.05", "mariadb"},
-        "e2e": {"local-path-provisioner", "busybox", "operator", "packages"},
+        "e2e": {"local-path-provisioner", "busybox", "operator", "identity", "packages"},
     }
     with Preparation([programs(ORDER), image_sets(ORDER)], ORDER) as preparation:
         for suite in ORDER:

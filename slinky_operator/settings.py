@@ -135,6 +135,11 @@ class Settings(BaseModel):
         min_length=1,
         description="Image of the agent beside slurmctld; normally the operator's own.",
     )
+    image_sssd: str = Field(
+        default="slinky/sssd:2.10",
+        min_length=1,
+        description="Default image of SSSD, beside daemons of Clusters with identity.sssd.",
+    )
     image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
         default="", description="Pull policy for default images; empty for the default of Kubernetes."
     )

@@ -154,6 +154,9 @@ class Reason(StrEnum):
     GRES_IN_USE = "GresInUse"
     NODES_WITHOUT_ADDRESS = "NodesWithoutAddress"
 
+    # users
+    IDENTITY_REFUSED = "IdentityRefused"
+
     # the daemons
     DAEMONS_STARTING = "DaemonsStarting"
     DAEMON_STUCK = "DaemonStuck"

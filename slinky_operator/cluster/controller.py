@@ -27,6 +27,7 @@ from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Caches, Snapshot, observe, wanted_sources
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.report.status import COUNTS, invalid
+from slinky_operator.identity import users
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key
@@ -151,7 +152,8 @@ class ClusterReconciler(Reconciler[Cluster]):
             (*wanted_sources(cluster), *daemons.secrets(cluster)),
             older_than=secrets.OLD_IN_TROUBLE if trouble else secrets.OLD,
         )
-        texts = await tools.texts.read((cluster.namespace, cluster.name), names_of_sources(cluster.spec))
+        sources_of_texts = (*names_of_sources(cluster.spec), *users.config_maps(cluster.spec.identity))
+        texts = await tools.texts.read((cluster.namespace, cluster.name), sources_of_texts)
         now = tools.clock()
         server = self._server_of(cluster, self._caches)
         found = self._caches.node_sets.find(CLUSTER_INDEX, f"{cluster.namespace}/{cluster.name}")

@@ -12,6 +12,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.memory import Memory
+from slinky_operator.identity import users
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, SERVICES, STATEFULSETS
@@ -156,7 +157,7 @@ def wanted_sources(cluster: Cluster) -> list[str]:
     """Names of the Secrets that this Cluster uses."""
     names = [key.secret for key in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if key is not None]
     if not cluster.spec.external:
-        names.append(naming.key_copy(cluster.name))
+        names += [naming.key_copy(cluster.name), *users.secrets(cluster.spec.identity)]
     if cluster.spec.token is not None:
         names.append(cluster.spec.token.secret_name)
     return names

@@ -30,6 +30,7 @@ from slinky_operator.cluster.steps.daemons import (
     write_daemons,
     write_shared,
 )
+from slinky_operator.cluster.steps.identity import keep_users
 from slinky_operator.cluster.steps.keys import adopt_keys, keep_keys, load_changed_key, read_keys
 from slinky_operator.cluster.steps.progress import Progress, Step
 from slinky_operator.cluster.steps.slurm import answers, connect, count_jobs, jobs_due
@@ -44,6 +45,7 @@ MANAGED: Final[tuple[Step, ...]] = (
     keep_images,
     try_replacement,
     roll_out,
+    keep_users,
     write_daemons,
     remove_unwanted,
     connect,
@@ -135,6 +137,7 @@ def _findings(progress: Progress) -> Findings:
         starting=rollout is not None and not rollout.status.applied_hash and not answers(snapshot),
         replacement=progress.replacement,
         stuck=daemons.troubles(snapshot, progress.wall),
+        identity=progress.identity,
         slurmd_image=progress.images.slurmd,
     )
 

@@ -58,6 +58,7 @@ def _build(services: Services) -> Built:
         settings.image_agent,
         settings.image_slurmd,
         settings.image_pull_policy,
+        settings.image_sssd,
     )
     pace = Pace(settings.slurm_timeout, settings.node_poll_interval, settings.node_poll_interval_max)
     caches = Caches(store(CLUSTERS), store(NODESETS), store(PODS), *(store(resource) for resource in CHILDREN))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
+from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.domain import own_domain
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -39,7 +40,12 @@ def _caches(settings: Settings) -> Sequence[CacheSpec]:
 
 def _build(services: Services) -> Built:
     settings, caches = services.settings, services.caches
-    image = Defaults(settings.image_slurmd, settings.image_pull_policy, settings.cluster_domain or own_domain())
+    image = Defaults(
+        settings.image_slurmd,
+        settings.image_pull_policy,
+        settings.cluster_domain or own_domain(),
+        SssdImage(settings.image_sssd, settings.image_pull_policy),
+    )
     reconciler = NodeSetReconciler(
         services.kube,
         nodesets=caches.store(NODESETS),

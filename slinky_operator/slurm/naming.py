@@ -156,6 +156,11 @@ def good_config(cluster: str) -> str:
     return f"{cluster}-config-good"
 
 
+def users(cluster: str) -> str:
+    """Name of the ConfigMap with the users of `identity.passwd`, as daemons read them."""
+    return f"{cluster}-users"
+
+
 def preflight(cluster: str, digest: str) -> str:
     """Name of the pod that tries a configuration, and of its ConfigMap."""
     return f"{cluster}-preflight-{digest}"
@@ -164,7 +169,7 @@ def preflight(cluster: str, digest: str) -> str:
 def children(cluster: str) -> frozenset[str]:
     """Names of all objects that the operator makes for a Cluster, but for those of preflights and keys."""
     return frozenset(
-        make(cluster) for make in (controller, restapi, config, good_config, node_service, disruption_budget)
+        make(cluster) for make in (controller, restapi, config, good_config, users, node_service, disruption_budget)
     )
 
 

@@ -48,6 +48,10 @@ MANAGED: dict[str, Any] = {
     "epilogScriptRefs": REF,
     "prologSlurmctldScriptRefs": REF,
     "epilogSlurmctldScriptRefs": REF,
+    "identity": {
+        "sssd": {"confRef": KEY, "image": "sssd:1", "resources": {"limits": {"cpu": "1"}}},
+        "homes": {"claimName": "homes"},
+    },
 }
 """What is needed for every part to be there; values do not matter."""
 
@@ -57,6 +61,7 @@ ELSEWHERE: tuple[dict[str, Any], ...] = (
 )
 MANAGED_OTHERWISE: tuple[dict[str, Any], ...] = (
     {"auth": {"slurmKeyRef": KEY, "jwtKeyRef": KEY}, "controller": {"persistence": {"existingClaim": "state"}}},
+    {"identity": {"passwd": {"configMapRef": {"name": "users"}}, "homes": {"volume": {"emptyDir": {}}}}},
 )
 
 WHOLE = {"spec": {"containers": [{"name": "slurmd", "args": ["--conf-server", "there:6817"]}]}}
@@ -216,7 +221,6 @@ def test_every_field_of_a_token_is_read(reads: Reads) -> None:
 UNSUPPORTED: dict[str, dict[str, Any]] = {
     "accounting": {"accounting": {}},
     "login": {"login": [{"name": "a"}]},
-    "identity": {"identity": {}},
     "auth.jwksRef": {"auth": {"jwksRef": KEY}},
     "metrics.serviceMonitor": {"metrics": {"serviceMonitor": {"enabled": True}}},
 }

@@ -15,8 +15,11 @@ from slinky_api.v1alpha1.common import (
     ServiceFragment,
 )
 from slinky_api.v1alpha1.fields import (
+    AnyMap,
     ConfText,
+    DnsSubdomain,
     Duration,
+    HomesFolder,
     HostName,
     Image,
     NodeExpression,
@@ -152,8 +155,33 @@ class Passwd(ApiModel):
     """ConfigMap with the keys passwd and group, whose lines are added to those of the image."""
 
 
+class Homes(ApiModel):
+    """Home folders from a volume, the same on all nodes."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel("has(self.claimName) != has(self.volume)", "one of claimName and volume must be given")
+            ]
+        }
+    )
+
+    claim_name: DnsSubdomain | None = None
+    """A PersistentVolumeClaim of the same namespace; pods on several Nodes need one with ReadWriteMany."""
+    volume: AnyMap | None = None
+    """Another volume source, as in a pod, for example nfs with server and path."""
+    mount_path: HomesFolder = "/home"
+    """Folder in the pods."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.claim_name is None) == (self.volume is None):
+            raise ValueError("one of claimName and volume must be given")
+        return self
+
+
 class Identity(ApiModel):
-    """The source of users, for every daemon that needs them."""
+    """Users and their home folders, for every daemon that needs them."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -167,6 +195,8 @@ class Identity(ApiModel):
     """Users from SSSD."""
     passwd: Passwd | None = None
     """Users from files."""
+    homes: Homes | None = None
+    """Home folders, in the pods of NodeSets. A change replaces these pods, as an update of the NodeSet does."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -164,7 +164,7 @@ class ClusterSpec(ApiModel):
     login: Annotated[tuple[Login, ...], Field(max_length=16), MAP_BY_NAME] = ()
     """Sets of login pods. Not supported yet: has no effect, and Degraded says so."""
     identity: Identity | None = None
-    """The source of users. Default: the images. Not supported yet: has no effect, and Degraded says so."""
+    """The source of users, and their home folders. Default: the users of the images."""
 
     partitions: Annotated[tuple[Partition, ...], Field(max_length=256), MAP_BY_NAME] = ()
     """Partitions, in addition to those of NodeSets."""

@@ -29,6 +29,7 @@ __all__ = [
     "FileText",
     "FileTexts",
     "GresText",
+    "HomesFolder",
     "HostName",
     "Image",
     "IntOrPercent",
@@ -158,6 +159,10 @@ HostName = Annotated[
     ),
 ]
 
+_SYSTEM_FOLDERS: Final = (
+    *("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr", "var"),
+)
+
 _PORT: Final = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 Url = Annotated[
     str,
@@ -174,6 +179,24 @@ Image = Annotated[
     str,
     Text(matching(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "must be the name of a container image"), at_least=1, at_most=512),
 ]
+HomesFolder = Annotated[
+    str,
+    Text(
+        matching(
+            r"(/[A-Za-z0-9_][A-Za-z0-9_.-]*){1,16}",
+            "must be an absolute path of letters, digits, '_', '.' and '-', without '.' or '-' at the start of a name",
+        ),
+        Rule(
+            "must not be in a folder of the system such as /etc, /usr or /var",
+            lambda text: text.split("/")[1] not in _SYSTEM_FOLDERS,
+            f"!(self.split('/')[1] in [{', '.join(map(cel_string, _SYSTEM_FOLDERS))}])",
+        ),
+        at_least=2,
+        at_most=256,
+    ),
+]
+"""Where home folders are mounted."""
+
 UserName = Annotated[
     str,
     Text(matching(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", "must be a user name"), at_least=1, at_most=64, by_pattern=True),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
@@ -28,6 +29,13 @@ class Images:
     """Used in preflights; NodeSets get theirs from the NodeSet controller."""
 
     pull_policy: str = ""
+    sssd: str = ""
+    """The sidecar of daemons that resolve users by SSSD."""
+
+    @property
+    def sssd_image(self) -> SssdImage:
+        """The same with its pull policy."""
+        return SssdImage(self.sssd, self.pull_policy)
 
     def of(self, daemon: str) -> str:
         """The image of a daemon, by the name of its container."""

@@ -12,6 +12,8 @@ tags; if a tag is not a version, nothing is known.
 slurmd must not be newer than slurmctld either: the image for NodeSets that name none is kept in the Cluster's status,
 where the NodeSet controller reads it.
 
+SSSD beside the daemons keeps its image in the same way; its Cluster names another one in `identity.sssd.image`.
+
 The agent beside slurmctld is the operator's own image. It is updated when slurmctld's pod is replaced for another
 reason.
 """
@@ -30,6 +32,7 @@ from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.component import Component
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
@@ -87,7 +90,8 @@ def kept(snapshot: Snapshot, defaults: Images, daemons: Iterable[Component]) -> 
         images = images.with_image(one.daemon, image)
     controller = snapshot.children.get(("StatefulSet", naming.controller(cluster.name)))
     slurmd = _of_slurmd(status.slurmd_image, _image(controller, naming.CONTROLLER_CONTAINER), defaults.slurmd)
-    return replace(images, slurmd=slurmd)
+    sssd = _image(controller, identity.SSSD, "initContainers") or defaults.sssd
+    return replace(images, slurmd=slurmd, sssd=sssd)
 
 
 def with_running_agent(snapshot: Snapshot, images: Images) -> Images:
@@ -153,8 +157,8 @@ def _is_up(live: Object) -> bool:
     return bool(status.get("readyReplicas")) and not status.get("unavailableReplicas") and updated
 
 
-def _image(live: Object | None, container: str) -> str:
-    containers = [] if live is None else live["spec"]["template"]["spec"].get("containers") or []
+def _image(live: Object | None, container: str, kind: str = "containers") -> str:
+    containers = [] if live is None else live["spec"]["template"]["spec"].get(kind) or []
     return next((str(one.get("image") or "") for one in containers if one.get("name") == container), "")
 
 

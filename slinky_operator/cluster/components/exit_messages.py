@@ -48,7 +48,10 @@ def stuck(pod: Object) -> str:
     for one in status.get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
             return f"not scheduled: {one.get('message') or one.get('reason') or 'no word'}"[:LONGEST]
-    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+    containers = status.get("containerStatuses") or ()
+    # A sidecar that waits to be restarted holds up no pod whose containers run.
+    runs = any("running" in (one.get("state") or {}) for one in containers)
+    for one in (*(() if runs else status.get("initContainerStatuses") or ()), *containers):
         words = held_up(one)
         if words:
             return f"{one['name']}: {words}"

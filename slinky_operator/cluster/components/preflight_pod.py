@@ -21,6 +21,7 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.components import Images, locked_down, metadata, pod_security, slurmctld, slurmctld_pod
 from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
+from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.children import Child
@@ -247,7 +248,7 @@ def pod_spec(
         Whether a slurmd has its own security context, so that the pod cannot have one for all.
     """
     own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
-    ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN}
+    ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN, *identity.VOLUMES}
     # Volumes that can be shared without affecting the real slurmctld.
     volumes = [
         one

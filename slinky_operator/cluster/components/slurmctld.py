@@ -22,6 +22,7 @@ from slinky_operator.cluster.components.exit_messages import stuck
 from slinky_operator.cluster.components.pod_trouble import NO_POD, TERMINATING, DaemonTrouble, is_settled
 from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
 from slinky_operator.reconcile.children import Child
@@ -113,6 +114,9 @@ def note(cluster: Cluster) -> dict[str, str]:
         "persistence": [controller.persistence.enabled, controller.persistence.existing_claim],
         "keys": [[one.secret, one.key, one.file] for one in keys if one is not None],
     }
+    source = identity.of_nodes(cluster)
+    if source:
+        says["identity"] = {name: part for name, part in source.items() if name != "homes"}
     text = json.dumps(says, sort_keys=True, default=str)
     return {slurmctld_pod.ANNOTATION_POD_SPEC: hashlib.sha256(text.encode()).hexdigest()[:16]}
 

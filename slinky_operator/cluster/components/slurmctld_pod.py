@@ -16,6 +16,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, pod_security
 from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
 from slinky_operator.cluster.components.template_rules import fitted
+from slinky_operator.identity import pod as identity
 from slinky_operator.kube.cache.managed_fields import applied_part, has_leftovers, inside
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.children import Child, applied_fields, shows
@@ -89,14 +90,19 @@ def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start
                 "kubectl.kubernetes.io/default-container": naming.CONTROLLER_CONTAINER,
             },
         },
-        "spec": {
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "terminationGracePeriodSeconds": 30,
-            "securityContext": pod_security(naming.SLURM_UID, volumes=True),
-            "containers": [_slurmctld(cluster, images, start), _agent(images)],
-            "volumes": _volumes(cluster),
-        },
+        "spec": identity.attached(
+            {
+                "automountServiceAccountToken": False,
+                "enableServiceLinks": False,
+                "terminationGracePeriodSeconds": 30,
+                "securityContext": pod_security(naming.SLURM_UID, volumes=True),
+                "containers": [_slurmctld(cluster, images, start), _agent(images)],
+                "volumes": _volumes(cluster),
+            },
+            cluster,
+            (naming.CONTROLLER_CONTAINER,),
+            images.sssd_image,
+        ),
     }
     return fitted(generated, spec.controller.template or {}, naming.CONTROLLER_CONTAINER)
 

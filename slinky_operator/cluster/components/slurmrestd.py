@@ -23,6 +23,7 @@ from slinky_operator.cluster.components.pod_trouble import NO_POD, DaemonTrouble
 from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.components.template_rules import fitted
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
 from slinky_operator.reconcile.children import Child
@@ -110,18 +111,23 @@ def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] 
                 labels.LABEL_DAEMON: naming.RESTAPI_CONTAINER,
             }
         },
-        "spec": {
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "securityContext": pod_security(naming.NOBODY),
-            # As PID 1 it ignores SIGTERM; its calls are short, and may be repeated.
-            "terminationGracePeriodSeconds": 3,
-            "containers": [container],
-            "volumes": [
-                {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": 0o444}},
-                {"name": RUN, "emptyDir": {}},
-            ],
-        },
+        "spec": identity.attached(
+            {
+                "automountServiceAccountToken": False,
+                "enableServiceLinks": False,
+                "securityContext": pod_security(naming.NOBODY),
+                # As PID 1 it ignores SIGTERM; its calls are short, and may be repeated.
+                "terminationGracePeriodSeconds": 3,
+                "containers": [container],
+                "volumes": [
+                    {"name": CONFIG, "configMap": {"name": naming.config(cluster.name), "defaultMode": 0o444}},
+                    {"name": RUN, "emptyDir": {}},
+                ],
+            },
+            cluster,
+            (naming.RESTAPI_CONTAINER,),
+            images.sssd_image,
+        ),
     }
     return {
         "metadata": metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI, dict(annotations or {})),

@@ -30,6 +30,7 @@ from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles
 from slinky_operator.cluster.slurm_connection import check
+from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.reconcile.children import Child, has_settled, shows
@@ -187,7 +188,7 @@ def _verdict(  # noqa: PLR0911 - one for each end
             return Verdict(Outcome.UNDECIDED, f"{name}: {pod_troubles.not_started(end)}", now)
     if own is not None and own.get("exitCode"):
         # If other containers prepare what slurmctld needs, it cannot be judged without them.
-        judged = not template.get("initContainers")
+        judged = all(one["name"] == identity.SSSD for one in template.get("initContainers") or ())
         said = pod_troubles.not_started(own) or short(own.get("message") or "") or own.get("reason") or "no word"
         words = f"slurmctld: {said}"
         if own["exitCode"] in {REFUSED, UNTRIED} and judged:
@@ -246,6 +247,15 @@ def _fields(snapshot: Snapshot, template: Mapping[str, Any], running: Mapping[st
         yield "spec.controller.persistence.existingClaim"
     if controller.template:
         yield "spec.controller.template"
+    if _of_users(template) != _of_users(running):
+        yield "spec.identity"
+
+
+def _of_users(spec: Mapping[str, Any]) -> tuple[frozenset[str], str]:
+    """Volumes with which slurmctld finds users, and the image of SSSD."""
+    volumes = frozenset(one["name"] for one in spec.get("volumes") or ()) & identity.VOLUMES
+    sidecars = (one.get("image") for one in spec.get("initContainers") or () if one["name"] == identity.SSSD)
+    return volumes, next(sidecars, None) or ""
 
 
 def _own(spec: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -24,6 +24,7 @@ from slinky_operator.cluster.preflight.replacement import Replacement, Stage
 from slinky_operator.cluster.report.not_supported import not_supported
 from slinky_operator.cluster.report.out_of_service import OutOfService, message
 from slinky_operator.cluster.slurm_connection import Missing
+from slinky_operator.identity import users
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.contact import ContactState, Trouble
 
@@ -77,6 +78,9 @@ class Findings:
 
     stuck: tuple[DaemonTrouble, ...] = ()
     """Why pods of the daemons do not start."""
+
+    identity: users.Trouble | None = None
+    """What is wrong with the source of users."""
 
     slurmd_image: str | None = None
     """Image for NodeSets that name none; `None` for an external Cluster."""
@@ -259,6 +263,7 @@ def _degraded(ready: Condition, findings: Findings, without_effect: str) -> Cond
     found += [(Reason.CHILD_REFUSED, words) for words in findings.refused]
     if refused is not None:
         found.append((refused.reason, refused.message))
+    found += _of_users(findings)
     if findings.replacement.stage is Stage.HELD:
         found.append((Reason.REPLACEMENT_HELD_BACK, findings.replacement.message))
     if findings.rollout is not None:
@@ -274,6 +279,12 @@ def _degraded(ready: Condition, findings: Findings, without_effect: str) -> Cond
         if not any(words in earlier for earlier in said):
             said.append(words)
     return condition(kind, "True", found[0][0], "; ".join(said))
+
+
+def _of_users(findings: Findings) -> Iterable[tuple[Reason, str]]:
+    """What is wrong with the source of users: daemons start and run without."""
+    if findings.identity is not None:
+        yield findings.identity.reason, findings.identity.message
 
 
 def _of_node_sets(rollout: Rollout) -> Iterable[tuple[Reason, str]]:

@@ -15,6 +15,7 @@ from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
 from slinky_operator.cluster.slurm_connection import Missing, Pace
+from slinky_operator.identity import users
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 
@@ -40,6 +41,9 @@ class Progress:
 
     replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
     """Whether slurmctld's pod may be replaced."""
+
+    identity: users.Trouble | None = None
+    """What is wrong with the source of users."""
 
     rollout: Rollout | None = None
     """The state of the configuration; `None` before its step, and for an external Cluster."""

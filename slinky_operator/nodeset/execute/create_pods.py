@@ -15,7 +15,7 @@ from slinky_operator.nodeset.execute import owned_objects
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model.actions import CreatePods
 from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.model.revision import restored
+from slinky_operator.nodeset.model.revision import restored, restored_cluster
 from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.nodeset.pod_spec.builder import PodBuilder
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate, demand
@@ -31,13 +31,11 @@ async def create(context: PassContext, action: CreatePods) -> None:
     if context.cluster is None:
         raise ValueError("a pod cannot be made without a Cluster")
     try:
-        nodeset = _at(context, action.revision, context.cluster)
+        nodeset, cluster = _at(context, action.revision, context.cluster)
     except RefusedTemplate as error:
         context.outcome.errors.append(error)
         return
-    stencil = PodBuilder(
-        nodeset, context.cluster, revision=action.revision, guard_uid=guard_uid, defaults=context.defaults
-    )
+    stencil = PodBuilder(nodeset, cluster, revision=action.revision, guard_uid=guard_uid, defaults=context.defaults)
     created: set[str] = set()
     await growing((_create(context, nodeset, stencil, place, created) for place in wanted), FIRST)
     if created:
@@ -81,8 +79,8 @@ def _take(context: PassContext, place: PodSlot) -> bool:
     return False
 
 
-def _at(context: PassContext, revision: str, cluster: Cluster) -> NodeSet:
-    """The NodeSet as it was at a revision.
+def _at(context: PassContext, revision: str, cluster: Cluster) -> tuple[NodeSet, Cluster]:
+    """The NodeSet as it was at a revision, and the Cluster with what of it is part of a revision.
 
     Its own spec was checked when it was read, or none of its pods would be created; a recorded one is checked here,
     since what is allowed also depends on the current Cluster.
@@ -94,10 +92,10 @@ def _at(context: PassContext, revision: str, cluster: Cluster) -> NodeSet:
     """
     found = next((one for one in context.revision.recorded if one.hash == revision), None)
     if revision == context.revision.hash or found is None:
-        return context.nodeset
-    before = restored(context.nodeset, found.content)
+        return context.nodeset, cluster
+    before, cluster = restored(context.nodeset, found.content), restored_cluster(cluster, found.content)
     demand(before, cluster)
-    return before
+    return before, cluster
 
 
 async def _create_one(

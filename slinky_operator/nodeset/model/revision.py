@@ -2,9 +2,9 @@
 
 Which revision is wanted and which was before, `Revision`, is in `revision_records`.
 
-It covers what the user wrote and a generator version that is raised on purpose. The operator's own defaults are not in
-it: a new release, or another default image, replaces no pod. Fields that are not set do not change it, so a field added
-by a later release changes no hash either.
+It covers what the user wrote, also the Cluster's source of users and home folders, and a generator version that is
+raised on purpose. The operator's own defaults are not in it: a new release, or another default image, replaces no pod.
+Fields that are not set do not change it, so a field added by a later release changes no hash either.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Resources
 from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
+from slinky_operator.identity import pod as identity
 from slinky_operator.nodeset.model import claims
 
 GENERATOR: Final = 1
@@ -27,8 +29,8 @@ Content = Mapping[str, Any]
 """The part of a spec that a pod is created from, with the API's field names; fields that are not set are absent."""
 
 
-def content(nodeset: NodeSet) -> Content:
-    """Everything in the spec that a pod is created from."""
+def content(nodeset: NodeSet, cluster: Cluster | None = None) -> Content:
+    """Everything in the spec that a pod is created from, and in that of its Cluster."""
     spec = nodeset.spec
     resources = spec.resources
     given = {
@@ -42,13 +44,19 @@ def content(nodeset: NodeSet) -> Content:
         "confinement": "" if spec.confinement is Confinement.NONE else spec.confinement.value,
         # Their names only: an existing claim does not change with its template.
         "claims": sorted(claims.template_name(template) for template in spec.volume_claim_templates),
+        "identity": identity.of_nodes(cluster),
     }
     return {key: value for key, value in given.items() if value is not None and value not in ("", [], {})}
 
 
-def of(nodeset: NodeSet) -> str:
-    """Hash of everything in the spec that a pod is created from."""
-    text = json.dumps({"generator": GENERATOR, **content(nodeset)}, sort_keys=True, separators=(",", ":"))
+def of(nodeset: NodeSet, cluster: Cluster | None = None) -> str:
+    """Hash of everything in the spec that a pod is created from, and in that of its Cluster."""
+    return hash_of(content(nodeset, cluster))
+
+
+def hash_of(given: Content) -> str:
+    """Hash of such a part."""
+    text = json.dumps({"generator": GENERATOR, **given}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
@@ -72,3 +80,8 @@ def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
         }
     )
     return nodeset.model_copy(update={"spec": spec})
+
+
+def restored_cluster(cluster: Cluster, recorded: Content) -> Cluster:
+    """The Cluster with that part of its spec as recorded; everything else is current."""
+    return identity.with_nodes(cluster, recorded.get("identity") or {})

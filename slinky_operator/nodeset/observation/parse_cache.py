@@ -6,7 +6,7 @@ spec is kept as long as the spec is equal: its status changes with most passes, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
@@ -83,7 +83,11 @@ class NodeSetParseCache:
         """Return what the spec of a NodeSet says about its pods."""
         known = self._followed.get(nodeset.uid)
         if known is None or known.cluster is not cluster or known.spec != nodeset.spec:
-            known = self._followed[nodeset.uid] = _Followed(nodeset.spec, cluster, _wanted(nodeset, cluster))
+            wanted = _wanted(nodeset, cluster)
+            if cluster is None and known is not None and known.spec == nodeset.spec:
+                # A Cluster that is gone, or cannot be parsed, asks for no other pods.
+                wanted = replace(wanted, hash=known.wanted.hash, content=known.wanted.content)
+            known = self._followed[nodeset.uid] = _Followed(nodeset.spec, cluster, wanted)
         return known.wanted
 
     def forget(self, uid: str) -> None:
@@ -94,4 +98,5 @@ class NodeSetParseCache:
 
 def _wanted(nodeset: NodeSet, cluster: Cluster | None) -> Wanted:
     problems = tuple(map(str, validation.check(nodeset, cluster))) if cluster is not None else ()
-    return Wanted(revision.of(nodeset), revision.content(nodeset), problems, node_features.of(nodeset))
+    content = revision.content(nodeset, cluster)
+    return Wanted(revision.hash_of(content), content, problems, node_features.of(nodeset))

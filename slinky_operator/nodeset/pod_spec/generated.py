@@ -8,6 +8,8 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
+from slinky_operator.identity import pod as identity
+from slinky_operator.identity.pod import SssdImage
 from slinky_operator.nodeset.model.pod_facts import SLURMD
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.slurm import confinement, naming, security
@@ -32,6 +34,8 @@ class Defaults:
     image_pull_policy: str = ""
     domain: str = ""
     """DNS domain of the Kubernetes cluster; empty if it is not known."""
+    sssd: SssdImage = SssdImage("")  # noqa: RUF009 - frozen
+    """The sidecar of Clusters with users from SSSD."""
 
 
 def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, Any]:
@@ -78,7 +82,7 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
         container["imagePullPolicy"] = defaults.image_pull_policy
     if nodeset.spec.resources is not None:
         container["resources"] = nodeset.spec.resources.to_dict()
-    return {
+    made = {
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "automountServiceAccountToken": False,
@@ -94,6 +98,7 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
             }
         ],
     }
+    return identity.on_node(made, cluster, SLURMD, defaults.sssd)
 
 
 def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, str]:

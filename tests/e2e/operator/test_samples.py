@@ -48,7 +48,15 @@ def said(slurm: SlurmInKubernetes, kind: str, name: str, condition: str, reason:
 
 def test_each_file_is_applied_here() -> None:
     here = {"cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml", "more/cluster-full.yaml"}
-    here |= {"more/cluster-external.yaml", "more/token.yaml", "slinky/0.1.yaml", "slinky/0.3.yaml"}
+    here |= {
+        "more/cluster-external.yaml",
+        "more/cluster-sssd.yaml",
+        "more/token.yaml",
+        "slinky/0.1.yaml",
+        "slinky/0.3.yaml",
+    }
+    # In test_identity.
+    here.add("more/cluster-passwd.yaml")
     assert {str(path.relative_to(SAMPLES)) for path in SAMPLES.rglob("*.yaml")} == here
 
 
@@ -74,6 +82,14 @@ def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_n
 def test_a_cluster_elsewhere_asks_for_its_token(apply: Apply) -> None:
     slurm = apply("elsewhere", "more/cluster-external.yaml")
     said(slurm, "cluster", "elsewhere", "TokenValid", "SecretNotFound", "elsewhere-token")
+
+
+def test_a_cluster_with_users_of_a_directory_serves_without_its_secret_and_asks_for_it(apply: Apply) -> None:
+    slurm = apply("slurm", "more/cluster-sssd.yaml")
+    said(slurm, "cluster", "slurm", "Degraded", "SecretNotFound", "directory")
+    slurm.wait_ready()
+    slurm.wait_idle_nodes("compute-0", "compute-1")
+    assert sorted(slurm.run("srun", "-N2", "hostname").split()) == ["compute-0", "compute-1"]
 
 
 def test_manifests_of_slinky_say_what_they_lack_here(apply: Apply) -> None:

@@ -12,7 +12,10 @@ import yaml
 from hack.localkube.paths import PROJECT
 
 SAMPLES = sorted((PROJECT / "config" / "samples").rglob("*.yaml"))
-REFERENCES = ("secretRef", "slurmKeyRef", "jwtKeyRef", "secretName", "configFileRefs", "prologScriptRefs")
+REFERENCES = (
+    *("secretRef", "slurmKeyRef", "jwtKeyRef", "secretName", "configFileRefs", "prologScriptRefs"),
+    *("configMapRef", "confRef", "claimName"),
+)
 
 
 def referred(value: Any) -> Iterator[str]:

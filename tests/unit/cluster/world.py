@@ -50,10 +50,11 @@ from slinky_operator.cluster.memory import Jobs, KeyTrial, Loaded, Memory, Mount
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.reconcile.secrets import Source
+from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.contact import Contact, ContactState, Trouble
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
-ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1"))
+ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1", sssd="sssd:1"))
 SILENT = (Disconnect,)
 
 
@@ -125,6 +126,9 @@ class World:
     missing: frozenset[str] = frozenset()
     """Host names that have no address."""
 
+    texts: dict[str, TextSource] = field(default_factory=dict)
+    """ConfigMaps that the spec names."""
+
     stale: dict[str, str] = field(default_factory=dict)
     """What the kubelet has mounted instead of what the ConfigMap holds."""
 
@@ -160,6 +164,7 @@ class World:
             slurm=self.slurm,
             memory=self.memory.frozen(),
             server=self.server,
+            texts=dict(self.texts),
             slurmd_objects=tuple(self.running),
             controller_ending=self.ending,
         )

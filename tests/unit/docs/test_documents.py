@@ -14,7 +14,7 @@ from tests.support.shell import CommandsFailed, Shell
 PAGES = [
     "README.md",
     *(f"docs/{name}.md" for name in ("install", "first-job", "kubernetes-nodes", "configuration", "tokens")),
-    *(f"docs/{name}.md" for name in ("from-slinky", "slurm-client")),
+    *(f"docs/{name}.md" for name in ("from-slinky", "slurm-client", "identity")),
 ]
 
 

@@ -14,7 +14,8 @@ from slinky_api.v1alpha1.cluster import CLUSTER, Cluster
 from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight, StartPreflight, Write
 from slinky_operator.cluster.components import slurmctld_pod
-from slinky_operator.cluster.memory import Jobs
+from slinky_operator.cluster.memory import Jobs, Outcome
+from slinky_operator.identity import pod as identity
 from tests.support.from_schema import values
 from tests.unit.cluster.rollout import settled, until
 from tests.unit.cluster.world import WALL, World, cluster_object
@@ -23,6 +24,7 @@ CLAIM = {"name": "more", "persistentVolumeClaim": {"claimName": "unbound"}}
 CLUSTERS = definition(CLUSTER, Cluster)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
 AT_REST = settled()
 PASSING = {"controller": {"persistence": {"enabled": False}}}
+SSSD = {"identity": {"sssd": {"confRef": {"name": "directory"}}}}
 LONG_AGO = "2025-01-01T00:00:00Z"
 UNSCHEDULED = {
     "phase": "Pending",
@@ -161,6 +163,29 @@ def test_a_sidecar_that_cannot_be_started_replaces_nothing() -> None:
     for _ in range(4):
         world.step()
     assert "side: its container cannot be started: no such device" in world.condition("Degraded")["message"]
+
+
+def test_sssd_is_started_without_its_source_and_does_not_excuse_slurmctld() -> None:
+    world, spec = rehearsed(SSSD)
+    assert {one["name"] for one in spec["containers"]} == {"slurmctld", "agent", "sssd"}
+    assert identity.VOLUMES.isdisjoint(one["name"] for one in spec["volumes"])
+    world.step()
+    show(world, containers(world, slurmctld={"terminated": {"exitCode": 1, "message": "fatal: not like this"}}))
+    ended = until(world, EndPreflight)
+    assert (ended.verdict.outcome, ended.verdict.why) == (Outcome.REFUSED, "slurmctld: fatal: not like this")
+
+
+def test_a_pod_whose_sssd_fails_is_not_replaced_without_a_trial() -> None:
+    world = settled(SSSD)
+    assert world.controller_pod is not None
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}}
+    world.controller_pod["status"] |= {
+        "initContainerStatuses": [{"name": "sssd", "state": waiting}],
+        "containerStatuses": [{"name": "slurmctld", "state": {"running": {}}}],
+    }
+    world.raw["spec"] = {"identity": {"sssd": {"confRef": {"name": "directory"}, "image": "mine:1"}}}
+    assert until(world, StartPreflight)
+    assert "sssd:1" in str(stateful_set(world))
 
 
 def test_it_has_neither_state_nor_keys_nor_the_claims_that_run() -> None:

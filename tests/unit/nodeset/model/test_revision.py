@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.nodeset.model import revision
+from tests.unit.cluster.world import cluster_object
 from tests.unit.nodeset.builders import nodeset
 
 
@@ -37,6 +39,18 @@ def test_the_hash_is_about_what_the_user_wrote() -> None:
 def test_the_hash_of_a_spec_is_the_same_in_every_release(spec: dict[str, Any], known: str) -> None:
     # Where this fails, an upgrade of the operator replaces every pod of every user: is that wanted?
     assert revision.of(nodeset(**spec)) == known
+
+
+def test_users_and_homes_of_the_cluster_belong_to_a_revision_and_nothing_else_of_it() -> None:
+    plain = revision.of(nodeset(), Cluster.parse(cluster_object()))
+    assert plain == revision.of(nodeset(), Cluster.parse(cluster_object({"extraConf": "MaxArraySize=5"})))
+    assert plain == revision.of(nodeset())
+    homes = Cluster.parse(cluster_object({"identity": {"homes": {"claimName": "homes"}}}))
+    assert plain != revision.of(nodeset(), homes)
+    recorded = revision.content(nodeset(), homes)
+    now = Cluster.parse(cluster_object({"identity": {"passwd": {"configMapRef": {"name": "people"}}}}))
+    assert revision.content(nodeset(), revision.restored_cluster(now, recorded)) == recorded
+    assert revision.of(nodeset(), revision.restored_cluster(now, {})) == plain
 
 
 def test_a_recorded_spec_is_restored_with_everything_else_as_it_is_now() -> None:

@@ -1,0 +1,298 @@
+"""Users from an LDAP server by SSSD, and from passwd and group: who a job runs as, on each of its nodes."""
+
+from __future__ import annotations
+
+import base64
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from hack.images import build as images
+from hack.images.recipes.identity import IMAGES
+from hack.localkube.cluster import Cluster
+from hack.localkube.kubectl import KubectlFailed, wait_for
+from hack.localkube.paths import PROJECT
+from hack.progress import say
+from slurm_client import JobSpec, SyncSlurmClient
+from slurm_client.errors import SlurmError
+from tests.support.pods import identities
+from tests.support.port_forward import port_forward
+from tests.support.shared_by_workers import first_of
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
+
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("operator")]
+
+LDAP = "ldap"
+SSSD_CONF = """\
+[sssd]
+services = nss
+domains = site
+
+[nss]
+entry_negative_timeout = 1
+
+[domain/site]
+id_provider = ldap
+auth_provider = none
+access_provider = permit
+ldap_uri = ldap://ldap:3389
+ldap_search_base = dc=site
+ldap_id_use_start_tls = false
+offline_timeout = 1
+offline_timeout_max = 1
+offline_timeout_random_offset = 0
+"""
+"""What SSSD asks the server of `containers/slapd`; it forgets soon whom it did not find."""
+
+PASSWD = """\
+# users of this site
+alice:x:1000:2001:Alice:/home/alice:/bin/bash
+bob:x:2002:2002::/home/bob:/bin/bash
+"""
+GROUP = """\
+alice:x:2001:
+bob:x:2002:
+lab:x:2100:alice,bob
+"""
+WHO = "#!/bin/sh\nsrun --label id\nwhoami\n"
+NODES = ["compute-0", "compute-1"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded(cluster: Cluster, run_folder: Path) -> None:
+    """The images of SSSD and of the LDAP server are in the local Kubernetes."""
+    with first_of(run_folder, "identity") as is_first:
+        if is_first:
+            cluster.load_images(images.ensure(["identity"], say)["identity"])
+
+
+@pytest.fixture(scope="module")
+def from_ldap(new_slurm: NewSlurm, loaded: None) -> SlurmInKubernetes:
+    """A Cluster with users from an LDAP server."""
+    instance = new_slurm("ldap")
+    instance.create(identity={"sssd": {"confRef": {"name": "sssd"}}})
+    meta = {"namespace": instance.namespace}
+    secret = {"sssd.conf": base64.b64encode(SSSD_CONF.encode()).decode()}
+    instance.kubectl.apply(
+        [
+            server(instance),
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {**meta, "name": LDAP},
+                "spec": {"selector": {"app": LDAP}, "ports": [{"port": 3389}]},
+            },
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {**meta, "name": "sssd"}, "data": secret},
+        ]
+    )
+    instance.nodeset("compute", 2)
+    instance.wait_ready()
+    instance.wait_idle(NODES)
+    return instance
+
+
+@pytest.fixture(scope="module")
+def from_files(new_slurm: NewSlurm, loaded: None) -> SlurmInKubernetes:
+    """A Cluster with users from a ConfigMap, and their home folders on a claim."""
+    instance = new_slurm("passwd")
+    instance.kubectl("create", "namespace", instance.namespace)
+    instance.kube("apply", f"--filename={PROJECT / 'config/samples/more/cluster-passwd.yaml'}")
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "16Mi"}}}
+    metadata = {"name": "homes", "namespace": instance.namespace}
+    instance.kubectl.apply(
+        [
+            people(instance, PASSWD),
+            {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim},
+        ]
+    )
+    instance.wait_ready()
+    instance.wait_idle(NODES)
+    return instance
+
+
+def server(slurm: SlurmInKubernetes) -> dict[str, object]:
+    """Return the pod of the LDAP server."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": LDAP, "namespace": slurm.namespace, "labels": {"app": LDAP}},
+        "spec": {"containers": [{"name": LDAP, "image": IMAGES["slapd"]}], "terminationGracePeriodSeconds": 1},
+    }
+
+
+def people(slurm: SlurmInKubernetes, passwd: str) -> dict[str, object]:
+    """Return the ConfigMap with users."""
+    metadata = {"name": "people", "namespace": slurm.namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"passwd": passwd, "group": GROUP}}
+
+
+def token(slurm: SlurmInKubernetes, user: str) -> str:
+    """Return a token of a user, which SlurmUser may make for anybody."""
+    return slurm.control("scontrol", "token", f"username={user}", "lifespan=600").strip().removeprefix("SLURM_JWT=")
+
+
+def submitted(slurm: SlurmInKubernetes, user: str, folder: str = "/tmp") -> list[str]:
+    """Submit a job on two nodes by REST with the token of a user; return its lines in order when it has completed."""
+    spec = JobSpec(script=WHO, nodes="2", tasks=2, working_directory=folder, standard_output=f"{folder}/%j.who")
+    with (
+        port_forward(slurm.kubectl, slurm.namespace, f"service/{slurm.name}-restapi", 6820) as port,
+        SyncSlurmClient(f"http://127.0.0.1:{port}", token(slurm, user)) as client,
+    ):
+        job = client.submit_job(spec).id
+        wait_for(f"the end of job {job}", lambda: client.job(job).is_finished, PATIENCE)
+        assert client.job(job).user == user
+    shown = slurm.job(str(job))
+    printed = slurm.kube("exec", shown["BatchHost"], "--container=slurmd", "--", "cat", f"{folder}/{job}.who")
+    assert shown["JobState"] == "COMPLETED", printed
+    return sorted(printed.splitlines())
+
+
+def identity(slurm: SlurmInKubernetes, pod: str, container: str, user: str) -> str:
+    """Return what a daemon's container knows of a user; empty if nothing."""
+    try:
+        return slurm.kube("exec", pod, f"--container={container}", "--", "id", user).strip()
+    except KubectlFailed:
+        return ""
+
+
+def knows(slurm: SlurmInKubernetes, pod: str, container: str, user: str) -> bool:
+    """Whether a daemon's container knows a user."""
+    return identity(slurm, pod, container, user) != ""
+
+
+def test_a_user_of_the_directory_runs_a_job_on_two_nodes(from_ldap: SlurmInKubernetes) -> None:
+    wait_for("ada", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "ada"), PATIENCE)
+    shown = "uid=20001(ada) gid=30001(physics) groups=30001(physics),30002(beam)"
+    assert submitted(from_ldap, "ada") == [f"0: {shown}", f"1: {shown}", "ada"]
+
+
+def test_the_number_of_the_images_own_user_belongs_to_the_site(from_ldap: SlurmInKubernetes) -> None:
+    wait_for("grace", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "grace"), PATIENCE)
+    shown = "uid=1000(grace) gid=30002(beam) groups=30002(beam)"
+    assert submitted(from_ldap, "grace") == [f"0: {shown}", f"1: {shown}", "grace"]
+
+
+def refusal(slurm: SlurmInKubernetes, user: str) -> str:
+    """Submit a job with a token of somebody unknown; return what slurmrestd answers. No job has been made."""
+    before = slurm.control("squeue", "--all", "--states=all", "--noheader", "--format=%i")
+    with (
+        port_forward(slurm.kubectl, slurm.namespace, f"service/{slurm.name}-restapi", 6820) as port,
+        SyncSlurmClient(f"http://127.0.0.1:{port}", token(slurm, user)) as client,
+        pytest.raises(SlurmError) as caught,
+    ):
+        client.submit_job(JobSpec(script=WHO, working_directory="/tmp"))
+    assert slurm.control("squeue", "--all", "--states=all", "--noheader", "--format=%i") == before
+    return str(caught.value)
+
+
+def test_a_token_of_somebody_the_directory_does_not_know_is_refused(from_ldap: SlurmInKubernetes) -> None:
+    assert "Rejecting authentication of user nobody" in refusal(from_ldap, "nobodyknows")
+
+
+def test_a_token_of_somebody_the_files_do_not_have_is_refused(from_files: SlurmInKubernetes) -> None:
+    assert "Rejecting authentication of user nobody" in refusal(from_files, "nobodyknows")
+
+
+def test_without_the_directory_slurm_serves_and_knows_whom_it_knew(from_ldap: SlurmInKubernetes) -> None:
+    wait_for("ada", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "ada"), PATIENCE)
+    before = identities(from_ldap)
+    from_ldap.kube("delete", "pod", LDAP, "--wait")
+    assert "ada" in submitted(from_ldap, "ada")
+    # A slurmctld that starts now knows nobody, but starts, and finds its users when the directory is back.
+    uid = from_ldap.get("pod", "slurm-controller-0")["metadata"]["uid"]
+    from_ldap.kube("delete", "pod", "slurm-controller-0", "--wait", timeout=PATIENCE)
+    wait_for("another slurmctld", lambda: _uid_of_controller(from_ldap) not in {"", uid}, PATIENCE)
+    wait_for("slurmctld answers", lambda: _answers(from_ldap), PATIENCE)
+    from_ldap.kubectl.apply([server(from_ldap)])
+    wait_for("ada again", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "ada"), PATIENCE)
+    from_ldap.wait_idle(NODES)
+    assert "ada" in submitted(from_ldap, "ada")
+    after = identities(from_ldap)
+    assert {name: one for name, one in after.items() if name in NODES} == {
+        name: one for name, one in before.items() if name in NODES
+    }
+
+
+def test_sssd_has_no_capability_and_the_daemons_stay_unprivileged(from_ldap: SlurmInKubernetes) -> None:
+    pod = from_ldap.get("pod", "slurm-controller-0")
+    (sidecar,) = pod["spec"]["initContainers"]
+    assert sidecar["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
+    status = from_ldap.kube("exec", "slurm-controller-0", "--container=sssd", "--", "cat", "/proc/1/status")
+    assert "CapEff:\t0000000000000000" in status
+
+
+def test_a_user_of_the_files_runs_a_job_on_two_nodes_in_a_home_of_the_claim(from_files: SlurmInKubernetes) -> None:
+    make = "mkdir -p /home/alice && chown 1000:2001 /home/alice"
+    from_files.kube("exec", "compute-0", "--container=slurmd", "--", "sh", "-c", make)
+    shown = "uid=1000(alice) gid=2001(alice) groups=2001(alice),2100(lab)"
+    assert submitted(from_files, "alice", "/home/alice") == [f"0: {shown}", f"1: {shown}", "alice"]
+    # The same folder on the other node.
+    assert from_files.kube("exec", "compute-1", "--container=slurmd", "--", "ls", "/home").split() == ["alice"]
+
+
+def test_a_new_line_makes_a_user_and_a_bad_one_changes_nothing(from_files: SlurmInKubernetes) -> None:
+    before = identities(from_files)
+    from_files.kubectl.apply([people(from_files, f"{PASSWD}mallory:x:0:0::/root:/bin/sh\n")])
+    from_files.wait_event("slurm", "IdentityRefused", "passwd line 4: uid 0 is not from 1000")
+    degraded = from_files.condition("cluster", "slurm", "Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "IdentityRefused")
+    from_files.kubectl.apply([people(from_files, f"{PASSWD}carol:x:2003:2002::/home/carol:/bin/bash\n")])
+    for pod, container in (("slurm-controller-0", "slurmctld"), ("compute-0", "slurmd")):
+        wait_for(f"carol in {pod}", partial(knows, from_files, pod, container, "carol"), PATIENCE)
+        assert "uid=1000(alice)" in identity(from_files, pod, container, "alice")
+        assert identity(from_files, pod, container, "mallory") == ""
+    wait_for(
+        "no complaint", lambda: from_files.condition("cluster", "slurm", "Degraded")["status"] == "False", PATIENCE
+    )
+    assert identities(from_files) == before
+
+
+def test_removing_the_homes_replaces_the_pods_of_nodes_and_nothing_else(from_files: SlurmInKubernetes) -> None:
+    before = identities(from_files)
+    patch = json.dumps({"spec": {"identity": {"homes": None}}})
+    from_files.kube("patch", "cluster", "slurm", "--type=merge", f"--patch={patch}")
+    for name in NODES:
+        uid = before[name][0]
+        wait_for(f"another {name}", partial(from_files.is_replaced, name, uid), PATIENCE)
+    from_files.wait_idle(NODES)
+    after = identities(from_files)
+    assert {name for name, one in after.items() if before.get(name) == one} == before.keys() - set(NODES)
+
+
+def test_another_source_replaces_slurmctld_after_a_trial_and_nodes_without_ending_jobs(
+    from_files: SlurmInKubernetes,
+) -> None:
+    uid = _uid_of_controller(from_files)
+    job = from_files.hold("compute-0")
+    source = {"passwd": None, "sssd": {"confRef": {"name": "nosuch"}}}
+    patch = json.dumps({"spec": {"identity": source}})
+    from_files.kube("patch", "cluster", "slurm", "--type=merge", f"--patch={patch}")
+    wait_for("another slurmctld", lambda: _uid_of_controller(from_files) not in {"", uid}, PATIENCE)
+    wait_for("slurmctld answers", lambda: _answers(from_files), PATIENCE)
+    from_files.wait_event("slurm", "SecretNotFound", "there is no Secret nosuch")
+    assert from_files.job_state(job) == "RUNNING"
+    before = from_files.pod_uid("compute-0")
+    from_files.release(job, "compute-0")
+    from_files.wait_job(job, "COMPLETED")
+    wait_for("another compute-0", partial(from_files.is_replaced, "compute-0", before), PATIENCE)
+    from_files.wait_idle(NODES)
+    wait_for(
+        "no copy that nobody mounts",
+        lambda: all(one["metadata"]["name"] != "slurm-users" for one in from_files.get("configmaps")["items"]),
+        PATIENCE,
+    )
+
+
+def _uid_of_controller(slurm: SlurmInKubernetes) -> str:
+    found = slurm.get("pods", "--selector=app.kubernetes.io/component=controller")["items"]
+    return str(found[0]["metadata"]["uid"]) if found else ""
+
+
+def _answers(slurm: SlurmInKubernetes) -> bool:
+    try:
+        return "UP" in slurm.control("scontrol", "ping")
+    except KubectlFailed:
+        return False

@@ -61,14 +61,28 @@ class ServiceOperations(Operations):
     async def shares(
         self, *, users: Sequence[str] = (), accounts: Sequence[str] = (), timeout: float | None = None
     ) -> tuple[Share, ...]:
-        """Return the fair-share tree; empty without accounting."""
-        query = {"users": ",".join(users) or None, "accounts": ",".join(accounts) or None}
+        """
+        Return the fair-share tree; empty without accounting.
+
+        Parameters
+        ----------
+        users
+            Of the users, only these; accounts stay.
+        accounts
+            Only these, and the users in them.
+        """
         answer = await self._session.call(
             "get_shares",
             wanted=ListOf("shares", resources.shares, parts=lambda raw: items(raw.get("shares"))),
-            query=query,
             timeout=timeout,
         )
         if answer.items is None:
             raise missing("shares", answer, "get_shares")
-        return tuple(share for group in answer.items for share in group)
+        # slurmrestd has filters and looks for them among the parameters of the path (24.11 and 26.05).
+        return tuple(share for group in answer.items for share in group if _is_of(share, users, accounts))
+
+
+def _is_of(share: Share, users: Sequence[str], accounts: Sequence[str]) -> bool:
+    is_user = "USER" in share.kind
+    account = share.parent if is_user else share.name
+    return (not users or not is_user or share.name in users) and (not accounts or account in accounts)

@@ -11,10 +11,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from slurm_client.notation import gres, tres
-from slurm_client.testing.refusals import INVALID_GRES, Refusal
+from slurm_client.testing.refusals import INVALID_GRES, TOO_MUCH_OF_A_NODE, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from slurm_client.models import Job, Node
 
@@ -37,6 +37,27 @@ def wished(text: str) -> dict[str, int]:
         if each.type == "gres":
             found[_key(each)] += each.count
     return dict(found)
+
+
+def check(wants: Mapping[str, int], nodes: Collection[Node]) -> None:
+    """
+    Refuse what no node has, and more than any node has.
+
+    Raises
+    ------
+    Refusal
+        With the error number for either.
+    """
+    for key, count in wants.items():
+        name, _, kind = key.partition(":")
+        most = max((_count(node, name, kind) for node in nodes), default=0)
+        if count > most:
+            known = any(_count(node, name, "") for node in nodes)
+            raise Refusal(TOO_MUCH_OF_A_NODE if known else INVALID_GRES, "Batch job submission failed")
+
+
+def _count(node: Node, name: str, kind: str) -> int:
+    return sum(each.count for each in gres.parse(node.gres) if each.name == name and kind in {"", each.type})
 
 
 def wanted(job: Job) -> dict[str, int]:

@@ -59,9 +59,9 @@ class Queue(Arranged):
         depends_on = wishes.get("dependency") or ""
         values = wanted.read(wishes) | self._changes(wishes)
         nodes = values.get("node_count") or 1
-        devices = {
-            f"gres/{key}": count * nodes for key, count in gres.wished(wishes.get("tres_per_node") or "").items()
-        }
+        on_each = gres.wished(wishes.get("tres_per_node") or "")
+        gres.check(on_each, self.nodes.values())
+        devices = {f"gres/{key}": count * nodes for key, count in on_each.items()}
         if depends_on:
             depends_on = dependencies.wished(depends_on, self.jobs.values())
         job_id = self.next_job_id()

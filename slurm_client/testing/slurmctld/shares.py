@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slurm_client.testing.answers.encode import number
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from slurm_client.models import Job
@@ -109,17 +109,8 @@ class ShareTree:
         """Keep what a job used that is forgotten."""
         self._past[job.account, job.user] += used(job, now)
 
-    def listed(
-        self, jobs: Iterable[Job], now: datetime, users: Collection[str] = (), accounts: Collection[str] = ()
-    ) -> list[dict[str, Any]]:
-        """
-        Write the rows of the tree, each account before what is below it.
-
-        Parameters
-        ----------
-        users, accounts
-            Show only these; all if empty.
-        """
+    def listed(self, jobs: Iterable[Job], now: datetime) -> list[dict[str, Any]]:
+        """Write the rows of the tree, each account before what is below it."""
         usage = self._past.copy()
         for job in jobs:
             usage[job.account, job.user] += used(job, now)
@@ -127,12 +118,7 @@ class ShareTree:
         total = _usage(root, self.holders, usage)
         rows = [_Standing(root, total, 1.0, 1.0), *_below("root", total, self.holders, usage)]
         ranked = [each.holder.id for each in _ranked("root", rows)]
-        return [
-            _written(each, total, ranked)
-            for each in rows
-            if (not users or not each.holder.user or each.holder.name in users)
-            and (not accounts or (each.holder.parent if each.holder.user else each.holder.name) in accounts)
-        ]
+        return [_written(each, total, ranked) for each in rows]
 
 
 def _usage(holder: Shareholder, holders: Sequence[Shareholder], usage: Mapping[Owner, int]) -> int:

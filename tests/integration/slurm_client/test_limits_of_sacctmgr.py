@@ -71,6 +71,9 @@ OF_QOS = {
     "group_tres_run_minutes": "GrpTRESRunMins",
     "min_priority_threshold": "MinPrioThresh",
 }
+COUNTED = "AccountingStorageTRES=gres/gpu,gres/gpu:h100"
+"""GPUs are among the resources that slurmdbd counts, in all and by kind."""
+
 CASES = [(series, version) for series, versions in PARSERS.items() for version in versions]
 
 
@@ -79,19 +82,21 @@ def hosts() -> Iterator[Mapping[str, AccountingHost]]:
     """A cluster with accounting of each release."""
     with (
         MariadbHost(ensure_mariadb()) as mariadb,
-        AccountingHost(ensure("24.11"), database=mariadb.database("old")) as old,
-        AccountingHost(ensure("26.05"), database=mariadb.database("new")) as new,
+        AccountingHost(ensure("24.11"), database=mariadb.database("old"), extra_conf=COUNTED) as old,
+        AccountingHost(ensure("26.05"), database=mariadb.database("new"), extra_conf=COUNTED) as new,
     ):
         yield {"24.11": old, "26.05": new}
 
 
 def different(kind: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a value for each limit, no two with the same number."""
+    """Return a value for each limit, no two with the same number; of resources, every kind that slurmdbd counts."""
     kinds = {each.name: each.metadata["kind"] for each in dataclasses.fields(kind)}
     make: dict[str, Any] = {
         "count": lambda number: number,
         "minutes": lambda number: timedelta(minutes=number),
-        "tres": lambda number: Tres.parse(f"cpu={number}"),
+        "tres": lambda number: Tres.parse(
+            f"cpu={number},mem={100 + number}M,node={200 + number},gres/gpu={300 + number},gres/gpu:h100={400 + number}"
+        ),
     }
     return {name: make[kinds[name]](number) for number, name in enumerate(names, 11)}
 
@@ -104,11 +109,14 @@ def plain(value: Any) -> str:
 def shown(host: AccountingHost, entity: list[str], names: Mapping[str, str]) -> list[str]:
     """Return the limits of an object as sacctmgr writes them."""
     (row,) = host.sacctmgr("show", *entity, "format=" + ",".join(names.values())) or [[]]
-    return row
+    # Resources in any order, and memory times minutes without a unit.
+    return [written(Tres.parse(cell)) if "=" in cell else cell for cell in row]
 
 
 def written(value: Any) -> str:
-    """Write a limit as sacctmgr shows it."""
+    """Write a limit as sacctmgr shows it, resources in the order of their names."""
+    if isinstance(value, Tres):
+        return ",".join(sorted(map(str, value)))
     return f"00:{int(value.total_seconds() // 60):02}:00" if isinstance(value, timedelta) else str(value)
 
 

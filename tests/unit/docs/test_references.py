@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+CLIENT = ROOT / "slurm_client"
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *CLIENT.glob("*.md"), *(CLIENT / "docs").glob("*.md")]
+)
 TOPS = (
     "api",
     "config",

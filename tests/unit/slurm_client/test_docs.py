@@ -12,7 +12,7 @@ import pytest
 from slurm_client.testing import FakeSlurmrestd
 from tests.support.documents import Action, Block, blocks
 
-PAGE = "docs/slurm-client.md"
+PAGE = "slurm_client/docs/guide.md"
 PAGES = (PAGE, "slurm_client/README.md", "slurm_client/docs/cookbook.md")
 BLOCKS = [(page, block) for page in PAGES for block in blocks(page) if block.language == "python"]
 EXAMPLES = [(page, block) for page, block in BLOCKS if block.action is Action.RUN]

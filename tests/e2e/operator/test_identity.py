@@ -58,6 +58,8 @@ lab:x:2100:alice,bob
 """
 WHO = "#!/bin/sh\nsrun --label id\nwhoami\n"
 NODES = ["compute-0", "compute-1"]
+CAMPUS = ["campus-0", "campus-1"]
+"""Nodes of the sample with passwd and group."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -96,7 +98,7 @@ def from_ldap(new_slurm: NewSlurm, loaded: None) -> SlurmInKubernetes:
 @pytest.fixture(scope="module")
 def from_files(new_slurm: NewSlurm, loaded: None) -> SlurmInKubernetes:
     """A Cluster with users from a ConfigMap, and their home folders on a claim."""
-    instance = new_slurm("passwd")
+    instance = new_slurm("passwd", "campus")
     instance.kubectl("create", "namespace", instance.namespace)
     instance.kube("apply", f"--filename={PROJECT / 'config/samples/more/cluster-passwd.yaml'}")
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "16Mi"}}}
@@ -108,7 +110,7 @@ def from_files(new_slurm: NewSlurm, loaded: None) -> SlurmInKubernetes:
         ]
     )
     instance.wait_ready()
-    instance.wait_idle(NODES)
+    instance.wait_idle(CAMPUS)
     return instance
 
 
@@ -226,26 +228,26 @@ def test_sssd_has_no_capability_and_the_daemons_stay_unprivileged(from_ldap: Slu
 
 def test_a_user_of_the_files_runs_a_job_on_two_nodes_in_a_home_of_the_claim(from_files: SlurmInKubernetes) -> None:
     make = "mkdir -p /home/alice && chown 1000:2001 /home/alice"
-    from_files.kube("exec", "compute-0", "--container=slurmd", "--", "sh", "-c", make)
+    from_files.kube("exec", "campus-0", "--container=slurmd", "--", "sh", "-c", make)
     shown = "uid=1000(alice) gid=2001(alice) groups=2001(alice),2100(lab)"
     assert submitted(from_files, "alice", "/home/alice") == [f"0: {shown}", f"1: {shown}", "alice"]
     # The same folder on the other node.
-    assert from_files.kube("exec", "compute-1", "--container=slurmd", "--", "ls", "/home").split() == ["alice"]
+    assert from_files.kube("exec", "campus-1", "--container=slurmd", "--", "ls", "/home").split() == ["alice"]
 
 
 def test_a_new_line_makes_a_user_and_a_bad_one_changes_nothing(from_files: SlurmInKubernetes) -> None:
     before = identities(from_files)
     from_files.kubectl.apply([people(from_files, f"{PASSWD}mallory:x:0:0::/root:/bin/sh\n")])
-    from_files.wait_event("slurm", "IdentityRefused", "passwd line 4: uid 0 is not from 1000")
-    degraded = from_files.condition("cluster", "slurm", "Degraded")
+    from_files.wait_event("campus", "IdentityRefused", "passwd line 4: uid 0 is not from 1000")
+    degraded = from_files.condition("cluster", "campus", "Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "IdentityRefused")
     from_files.kubectl.apply([people(from_files, f"{PASSWD}carol:x:2003:2002::/home/carol:/bin/bash\n")])
-    for pod, container in (("slurm-controller-0", "slurmctld"), ("compute-0", "slurmd")):
+    for pod, container in (("campus-controller-0", "slurmctld"), ("campus-0", "slurmd")):
         wait_for(f"carol in {pod}", partial(knows, from_files, pod, container, "carol"), PATIENCE)
         assert "uid=1000(alice)" in identity(from_files, pod, container, "alice")
         assert identity(from_files, pod, container, "mallory") == ""
     wait_for(
-        "no complaint", lambda: from_files.condition("cluster", "slurm", "Degraded")["status"] == "False", PATIENCE
+        "no complaint", lambda: from_files.condition("cluster", "campus", "Degraded")["status"] == "False", PATIENCE
     )
     assert identities(from_files) == before
 
@@ -253,35 +255,35 @@ def test_a_new_line_makes_a_user_and_a_bad_one_changes_nothing(from_files: Slurm
 def test_removing_the_homes_replaces_the_pods_of_nodes_and_nothing_else(from_files: SlurmInKubernetes) -> None:
     before = identities(from_files)
     patch = json.dumps({"spec": {"identity": {"homes": None}}})
-    from_files.kube("patch", "cluster", "slurm", "--type=merge", f"--patch={patch}")
-    for name in NODES:
+    from_files.kube("patch", "cluster", "campus", "--type=merge", f"--patch={patch}")
+    for name in CAMPUS:
         uid = before[name][0]
         wait_for(f"another {name}", partial(from_files.is_replaced, name, uid), PATIENCE)
-    from_files.wait_idle(NODES)
+    from_files.wait_idle(CAMPUS)
     after = identities(from_files)
-    assert {name for name, one in after.items() if before.get(name) == one} == before.keys() - set(NODES)
+    assert {name for name, one in after.items() if before.get(name) == one} == before.keys() - set(CAMPUS)
 
 
 def test_another_source_replaces_slurmctld_after_a_trial_and_nodes_without_ending_jobs(
     from_files: SlurmInKubernetes,
 ) -> None:
     uid = _uid_of_controller(from_files)
-    job = from_files.hold("compute-0")
+    job = from_files.hold("campus-0")
     source = {"passwd": None, "sssd": {"confRef": {"name": "nosuch"}}}
     patch = json.dumps({"spec": {"identity": source}})
-    from_files.kube("patch", "cluster", "slurm", "--type=merge", f"--patch={patch}")
+    from_files.kube("patch", "cluster", "campus", "--type=merge", f"--patch={patch}")
     wait_for("another slurmctld", lambda: _uid_of_controller(from_files) not in {"", uid}, PATIENCE)
     wait_for("slurmctld answers", lambda: _answers(from_files), PATIENCE)
-    from_files.wait_event("slurm", "SecretNotFound", "there is no Secret nosuch")
+    from_files.wait_event("campus", "SecretNotFound", "there is no Secret nosuch")
     assert from_files.job_state(job) == "RUNNING"
-    before = from_files.pod_uid("compute-0")
-    from_files.release(job, "compute-0")
+    before = from_files.pod_uid("campus-0")
+    from_files.release(job, "campus-0")
     from_files.wait_job(job, "COMPLETED")
-    wait_for("another compute-0", partial(from_files.is_replaced, "compute-0", before), PATIENCE)
-    from_files.wait_idle(NODES)
+    wait_for("another campus-0", partial(from_files.is_replaced, "campus-0", before), PATIENCE)
+    from_files.wait_idle(CAMPUS)
     wait_for(
         "no copy that nobody mounts",
-        lambda: all(one["metadata"]["name"] != "slurm-users" for one in from_files.get("configmaps")["items"]),
+        lambda: all(one["metadata"]["name"] != "campus-users" for one in from_files.get("configmaps")["items"]),
         PATIENCE,
     )
 

@@ -85,11 +85,11 @@ def test_a_cluster_elsewhere_asks_for_its_token(apply: Apply) -> None:
 
 
 def test_a_cluster_with_users_of_a_directory_serves_without_its_secret_and_asks_for_it(apply: Apply) -> None:
-    slurm = apply("slurm", "more/cluster-sssd.yaml")
-    said(slurm, "cluster", "slurm", "Degraded", "SecretNotFound", "directory")
+    slurm = apply("site", "more/cluster-sssd.yaml")
+    said(slurm, "cluster", "site", "Degraded", "SecretNotFound", "directory")
     slurm.wait_ready()
-    slurm.wait_idle_nodes("compute-0", "compute-1")
-    assert sorted(slurm.run("srun", "-N2", "hostname").split()) == ["compute-0", "compute-1"]
+    slurm.wait_idle_nodes("site-0", "site-1")
+    assert sorted(slurm.run("srun", "-N2", "hostname", pod="site-0").split()) == ["site-0", "site-1"]
 
 
 def test_manifests_of_slinky_say_what_they_lack_here(apply: Apply) -> None:

@@ -141,6 +141,9 @@ NONSENSE_CLUSTERS = [
     (cluster({"login": [{"name": "a" * 21}]}), "spec.login[0].name"),
     (cluster({"identity": {"sssd": {"confRef": {"name": "a"}}, "passwd": {"configMapRef": {"name": "b"}}}}),
      "spec.identity"),
+    (cluster({"identity": {"homes": {}}}), "spec.identity.homes"),
+    (cluster({"identity": {"homes": {"claimName": "a", "volume": {"emptyDir": {}}}}}), "spec.identity.homes"),
+    (cluster({"identity": {"homes": {"claimName": "a", "mountPath": "/etc"}}}), "spec.identity.homes.mountPath"),
 ]  # fmt: skip
 NONSENSE_NODESETS = [
     (nodeset(name="default"), "metadata.name"),

@@ -30,6 +30,7 @@ from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.leadership.fence import DeadlineFence, Fence, OpenFence
 from slinky_operator.kube.leadership.lease import Elector
 from slinky_operator.kube.leadership.rival import until_alone
+from slinky_operator.loginset import spec as loginset
 from slinky_operator.nodeset import spec as nodeset
 from slinky_operator.nodeset.execute import takeover
 from slinky_operator.reconcile.caches import Caches
@@ -50,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 COMPONENT: Final = "slurm-operator"
 
-CONTROLLERS: Final = (cluster.SPEC, nodeset.SPEC, token.SPEC)
+CONTROLLERS: Final = (cluster.SPEC, nodeset.SPEC, loginset.SPEC, token.SPEC)
 """Every controller of this process. A new one is added here, and nowhere else."""
 
 

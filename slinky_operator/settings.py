@@ -92,6 +92,7 @@ class Settings(BaseModel):
     cluster_workers: Annotated[int, Field(ge=1)] = Field(default=4, description="Clusters reconciled concurrently.")
     nodeset_workers: Annotated[int, Field(ge=1)] = Field(default=8, description="NodeSets reconciled concurrently.")
     token_workers: Annotated[int, Field(ge=1)] = Field(default=2, description="Tokens reconciled concurrently.")
+    loginset_workers: Annotated[int, Field(ge=1)] = Field(default=2, description="LoginSets reconciled concurrently.")
     shutdown_grace: Seconds = Field(
         default=20.0,
         description="Seconds to finish running reconciliations after SIGTERM, before releasing the Lease.",
@@ -130,6 +131,7 @@ class Settings(BaseModel):
     image_slurmrestd: str = Field(
         default="slinky/slurmrestd:26.05", min_length=1, description="Default image of slurmrestd."
     )
+    image_login: str = Field(default="slinky/login:26.05", min_length=1, description="Default image of login pods.")
     image_agent: str = Field(
         default="slinky/slurm-operator:0.1.0",
         min_length=1,

@@ -12,6 +12,7 @@ from slinky_api.v1alpha1.common import Condition
 
 __all__ = [
     "ClusterCondition",
+    "LoginSetCondition",
     "NodeSetCondition",
     "PodCondition",
     "Reason",
@@ -105,6 +106,19 @@ class TokenCondition(StrEnum):
     """The Token is not as its spec asks, and needs help."""
 
 
+class LoginSetCondition(StrEnum):
+    """Condition types of a LoginSet."""
+
+    READY = "Ready"
+    """All desired pods accept logins."""
+
+    SSHD_CONFIG_APPLIED = "SshdConfigApplied"
+    """The running SSH servers have the configuration that the spec describes."""
+
+    DEGRADED = "Degraded"
+    """The LoginSet is not as its spec asks, and needs help."""
+
+
 class PodCondition(StrEnum):
     """Condition types that the operator writes on slurmd pods."""
 
@@ -171,6 +185,13 @@ class Reason(StrEnum):
     SECRET_NOT_OWNED = "SecretNotOwned"  # noqa: S105
     SECRET_NAME_RESERVED = "SecretNameReserved"  # noqa: S105
     TOKEN_EXPIRED = "TokenExpired"  # noqa: S105
+
+    # login sets
+    SSHD_CONFIG_REFUSED = "SshdConfigRefused"
+    SSHD_CONFIG_UNTRIED = "SshdConfigUntried"
+    HOST_KEYS_LOST = "HostKeysLost"
+    CLUSTER_UNSUITABLE = "ClusterUnsuitable"
+    TEMPLATE_REFUSED = "TemplateRefused"
 
     # node sets
     CLUSTER_NOT_FOUND = "ClusterNotFound"

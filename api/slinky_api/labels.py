@@ -11,6 +11,7 @@ __all__ = [
     "ANNOTATION_CLAIM_RETENTION",
     "ANNOTATION_CONFIG_TOUCH",
     "ANNOTATION_FEATURES_SPEC",
+    "ANNOTATION_NEW_HOST_KEYS",
     "ANNOTATION_NODE_CORDON_REASON",
     "ANNOTATION_NODE_WEIGHT",
     "ANNOTATION_POD_CORDON",
@@ -35,6 +36,8 @@ __all__ = [
     "LABEL_CLUSTER_NAME",
     "LABEL_CLUSTER_UID",
     "LABEL_DAEMON",
+    "LABEL_LOGINSET_NAME",
+    "LABEL_LOGINSET_UID",
     "LABEL_NODESET_NAME",
     "LABEL_NODESET_UID",
     "LABEL_POD_HOSTNAME",
@@ -45,6 +48,7 @@ __all__ = [
     "LABEL_SCALING_MODE",
     "LABEL_TOKEN_UID",
     "LEGACY_PREFIX",
+    "LOGINSET_PREFIX",
     "MANAGED_BY",
     "NODESET_PREFIX",
     "NODE_HOSTNAME_OVERRIDE",
@@ -59,6 +63,7 @@ LEGACY_PREFIX: Final = "slinky.slurm.net/"
 CLUSTER_PREFIX: Final = "cluster.slinky.slurm.net/"
 NODESET_PREFIX: Final = "nodeset.slinky.slurm.net/"
 TOKEN_PREFIX: Final = "token.slinky.slurm.net/"  # noqa: S105
+LOGINSET_PREFIX: Final = "loginset.slinky.slurm.net/"
 
 FIELD_MANAGER: Final = "slurm-operator"
 """The operator's name in server-side apply and in ``app.kubernetes.io/managed-by``."""
@@ -92,6 +97,10 @@ Nothing is selected by it: objects left by a deleted Cluster belong to the next 
 
 LABEL_DAEMON: Final = CLUSTER_PREFIX + "daemon"
 """Only on pods of slurmrestd and slurmd: their Services select by it, since no template may set it."""
+
+LABEL_LOGINSET_NAME: Final = LOGINSET_PREFIX + "name"
+LABEL_LOGINSET_UID: Final = LOGINSET_PREFIX + "uid"
+"""Uid of the LoginSet that a pod or another object belongs to; also the unique part of ``status.selector``."""
 
 LABEL_NODESET_NAME: Final = NODESET_PREFIX + "name"
 LABEL_NODESET_UID: Final = NODESET_PREFIX + "uid"
@@ -137,6 +146,11 @@ ANNOTATION_SKIP_DRAIN: Final = NODESET_PREFIX + "skip-drain"
 
 ANNOTATION_POD_PROGRESSIVE_CREATE: Final = NODESET_PREFIX + "pod-progressive-create"
 """0.1 only (without ``nodeset.``)."""
+
+# Annotations on a LoginSet
+
+ANNOTATION_NEW_HOST_KEYS: Final = LOGINSET_PREFIX + "new-host-keys"
+"""Fingerprint of a lost SSH host key: new ones may be generated in its place."""
 
 # Annotations on Nodes
 

@@ -15,7 +15,15 @@ from slinky_operator.cluster.memory import Memory
 from slinky_operator.identity import users
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, SERVICES, STATEFULSETS
+from slinky_operator.kube.resources import (
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    LOGINSETS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+)
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming, whose
@@ -67,7 +75,7 @@ INDEXERS: Final[Mapping[str, Indexer]] = {
 }
 """Indexes that stores of children and pods must have."""
 
-CHILDREN: Final = (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
+CHILDREN: Final = (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS, LOGINSETS)
 """What the Cluster controller creates, in the order of the stores in `Caches`."""
 
 KINDS: Final = frozenset(one.kind for one in CHILDREN)
@@ -92,10 +100,13 @@ class Caches:
     budgets: Store
     """Objects with the operator's label `app.kubernetes.io/managed-by`; each with `INDEXERS`."""
 
+    login_sets: Store
+    """All of them, those of users too; with `INDEXERS`."""
+
     @property
     def children(self) -> tuple[Store, ...]:
         """Stores of objects that belong to a Cluster."""
-        return self.stateful_sets, self.deployments, self.services, self.config_maps, self.budgets
+        return self.stateful_sets, self.deployments, self.services, self.config_maps, self.budgets, self.login_sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +135,8 @@ class Snapshot:
     children: Mapping[tuple[str, str], Object]
     """Objects that the operator has created for this Cluster, or a former one of its name, by kind and name.
 
-    They have the Cluster's name in their labels, and a name derived from it."""
+    They have the Cluster's name in their labels, and a name derived from it; LoginSets, whose names depend on the spec,
+    its name and a uid in their labels."""
 
     slurmd_pods: tuple[str, ...]
     """Names of the pods of NodeSets that are, or may be, this Cluster's, or a former one's of its name."""
@@ -189,7 +201,7 @@ def observe(
         (obj["kind"], obj["metadata"]["name"]): obj
         for store in caches.children
         for obj in store.find(CLUSTER_LABELS, key)
-        if naming.is_child(cluster.name, obj["metadata"]["name"])
+        if store is caches.login_sets or naming.is_child(cluster.name, obj["metadata"]["name"])
     }
     for kind, name in list(memory.own_writes):
         newest = memory.newest(kind, name, children.get((kind, name)), now)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from slinky_api import labels
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.controller import ClusterReconciler
 from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
@@ -14,22 +13,17 @@ from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.slurm_connection import Pace
 from slinky_operator.cluster.triggers import ClusterTriggers
-from slinky_operator.kube.cache.managed_fields import keep_fields_of
 from slinky_operator.kube.resources import (
     CLUSTERS,
+    LOGINSETS,
     NODESETS,
     PODS,
 )
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, KEEP_OUR_FIELDS, MANAGED, PODS_OF_CLUSTERS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
-
-MANAGED: Final = f"{labels.LABEL_APP_MANAGED_BY}={labels.MANAGED_BY}"
-"""Their label selector."""
-
-_KEEP_OUR_FIELDS: Final = keep_fields_of(labels.FIELD_MANAGER)
 
 
 def _caches(_: Settings) -> Sequence[CacheSpec]:
@@ -37,7 +31,12 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
         CacheSpec(CLUSTERS, mirrored=True),
         CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
         CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS),
-        *(CacheSpec(resource, INDEXERS, MANAGED, _KEEP_OUR_FIELDS) for resource in CHILDREN),
+        CacheSpec(LOGINSETS, {**INDEXES_OF_NODESETS, **INDEXERS}, prune=KEEP_OUR_FIELDS, mirrored=True),
+        *(
+            CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS)
+            for resource in CHILDREN
+            if resource is not LOGINSETS
+        ),
     ]
 
 

@@ -81,6 +81,7 @@ SLINKY_GROUP = "slinky.slurm.net"
 CLUSTERS = Resource(SLINKY_GROUP, "v1alpha1", "clusters", "Cluster")
 NODESETS = Resource(SLINKY_GROUP, "v1alpha1", "nodesets", "NodeSet")
 TOKENS = Resource(SLINKY_GROUP, "v1alpha1", "tokens", "Token")
+LOGINSETS = Resource(SLINKY_GROUP, "v1alpha1", "loginsets", "LoginSet")
 
 PODS = Resource("", "v1", "pods", "Pod")
 SERVICES = Resource("", "v1", "services", "Service")

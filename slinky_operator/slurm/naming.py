@@ -85,6 +85,7 @@ COMPONENT_RESTAPI: Final = "restapi"
 COMPONENT_CONFIG: Final = "config"
 COMPONENT_AUTH: Final = "auth"
 COMPONENT_PREFLIGHT: Final = "preflight"
+COMPONENT_LOGIN: Final = "login"
 
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
@@ -144,6 +145,11 @@ def restapi(cluster: str) -> str:
 def restapi_url(cluster: str, namespace: str) -> str:
     """Base URL of a managed Cluster's slurmrestd."""
     return f"http://{restapi(cluster)}.{namespace}.svc:{SLURMRESTD_PORT}"
+
+
+def login_set(cluster: str, name: str) -> str:
+    """Name of the LoginSet of an entry of `spec.login`."""
+    return f"{cluster}-{name}"
 
 
 def config(cluster: str) -> str:

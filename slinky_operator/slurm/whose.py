@@ -13,7 +13,12 @@ from typing import Any, Final
 
 from slinky_api import labels
 
-OWN_PREFIXES: Final = (labels.NODESET_PREFIX, labels.CLUSTER_PREFIX, "statefulset.kubernetes.io/")
+OWN_PREFIXES: Final = (
+    labels.NODESET_PREFIX,
+    labels.CLUSTER_PREFIX,
+    labels.LOGINSET_PREFIX,
+    "statefulset.kubernetes.io/",
+)
 """Labels that identify the owner of a pod, or that the operator's Services select by: no user template may set them."""
 
 _OF_SLURMD: Final = frozenset({"NodeSet", "ConfigMap"})

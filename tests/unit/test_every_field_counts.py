@@ -13,6 +13,7 @@ import pytest
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
 from slinky_api.v1alpha1.common import ApiModel, ApiObject
+from slinky_api.v1alpha1.loginset import LoginSetSpec
 from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
 from slinky_api.v1alpha1.token import TokenSpec
 from slinky_operator.cluster.actions import EmitEvent
@@ -24,6 +25,7 @@ from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from tests.unit.cluster.world import World, cluster_object, node_set_object
+from tests.unit.loginset import builders as loginsets
 from tests.unit.nodeset.simulation import settling
 from tests.unit.nodeset.simulation.histories import history
 from tests.unit.token.worlds import TokenWorld
@@ -43,6 +45,16 @@ MANAGED: dict[str, Any] = {
     "restapi": {"service": {"labels": {"a": "b"}}, "resources": {"limits": {"cpu": "1"}}},
     "partitions": [{"name": "night", "nodeSets": ["ALL"], "nodes": ["metal"], "config": "MaxTime=60"}],
     "nodes": [{"name": "metal", "config": "CPUs=1"}],
+    "login": [
+        {
+            "name": "front",
+            "resources": {"limits": {"cpu": "1"}},
+            "service": {"labels": {"a": "b"}},
+            "authorizedKeysRef": {"name": "a"},
+            "sshHostKeysRef": {"name": "a"},
+            "sessionGracePeriod": "1m",
+        }
+    ],
     "configFileRefs": REF,
     "prologScriptRefs": REF,
     "epilogScriptRefs": REF,
@@ -218,9 +230,20 @@ def test_every_field_of_a_token_is_read(reads: Reads) -> None:
     assert silent(TokenSpec, reads) == []
 
 
+def test_every_field_of_a_loginset_is_read(reads: Reads) -> None:
+    world = loginsets.World(
+        resources={"limits": {"cpu": "1"}},
+        service={"labels": {"a": "b"}},
+        authorizedKeysRef={"name": "front-ssh-host-keys"},
+        sshHostKeysRef={"name": "front-ssh-host-keys"},
+    )
+    with asyncio.Runner() as runner:
+        runner.run(world.settle())
+    assert silent(LoginSetSpec, reads) == []
+
+
 UNSUPPORTED: dict[str, dict[str, Any]] = {
     "accounting": {"accounting": {}},
-    "login": {"login": [{"name": "a"}]},
     "auth.jwksRef": {"auth": {"jwksRef": KEY}},
     "metrics.serviceMonitor": {"metrics": {"serviceMonitor": {"enabled": True}}},
 }

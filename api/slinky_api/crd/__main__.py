@@ -7,11 +7,11 @@ from pathlib import Path
 
 from slinky_api.crd.definition import definition, to_yaml
 from slinky_api.docs import api_reference
-from slinky_api.v1alpha1 import CLUSTER, NODESET, TOKEN, Cluster, NodeSet, Token
+from slinky_api.v1alpha1 import CLUSTER, LOGINSET, NODESET, TOKEN, Cluster, LoginSet, NodeSet, Token
 
 __all__ = ["generated", "main"]
 
-KINDS = ((CLUSTER, Cluster), (NODESET, NodeSet), (TOKEN, Token))
+KINDS = ((CLUSTER, Cluster), (NODESET, NodeSet), (LOGINSET, LoginSet), (TOKEN, Token))
 CRD_FOLDERS = ("config/crd", "helm/slurm-operator/crds")
 HEADER = "# Generated from api/slinky_api by 'python -m slinky_api.crd write'. Do not edit.\n"
 

@@ -131,6 +131,9 @@ def _plain(keyword: str, value: Any, path: str) -> dict[str, Any]:
             plain = {"enum": [value]}
         case "default":
             plain = {} if value is None else {"default": value}
+        case "x-stored-default":
+            # Only where Kubernetes itself reads the stored value: the scale subresource fails without one.
+            plain = {"default": value}
         case "description":
             plain = {"description": " ".join(value.split())}
         case "exclusiveMinimum" | "exclusiveMaximum":

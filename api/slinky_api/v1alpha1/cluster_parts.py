@@ -11,7 +11,6 @@ from slinky_api.v1alpha1.common import (
     KeyRef,
     Persistence,
     Resources,
-    SecretRef,
     ServiceFragment,
 )
 from slinky_api.v1alpha1.fields import (
@@ -26,7 +25,6 @@ from slinky_api.v1alpha1.fields import (
     NodeLine,
     PartitionLine,
     PartitionName,
-    ShortName,
     SlurmNodeSetName,
     UserName,
 )
@@ -118,23 +116,6 @@ class Accounting(Component):
         if sum(given is not None for given in (self.external, self.database, self.mariadb)) > 1:
             raise ValueError("only one of external, database and mariadb can be given")
         return self
-
-
-class Login(Component):
-    """Login pods: sackd beside an SSH server."""
-
-    name: ShortName
-    """Name of this set of login pods."""
-    replicas: Annotated[int, Field(ge=0, le=1000)] = 1
-    """Number of pods."""
-    service: ServiceFragment | None = None
-    """The Service in front of the SSH servers."""
-    root_ssh_authorized_keys: Annotated[str, Field(max_length=65536)] = ""
-    """Lines for root's authorized_keys."""
-    extra_sshd_config: Annotated[str, Field(max_length=65536)] = ""
-    """Lines for sshd_config."""
-    ssh_host_keys_ref: SecretRef | None = None
-    """Secret with the SSH host keys. Generated if not set."""
 
 
 class Sssd(ApiModel):

@@ -15,7 +15,6 @@ from slinky_api.v1alpha1.cluster_parts import (
     Accounting,
     Controller,
     Identity,
-    Login,
     Metrics,
     Partition,
     RestApi,
@@ -23,6 +22,7 @@ from slinky_api.v1alpha1.cluster_parts import (
 )
 from slinky_api.v1alpha1.common import MAP_BY_NAME, ApiModel, ConfigMapRef
 from slinky_api.v1alpha1.fields import MAX_ORDINALS, ConfText, FileTexts, SlurmName, Url
+from slinky_api.v1alpha1.login import Login
 from slinky_api.v1alpha1.rules import Keywords, cel
 
 _MANAGED_ONLY: Final[tuple[str, ...]] = (
@@ -162,7 +162,7 @@ class ClusterSpec(ApiModel):
     accounting: Accounting | None = None
     """The accounting daemon, slurmdbd. Default: none. Not supported yet: has no effect, and Degraded says so."""
     login: Annotated[tuple[Login, ...], Field(max_length=16), MAP_BY_NAME] = ()
-    """Sets of login pods. Not supported yet: has no effect, and Degraded says so."""
+    """Sets of login pods. Each becomes a LoginSet named <cluster>-<name>."""
     identity: Identity | None = None
     """The source of users, and their home folders. Default: the users of the images."""
 

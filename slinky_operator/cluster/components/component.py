@@ -16,11 +16,11 @@ from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.pod_trouble import DaemonTrouble, of_pod
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.pod_trouble import DaemonTrouble, of_pod
 from slinky_operator.slurm import naming
 
 

@@ -12,11 +12,11 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.components.component import Component, Materials
-from slinky_operator.cluster.components.pod_trouble import DaemonTrouble
 from slinky_operator.cluster.components.slurmctld import SLURMCTLD
 from slinky_operator.cluster.components.slurmrestd import SLURMRESTD
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm.templates import RefusedFragment
 
 DAEMONS: Final[tuple[Component, ...]] = (SLURMCTLD, SLURMRESTD)

@@ -18,16 +18,16 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.components import Images, default_images, metadata, slurmctld_pod
 from slinky_operator.cluster.components.component import Component, Materials
-from slinky_operator.cluster.components.exit_messages import stuck
-from slinky_operator.cluster.components.pod_trouble import NO_POD, TERMINATING, DaemonTrouble, is_settled
 from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
 from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.pod_trouble import NO_POD, TERMINATING, DaemonTrouble, is_settled
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import restart_keys
+from slinky_operator.slurm.exit_messages import stuck
 
 
 def service(cluster: Cluster) -> Object:

@@ -15,12 +15,12 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, pod_security
 from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
-from slinky_operator.cluster.components.template_rules import fitted
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.cache.managed_fields import applied_part, has_leftovers, inside
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.children import Child, applied_fields, shows
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.template_rules import fitted
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
 """On the pod template: values of keys that slurmctld reads only at start."""

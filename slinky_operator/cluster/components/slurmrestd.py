@@ -18,17 +18,17 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.components.component import Component, Materials
-from slinky_operator.cluster.components.exit_messages import LONGEST
-from slinky_operator.cluster.components.pod_trouble import NO_POD, DaemonTrouble
 from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
-from slinky_operator.cluster.components.template_rules import fitted
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
 from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.pod_trouble import NO_POD, DaemonTrouble
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.exit_messages import LONGEST
+from slinky_operator.slurm.template_rules import fitted
 
 CONFIG: Final = "config"
 RUN: Final = "run"

@@ -23,7 +23,6 @@ from slinky_operator.agent.files import expected
 from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
 from slinky_operator.cluster.components import shared_objects
 from slinky_operator.cluster.components.daemons import DAEMONS
-from slinky_operator.cluster.components.exit_messages import last_words
 from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.observe import Snapshot
@@ -32,6 +31,7 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
 from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.exit_messages import last_words
 
 ASK_EVERY: Final = 0.25
 """Seconds between two queries to the agent while a change is in progress."""

@@ -15,7 +15,6 @@ from typing import Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, ExcludeSlurmdKinds, Remove, StartPreflight
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.exit_messages import short, stuck
 from slinky_operator.cluster.components.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
 from slinky_operator.cluster.components.rehearsal_pod import is_rehearsal
 from slinky_operator.cluster.memory import Denied, LeftOut, Outcome, Verdict, left_out_again
@@ -26,6 +25,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import Rendered
+from slinky_operator.slurm.exit_messages import short, stuck
 
 TRY_AGAIN: Final = 30.0
 """Seconds until a configuration is tried again whose preflight has decided nothing."""

@@ -23,7 +23,6 @@ from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
 from slinky_operator.cluster.components import Images, shared_objects, slurmctld_pod
-from slinky_operator.cluster.components.exit_messages import held_up, short, stuck
 from slinky_operator.cluster.components.preflight_pod import REFUSED, UNTRIED, Preflight
 from slinky_operator.cluster.components.rehearsal_pod import NO_COMMAND, claims, is_rehearsal, rehearsal
 from slinky_operator.cluster.memory import Outcome, Verdict
@@ -37,6 +36,7 @@ from slinky_operator.reconcile.children import Child, has_settled, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.exit_messages import held_up, short, stuck
 
 ALONE: Final = timedelta(seconds=60)
 """How long changes of the configuration wait for a rehearsal without trouble; a slow pull may take longer."""

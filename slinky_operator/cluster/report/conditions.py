@@ -17,7 +17,6 @@ from typing import Final, Literal
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.components.daemons import DAEMONS
-from slinky_operator.cluster.components.pod_trouble import DaemonTrouble
 from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
@@ -25,6 +24,7 @@ from slinky_operator.cluster.report.not_supported import not_supported
 from slinky_operator.cluster.report.out_of_service import OutOfService, message
 from slinky_operator.cluster.slurm_connection import Missing
 from slinky_operator.identity import users
+from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.contact import ContactState, Trouble
 

@@ -17,7 +17,6 @@ _JWKS: Final = "only tokens signed with the key of auth.jwtKeyRef are accepted"
 
 NOT_SUPPORTED: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = {
     "accounting": (lambda spec: spec.accounting is not None and spec.accounting.enabled, _SLURMDBD),
-    "login": (lambda spec: bool(spec.login), "run login pods yourself"),
     "auth.jwksRef": (lambda spec: spec.auth.jwks_ref is not None, _JWKS),
     "metrics.serviceMonitor": (
         lambda spec: spec.metrics.service_monitor.enabled,

@@ -11,12 +11,13 @@ from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import Action, AskClaim, Remove
 from slinky_operator.cluster.components import daemons, default_images, shared_objects, slurmctld, slurmctld_pod
 from slinky_operator.cluster.components.component import Materials
+from slinky_operator.cluster.components.login_sets import login_sets
 from slinky_operator.cluster.components.slurmctld import SLURMCTLD
 from slinky_operator.cluster.keys import lifecycle
 from slinky_operator.cluster.preflight.replacement import Stage, replacement
 from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.cluster.steps.writes import writes
-from slinky_operator.kube.resources import PODDISRUPTIONBUDGETS, SERVICES
+from slinky_operator.kube.resources import LOGINSETS, PODDISRUPTIONBUDGETS, SERVICES
 from slinky_operator.reconcile.children import Child
 from slinky_operator.slurm.conf.render import SLURM_CONF
 from slinky_operator.slurm.templates import RefusedFragment
@@ -54,7 +55,7 @@ def write_daemons(progress: Progress) -> Iterator[Action]:
     assert rollout is not None  # noqa: S101 - the configuration comes before
     files = (progress.config_map or {}).get("data") or rollout.rendered.files
     made = daemons.make(_materials(progress, files.get(SLURM_CONF, "")))
-    children = (*_shared(progress), *made.children)
+    children = (*_shared(progress), *made.children, *login_sets(snapshot.cluster))
     if progress.replacement.stage is not Stage.FREE:
         children = tuple(_with_running_pod(progress, one) for one in children)
     progress.made = replace(made, children=children)
@@ -92,6 +93,11 @@ def remove_unwanted(progress: Progress) -> Iterator[Action]:
             and not obj["metadata"].get("deletionTimestamp")
         ):
             yield Remove(resources[kind], name, obj["metadata"]["uid"])
+    wanted = {child.key for child in login_sets(cluster)}
+    for (kind, name), obj in sorted(progress.snapshot.children.items()):
+        gone = kind == LOGINSETS.kind and (kind, name) not in wanted
+        if gone and succession.is_ours(obj, cluster) and not obj["metadata"].get("deletionTimestamp"):
+            yield Remove(LOGINSETS, name, obj["metadata"]["uid"])
 
 
 def ask_claim(progress: Progress) -> Iterator[Action]:

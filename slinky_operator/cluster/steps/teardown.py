@@ -12,6 +12,7 @@ from slinky_operator.kube.resources import (
     CLUSTERS,
     CONFIGMAPS,
     DEPLOYMENTS,
+    LOGINSETS,
     PODDISRUPTIONBUDGETS,
     PODS,
     SECRETS,
@@ -23,7 +24,7 @@ from slinky_operator.slurm import naming
 LOOK_AGAIN_FOR_PODS: Final = 10.0
 """Seconds until the API server is queried again for slurmd pods of a Cluster that is being deleted."""
 
-_ORDER: Final = (DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS)
+_ORDER: Final = (LOGINSETS, DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS)
 
 
 def set_finalizer(progress: Progress) -> list[Action]:

@@ -9,13 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus, Token
+from slinky_api.v1alpha1 import Cluster, LoginSet, NodeSet, NodeSetStatus, Token
 from slinky_api.v1alpha1.common import ApiObject
 from tests.integration.api.conftest import Api
 from tests.support import served
 from tests.support.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
+KINDS: dict[str, type[ApiObject]] = {"Cluster": Cluster, "NodeSet": NodeSet, "LoginSet": LoginSet, "Token": Token}
 SAMPLES = [
     pytest.param(obj, id=f"{path.relative_to(ROOT / 'config/samples')}:{obj['kind']}")
     for path in sorted((ROOT / "config/samples").rglob("*.yaml"))
@@ -75,8 +76,8 @@ def test_every_sample_applies_and_loses_nothing(api: Api, obj: dict[str, Any]) -
     stored = api.get(obj["kind"], obj["metadata"]["name"])
     assert contains(stored["spec"], obj["spec"])
     assert contains(stored["metadata"], obj["metadata"])
-    models: dict[str, type[ApiObject]] = {"Cluster": Cluster, "NodeSet": NodeSet, "Token": Token}
-    assert models[obj["kind"]].parse(stored).uid == stored["metadata"]["uid"]
+    model = KINDS[obj["kind"]]
+    assert model.parse(stored).uid == stored["metadata"]["uid"]
 
 
 def test_kubectl_applies_samples_and_slinky_manifests_as_users_do(api: Api, control_plane: ControlPlane) -> None:

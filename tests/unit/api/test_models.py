@@ -14,12 +14,13 @@ from cryptography.x509.oid import NameOID
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1 import Cluster, NodeSet, NodeSetStatus, Token
+from slinky_api.v1alpha1 import Cluster, LoginSet, NodeSet, NodeSetStatus, Token
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_api.v1alpha1.common import ApiObject, Condition
 from slinky_api.v1alpha1.nodeset import OnTimeout, ScalingMode
 
 ROOT = Path(__file__).parents[3]
+KINDS: dict[str, type[ApiObject]] = {"Cluster": Cluster, "NodeSet": NodeSet, "LoginSet": LoginSet, "Token": Token}
 SAMPLES = [
     pytest.param(obj, id=f"{path.relative_to(ROOT / 'config/samples')}:{obj['kind']}")
     for path in sorted((ROOT / "config/samples").rglob("*.yaml"))
@@ -38,8 +39,8 @@ def nodeset(name: str = "compute", **spec: Any) -> NodeSet:
 
 @pytest.mark.parametrize("obj", SAMPLES)
 def test_every_sample_is_read(obj: dict[str, Any]) -> None:
-    models: dict[str, type[ApiObject]] = {"Cluster": Cluster, "NodeSet": NodeSet, "Token": Token}
-    read = models[obj["kind"]].parse(obj)
+    model = KINDS[obj["kind"]]
+    read = model.parse(obj)
     assert read.name == obj["metadata"]["name"]
 
 

@@ -14,7 +14,7 @@ from hack.localkube.paths import PROJECT
 SAMPLES = sorted((PROJECT / "config" / "samples").rglob("*.yaml"))
 REFERENCES = (
     *("secretRef", "slurmKeyRef", "jwtKeyRef", "secretName", "configFileRefs", "prologScriptRefs"),
-    *("configMapRef", "confRef", "claimName"),
+    *("configMapRef", "confRef", "claimName", "authorizedKeysRef"),
 )
 
 
@@ -40,6 +40,6 @@ def test_a_sample_says_what_it_needs(path: Path) -> None:
     objects = list(yaml.safe_load_all(text))
     made = {each["metadata"]["name"] for each in objects if each["kind"] == "Cluster"}
     needed = {name for each in objects for name in referred(each["spec"])}
-    needed |= {f"Cluster {each['spec']['clusterName']}" for each in objects if each["kind"] == "NodeSet"}
+    needed |= {f"Cluster {each['spec']['clusterName']}" for each in objects if "clusterName" in each["spec"]}
     needed -= {f"Cluster {name}" for name in made}
     assert {name for name in needed if name not in top} == set()

@@ -101,7 +101,8 @@ def test_defaults_of_chart_and_operator_agree() -> None:
     told = Settings.load([*container["args"], "--identity=x"], {})
     own = Settings.load(["--identity=x"], {})
     differing = {name for name in Settings.model_fields if getattr(told, name) != getattr(own, name)}
-    assert differing == {"image_slurmctld", "image_slurmd", "image_slurmrestd", "image_agent", "image_sssd"}
+    daemons = ("slurmctld", "slurmd", "slurmrestd", "login", "agent", "sssd")
+    assert differing == {f"image_{daemon}" for daemon in daemons}
 
 
 def test_values_reach_the_settings() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.cluster.components.template_rules import fitted
+from slinky_operator.slurm.template_rules import fitted
 from slinky_operator.slurm.templates import RefusedFragment
 
 GENERATED: dict[str, Any] = {

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from slinky_operator.cluster.components.exit_messages import LONGEST, short
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut, named, stamp
+from slinky_operator.slurm.exit_messages import LONGEST, short
 
 SETTLED: Final = timedelta(seconds=20)
 """How long a new pod may be without a Node or an image before it is reported: a claim is bound within seconds."""

@@ -1,0 +1,22 @@
+"""The LoginSet controller: login pods of a Cluster, sackd beside an SSH server.
+
+=============  ==============================================================================================
+module         concern
+=============  ==============================================================================================
+`observe`      one frozen snapshot of caches and Secrets
+`plan`         pure: snapshot to actions, status and Events
+`needs`        what login pods need of their Cluster and of Secrets, and what is missing; pure
+`trial`        whether sshd accepts a configuration: the pod that tries it, and its outcome; pure
+`sshd_config`  composes sshd_config from the spec, and finds the user's line in sshd's messages; pure
+`pod`          the pod template; pure
+`objects`      Deployment, Service, ConfigMap and Secret; pure
+`host_keys`    generates SSH host keys, and shows fingerprints
+`report`       conditions and the rest of the status; pure
+`execute`      carries out actions
+`controller`   one pass
+`scripts`      what runs in the pods: POSIX shell, mounted from the ConfigMap
+=============  ==============================================================================================
+
+The pods depend on little: a change of configuration, keys or scripts reaches running pods through their volumes, and
+ends no session.
+"""

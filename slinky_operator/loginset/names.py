@@ -1,0 +1,45 @@
+"""Names and labels of what belongs to a LoginSet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.loginset import LoginSet
+from slinky_operator.slurm import naming
+
+COMPONENT: Final = naming.COMPONENT_LOGIN
+COMPONENT_TRIAL: Final = "login-trial"
+"""Values of `app.kubernetes.io/component`."""
+
+LOGIN: Final = "login"
+SACKD: Final = "sackd"
+TRIAL: Final = "sshd"
+"""Containers."""
+
+SCRIPTS: Final = ("serve.sh", "drain.sh", "sackd.sh")
+
+
+def workload(name: str) -> str:
+    """Name of the Deployment of a LoginSet, of its Service and of its ConfigMap."""
+    return f"{name}-login"
+
+
+def host_keys(name: str) -> str:
+    """Name of the Secret with generated SSH host keys."""
+    return f"{name}-ssh-host-keys"
+
+
+def trial(name: str, digest: str) -> str:
+    """Name of the pod that tries a configuration of sshd."""
+    return f"{name}-sshd-trial-{digest}"
+
+
+def selector(loginset: LoginSet) -> dict[str, str]:
+    """What login pods are selected by; it cannot be changed later."""
+    return {labels.LABEL_APP_COMPONENT: COMPONENT, labels.LABEL_LOGINSET_NAME: loginset.name}
+
+
+def labels_of(loginset: LoginSet) -> dict[str, str]:
+    """Labels that say whose an object is."""
+    return {labels.LABEL_LOGINSET_NAME: loginset.name, labels.LABEL_LOGINSET_UID: loginset.uid}

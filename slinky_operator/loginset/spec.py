@@ -1,0 +1,43 @@
+"""What the LoginSet controller exports to the process: the caches it reads, and how it is built from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from slinky_operator.kube.resources import CLUSTERS, CONFIGMAPS, DEPLOYMENTS, LOGINSETS, PODS, SERVICES
+from slinky_operator.loginset.controller import LoginSetReconciler
+from slinky_operator.loginset.observe import INDEXERS, Caches
+from slinky_operator.loginset.plan import Defaults
+from slinky_operator.loginset.triggers import LoginSetTriggers
+from slinky_operator.reconcile.caches import CacheSpec
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, KEEP_OUR_FIELDS, MANAGED, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
+from slinky_operator.settings import Settings
+
+
+def _caches(_: Settings) -> Sequence[CacheSpec]:
+    return [
+        CacheSpec(CLUSTERS, mirrored=True),
+        # The same index over `clusterName` as that of NodeSets.
+        CacheSpec(LOGINSETS, INDEXES_OF_NODESETS, prune=KEEP_OUR_FIELDS, mirrored=True),
+        CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS),
+        *(CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS) for resource in (DEPLOYMENTS, SERVICES, CONFIGMAPS)),
+    ]
+
+
+def _build(services: Services) -> Built:
+    settings, store = services.settings, services.caches.store
+    caches = Caches(
+        store(LOGINSETS), store(CLUSTERS), store(PODS), store(DEPLOYMENTS), store(SERVICES), store(CONFIGMAPS)
+    )
+    defaults = Defaults(settings.image_login, settings.image_pull_policy)
+    secrets = SecretReader(services.kube)
+    reconciler = LoginSetReconciler(services.kube, services.recorder, caches, secrets, defaults)
+    return Built(reconciler, LoginSetTriggers(caches.loginsets).table())
+
+
+SPEC: Final = ControllerSpec(
+    "loginset", LOGINSETS, caches=_caches, build=_build, workers=lambda settings: settings.loginset_workers
+)

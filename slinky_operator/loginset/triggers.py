@@ -1,0 +1,67 @@
+"""What triggers the LoginSet controller: which LoginSets an event is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from slinky_operator.kube.cache.store import Key, Store, key_of
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS, CONFIGMAPS, DEPLOYMENTS, LOGINSETS, PODS, SERVICES
+from slinky_operator.loginset.observe import by_loginset
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX
+from slinky_operator.reconcile.triggers import Triggers
+
+
+class LoginSetTriggers:
+    """Handlers of caches: each returns the keys of the LoginSets to reconcile.
+
+    Parameters
+    ----------
+    loginsets
+        Their cache, with the index `CLUSTER_INDEX`.
+    """
+
+    def __init__(self, loginsets: Store) -> None:
+        self._loginsets = loginsets
+
+    def table(self) -> Triggers:
+        """All handlers, by their source."""
+        return Triggers(
+            objects={
+                LOGINSETS: self.loginset,
+                CLUSTERS: self.cluster,
+                **dict.fromkeys((PODS, DEPLOYMENTS, SERVICES, CONFIGMAPS), self.child),
+            },
+            contact=lambda _uid: (),
+            node=lambda _uid, _event: (),
+        )
+
+    def loginset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of LoginSets: their own key."""
+        obj = new or old
+        if obj is not None:
+            yield key_of(obj)
+
+    def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of Clusters: the LoginSets that name one, unless nothing of interest to them has changed."""
+        obj = new or old
+        if obj is None or (old is not None and new is not None and _of_interest(old) == _of_interest(new)):
+            return
+        namespace, name = key_of(obj)
+        for one in self._loginsets.find(CLUSTER_INDEX, f"{namespace}/{name}"):
+            yield key_of(one)
+
+    def child(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of objects that LoginSets own: the one that their label names, or named."""
+        for obj in filter(None, (old, new)):
+            for value in by_loginset(obj):
+                namespace, _, name = value.partition("/")
+                yield namespace, name
+
+
+def _of_interest(obj: Object) -> tuple[Any, ...]:
+    """What login pods depend on: the rest of a Cluster's status changes all the time."""
+    about, status = obj["metadata"], obj.get("status") or {}
+    fixed = tuple(about.get(field) for field in ("uid", "generation", "deletionTimestamp"))
+    return *fixed, status.get("slurmdImage"), bool((status.get("config") or {}).get("appliedHash"))

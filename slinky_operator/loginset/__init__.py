@@ -9,6 +9,7 @@ module         concern
 `trial`        whether sshd accepts a configuration: the pod that tries it, and its outcome; pure
 `sshd_config`  composes sshd_config from the spec, and finds the user's line in sshd's messages; pure
 `pod`          the pod template; pure
+`slurm_access` what a pod needs to reach Slurm
 `objects`      Deployment, Service, ConfigMap and Secret; pure
 `host_keys`    generates SSH host keys, and shows fingerprints
 `report`       conditions and the rest of the status; pure

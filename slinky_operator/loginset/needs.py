@@ -10,8 +10,8 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.loginset import host_keys, names, pod
 from slinky_operator.loginset.observe import Snapshot
+from slinky_operator.loginset.slurm_access import Slurm
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.naming import KeySource
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,6 @@ class HostKeys:
     missing: bool = False
     """Whether they are to be generated."""
     trouble: Trouble | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Slurm:
-    """What a pod needs to reach Slurm."""
-
-    key: KeySource
-    server: str
-    """`host:port` of slurmctld."""
 
 
 _NO_SECRET: Final = "create it, or change the field"  # noqa: S105

@@ -17,9 +17,11 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import api_version
 from slinky_api.v1alpha1.loginset import LoginSet
+from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, DEPLOYMENTS, SERVICES
 from slinky_operator.loginset import names
+from slinky_operator.loginset.slurm_access import Slurm
 from slinky_operator.loginset.sshd_config import PORT
 from slinky_operator.reconcile.children import Child
 
@@ -80,13 +82,14 @@ def image_of(loginset: LoginSet, cluster: Cluster, live: Object | None, default:
     return {"image": default, **({"imagePullPolicy": policy} if policy else {})}
 
 
-def inputs(loginset: LoginSet, image: Mapping[str, str], server: str, key: str) -> str:
+def inputs(loginset: LoginSet, cluster: Cluster, slurm: Slurm, image: Mapping[str, str]) -> str:
     """Digest of everything that pods depend on."""
     spec = loginset.spec
     parts = [
         dict(image),
-        server,
-        key,
+        slurm.server,
+        f"{slurm.key.secret}/{slurm.key.key}",
+        identity.of_nodes(cluster),
         spec.template,
         None if spec.resources is None else spec.resources.to_dict(),
         None if spec.authorized_keys_ref is None else spec.authorized_keys_ref.name,

@@ -14,11 +14,13 @@ from typing import Any, Final, TypeAlias
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.loginset import LoginSetStatus
+from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, Resource
 from slinky_operator.loginset import names, needs, objects, pod, report, sshd_config, trial
-from slinky_operator.loginset.needs import HostKeys, Slurm, Trouble
+from slinky_operator.loginset.needs import HostKeys, Trouble
 from slinky_operator.loginset.observe import Snapshot
+from slinky_operator.loginset.slurm_access import Slurm
 from slinky_operator.loginset.trial import Outcome
 from slinky_operator.reconcile.children import Child, is_current
 from slinky_operator.slurm.templates import RefusedFragment
@@ -35,6 +37,7 @@ class Defaults:
 
     image: str
     pull_policy: str = ""
+    sssd: SssdImage = SssdImage("slinky/sssd")  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def _keep(snapshot: Snapshot, defaults: Defaults, keys: HostKeys, progress: _Pro
     if isinstance(slurm, Slurm) and snapshot.cluster is not None and keys.trouble is None and users is None:
         image = objects.image_of(loginset, snapshot.cluster, snapshot.deployment, defaults.image, defaults.pull_policy)
         try:
-            template = pod.template(loginset, snapshot.cluster, slurm.key, slurm.server, image)
+            template = pod.template(loginset, snapshot.cluster, slurm, image, defaults.sssd)
         except RefusedFragment as error:
             progress.troubles.append(Trouble(Reason.TEMPLATE_REFUSED, f"spec.template.{error}"))
     if template is None or image is None or not isinstance(slurm, Slurm) or snapshot.cluster is None:
@@ -138,7 +141,7 @@ def _keep(snapshot: Snapshot, defaults: Defaults, keys: HostKeys, progress: _Pro
         return
     notes = {
         objects.ANNOTATION_IMAGE_FROM: "default" if loginset.spec.image is None else "spec",
-        objects.ANNOTATION_INPUTS: objects.inputs(loginset, image, slurm.server, f"{slurm.key.secret}/{slurm.key.key}"),
+        objects.ANNOTATION_INPUTS: objects.inputs(loginset, snapshot.cluster, slurm, image),
     }
     live = snapshot.deployment
     same = live is not None and _notes(live).get(objects.ANNOTATION_INPUTS) == notes[objects.ANNOTATION_INPUTS]

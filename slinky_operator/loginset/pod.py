@@ -17,7 +17,11 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.loginset import LoginSet
+from slinky_operator.identity import homes
+from slinky_operator.identity import pod as identity
+from slinky_operator.identity.pod import SssdImage
 from slinky_operator.loginset import names
+from slinky_operator.loginset.slurm_access import Slurm
 from slinky_operator.loginset.sshd_config import HOST_KEY_FOLDER, PID_FILE, PORT
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
@@ -64,18 +68,18 @@ def grace_of(loginset: LoginSet) -> int:
 
 
 def template(
-    loginset: LoginSet, cluster: Cluster, key: KeySource, server: str, image: Mapping[str, str]
+    loginset: LoginSet, cluster: Cluster, slurm: Slurm, image: Mapping[str, str], sssd: SssdImage
 ) -> dict[str, Any]:
     """Build the template, with the user's own merged over it.
 
     Parameters
     ----------
-    key
-        Where the key of auth/slurm is.
-    server
-        `host:port` of slurmctld.
+    slurm
+        What a pod needs to reach Slurm.
     image
         `image`, and `imagePullPolicy` if there is one.
+    sssd
+        The image of SSSD, for Clusters whose users are in a directory.
 
     Raises
     ------
@@ -94,36 +98,11 @@ def template(
             "terminationGracePeriodSeconds": grace_of(loginset) + STOP_SECONDS,
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
             "affinity": {"podAntiAffinity": _apart(loginset)},
-            "initContainers": [_sackd(server, image)],
-            "containers": [_login(loginset, image)],
-            "volumes": [
-                {
-                    "name": CONFIG,
-                    "configMap": {
-                        "name": names.workload(loginset.name),
-                        "items": _files("sshd_config", "root_authorized_keys"),
-                    },
-                },
-                {
-                    "name": SCRIPTS,
-                    "configMap": {"name": names.workload(loginset.name), "items": _files(*names.SCRIPTS)},
-                },
-                {"name": HOST_KEYS, "secret": {"secretName": host_key_secret(loginset), "defaultMode": 0o400}},
-                {
-                    "name": KEY,
-                    "secret": {
-                        "secretName": key.secret,
-                        "defaultMode": 0o440,
-                        "items": [{"key": key.key, "path": key.file}],
-                    },
-                },
-                {"name": RUN, "emptyDir": {"medium": "Memory"}},
-                {"name": RUN_SLURM, "emptyDir": {"medium": "Memory"}},
-                {"name": TMP, "emptyDir": {}},
-                _users(loginset),
-            ],
+            "containers": [_login(loginset, image), _sackd(slurm.server, image)],
+            "volumes": _volumes(loginset, slurm.key),
         },
     }
+    generated["spec"] = _with_users(generated["spec"], cluster, sssd)
     given = spec.template or {}
     for field, advice in (
         ("terminationGracePeriodSeconds", "set sessionGracePeriod instead"),
@@ -133,10 +112,8 @@ def template(
             raise RefusedFragment(f"spec.{field}", advice)
     merged = fitted(generated, given, names.LOGIN)
     sidecars = {one["name"]: one for one in merged["spec"].get("initContainers") or ()}
-    if any(
-        sidecars.get(names.SACKD, {}).get(field) != _sackd(server, image)[field]
-        for field in ("command", "restartPolicy")
-    ):
+    wanted, found = _sackd(slurm.server, image), sidecars.get(names.SACKD, {})
+    if any(found.get(field) != wanted[field] for field in ("command", "restartPolicy")):
         raise RefusedFragment(f"spec.initContainers[{names.SACKD}]", "is the operator's: Slurm's commands need it")
     return merged
 
@@ -194,6 +171,15 @@ def host_key_secret(loginset: LoginSet) -> str:
     """Name of the Secret with the SSH host keys."""
     ref = loginset.spec.ssh_host_keys_ref
     return names.host_keys(loginset.name) if ref is None else ref.name
+
+
+def _with_users(spec: Mapping[str, Any], cluster: Cluster, sssd: SssdImage) -> dict[str, Any]:
+    """The same with the Cluster's users, whom sackd names to Slurm, and their homes; sackd becomes a sidecar."""
+    merged = identity.attached(spec, cluster, (names.LOGIN, names.SACKD), sssd)
+    merged = homes.attached(merged, cluster, (names.LOGIN,))
+    sackd = [one for one in merged["containers"] if one["name"] == names.SACKD]
+    others = [one for one in merged["containers"] if one["name"] != names.SACKD]
+    return {**merged, "initContainers": [*(merged.get("initContainers") or ()), *sackd], "containers": others}
 
 
 def _sackd(server: str, image: Mapping[str, str]) -> dict[str, Any]:
@@ -258,6 +244,21 @@ def _root(capabilities: tuple[str, ...]) -> dict[str, Any]:
         "readOnlyRootFilesystem": True,
         "capabilities": {**dropped, "add": list(capabilities)} if capabilities else dropped,
     }
+
+
+def _volumes(loginset: LoginSet, key: KeySource) -> list[dict[str, Any]]:
+    config = names.workload(loginset.name)
+    key_file = [{"key": key.key, "path": key.file}]
+    return [
+        {"name": CONFIG, "configMap": {"name": config, "items": _files("sshd_config", "root_authorized_keys")}},
+        {"name": SCRIPTS, "configMap": {"name": config, "items": _files(*names.SCRIPTS)}},
+        {"name": HOST_KEYS, "secret": {"secretName": host_key_secret(loginset), "defaultMode": 0o400}},
+        {"name": KEY, "secret": {"secretName": key.secret, "defaultMode": 0o440, "items": key_file}},
+        {"name": RUN, "emptyDir": {"medium": "Memory"}},
+        {"name": RUN_SLURM, "emptyDir": {"medium": "Memory"}},
+        {"name": TMP, "emptyDir": {}},
+        _users(loginset),
+    ]
 
 
 def _users(loginset: LoginSet) -> dict[str, Any]:

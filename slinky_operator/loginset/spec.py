@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.resources import CLUSTERS, CONFIGMAPS, DEPLOYMENTS, LOGINSETS, PODS, SERVICES
 from slinky_operator.loginset.controller import LoginSetReconciler
 from slinky_operator.loginset.observe import INDEXERS, Caches
@@ -32,7 +33,11 @@ def _build(services: Services) -> Built:
     caches = Caches(
         store(LOGINSETS), store(CLUSTERS), store(PODS), store(DEPLOYMENTS), store(SERVICES), store(CONFIGMAPS)
     )
-    defaults = Defaults(settings.image_login, settings.image_pull_policy)
+    defaults = Defaults(
+        settings.image_login,
+        settings.image_pull_policy,
+        SssdImage(settings.image_sssd, settings.image_pull_policy),
+    )
     secrets = SecretReader(services.kube)
     reconciler = LoginSetReconciler(services.kube, services.recorder, caches, secrets, defaults)
     return Built(reconciler, LoginSetTriggers(caches.loginsets).table())

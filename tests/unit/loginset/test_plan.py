@@ -241,3 +241,15 @@ async def test_the_grace_time_is_bounded_and_longer_than_the_note() -> None:
     pod = world.child("deployments")["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] == 7230
     assert pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1] == "7200"
+
+
+async def test_the_users_of_the_cluster_are_those_of_sackd_and_of_sessions() -> None:
+    world = World({"identity": {"sssd": {"confRef": {"name": "directory"}}, "homes": {"claimName": "homes"}}})
+    await world.settle()
+    pod = world.child("deployments")["spec"]["template"]["spec"]
+    # Sidecars start in order: users first.
+    assert [one["name"] for one in pod["initContainers"]] == ["sssd", "sackd"]
+    for container in (pod["initContainers"][1], *pod["containers"]):
+        assert "identity-sockets" in {one["name"] for one in container["volumeMounts"]}
+    assert "/home" in {one["mountPath"] for one in pod["containers"][0]["volumeMounts"]}
+    assert "/home" not in {one["mountPath"] for one in pod["initContainers"][1]["volumeMounts"]}

@@ -177,7 +177,7 @@ class Identity(ApiModel):
     passwd: Passwd | None = None
     """Users from files."""
     homes: Homes | None = None
-    """Home folders, in the pods of NodeSets. A change replaces these pods, as an update of the NodeSet does."""
+    """Home folders, in the pods of NodeSets and LoginSets. A change replaces these pods, as an update does."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

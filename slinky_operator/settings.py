@@ -132,6 +132,10 @@ class Settings(BaseModel):
         default="slinky/slurmrestd:26.05", min_length=1, description="Default image of slurmrestd."
     )
     image_login: str = Field(default="slinky/login:26.05", min_length=1, description="Default image of login pods.")
+    image_slurmdbd: str = Field(default="slinky/slurmdbd:26.05", min_length=1, description="Default image of slurmdbd.")
+    image_mariadb: str = Field(
+        default="slinky/mariadb:11.8", min_length=1, description="Default image of the MariaDB of slurmdbd."
+    )
     image_agent: str = Field(
         default="slinky/slurm-operator:0.1.0",
         min_length=1,

@@ -54,7 +54,7 @@ class ClusterCondition(StrEnum):
     are drained by others. The message has the first names, Slurm's reason, who set it and when."""
 
     ACCOUNTING_READY = "AccountingReady"
-    """slurmdbd answers. Absent without accounting."""
+    """slurmdbd answers, and slurmctld has registered with it. Absent without accounting."""
 
     DELETING = "Deleting"
     """The Cluster is being deleted; the message says what it waits for."""
@@ -175,6 +175,8 @@ class Reason(StrEnum):
     DAEMONS_STARTING = "DaemonsStarting"
     DAEMON_STUCK = "DaemonStuck"
     REPLACEMENT_HELD_BACK = "ReplacementHeldBack"
+    ACCOUNTING_DOWN = "AccountingDown"
+    CLUSTER_NAME_TAKEN = "ClusterNameTaken"
     CHILD_REFUSED = "ChildRefused"
     WAITING_FOR_NODE_SETS = "WaitingForNodeSets"
 

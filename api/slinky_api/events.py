@@ -57,5 +57,11 @@ class EventReason(StrEnum):
     KEY_RESTORED = "KeyRestored"
     """A signing key that had been changed under running daemons was restored."""
 
+    PASSWORD_RESTORED = "PasswordRestored"  # noqa: S105
+    """The Secret with the password of the database was missing and was created again with the same password."""
+
+    PASSWORD_REPLACED = "PasswordReplaced"  # noqa: S105
+    """The password of the database was lost, and another one has been made."""
+
     OTHER_OPERATOR = "OtherOperator"
     """Another operator for the same kinds runs in this cluster."""

@@ -1,5 +1,9 @@
 #!/bin/sh
-# Lays out an empty data folder, then becomes mariadbd.
+# Lays out an empty data folder, brings that of an older series of MariaDB up to date, then becomes mariadbd.
+#
+# The system tables of an older series are upgraded by mariadb-upgrade, with a server that only this script can reach.
+# What is ended half-way is done again by the next start: the file with the version is written last. Data of a newer
+# series are refused: MariaDB cannot go back.
 #
 # Statements in /etc/mysql/init/init.sql (a Secret, say) are executed at each start, before connections are accepted:
 # write them so that they may be repeated (CREATE DATABASE IF NOT EXISTS …; CREATE USER IF NOT EXISTS …; ALTER USER …).
@@ -24,6 +28,38 @@ if [ ! -d "$data/mysql" ]; then
     sync "$data"
     mv "$fresh/mysql" "$data/mysql"
     rm -rf "$fresh"
+fi
+
+# 11.8 of 11.8.6-MariaDB
+series() { sed 's/^\([0-9]*\.[0-9]*\).*/\1/'; }
+
+upgrade() {
+    socket="$data/.upgrade.sock"
+    mariadbd --skip-networking --socket="$socket" --pid-file="$data/.upgrade.pid" &
+    server=$!
+    trap 'kill -TERM "$server" 2>/dev/null' TERM INT
+    until mariadb --user=mysql --socket="$socket" --execute="SELECT 1" > /dev/null 2>&1; do
+        kill -0 "$server" 2>/dev/null || exit 1
+        sleep 0.2
+    done
+    mariadb-upgrade --user=mysql --socket="$socket" --force >&2 || { kill -TERM "$server"; wait "$server"; exit 1; }
+    kill -TERM "$server"
+    wait "$server"
+    trap - TERM INT
+}
+
+if [ "${1:-}" = mariadbd ]; then
+    had="$(cat "$data/mariadb_upgrade_info" 2>/dev/null | series)"
+    has="$(mariadbd --version | sed 's/.* Ver //' | series)"
+    if [ -z "$had" ] || [ "$had" != "$has" ]; then
+        newest="$(printf '%s\n' "$had" "$has" | sort --version-sort | tail -n 1)"
+        if [ "$newest" != "$has" ]; then
+            echo "mariadb: the data in $data are of MariaDB $had, which $has cannot read: use an image of $had" >&2
+            exit 1
+        fi
+        echo "mariadb: upgrading the data in $data from ${had:-an unknown version} to $has" >&2
+        upgrade
+    fi
 fi
 
 if [ "${1:-}" = mariadbd ] && [ -r "$statements" ]; then

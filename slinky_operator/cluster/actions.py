@@ -57,6 +57,16 @@ class MakeKey:
 
 
 @dataclass(frozen=True, slots=True)
+class MakePassword:
+    """Create a Secret with a random password, unless one of that name exists."""
+
+    body: Object
+    """Without data."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class PutKeyBack:
     """Create a Secret with the key that daemons run with."""
 
@@ -264,6 +274,11 @@ class AskClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class AskAccounting:
+    """Query whether slurmdbd answers, and which slurmctld it knows."""
+
+
+@dataclass(frozen=True, slots=True)
 class CountJobs:
     """Query the states of all jobs."""
 
@@ -279,6 +294,7 @@ class TearDown:
 Action: TypeAlias = (
     SetFinalizer
     | MakeKey
+    | MakePassword
     | AdoptKey
     | PutKeyBack
     | SealKey
@@ -303,6 +319,7 @@ Action: TypeAlias = (
     | AskClaim
     | Reload
     | CountJobs
+    | AskAccounting
     | TearDown
     | EmitEvent
 )

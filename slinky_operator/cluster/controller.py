@@ -19,6 +19,7 @@ from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_operator.cluster import succession
+from slinky_operator.cluster.accounting import stored
 from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.components import daemons
 from slinky_operator.cluster.execute.context import Tools
@@ -149,7 +150,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         trouble = client is None or client.contact.state is not ContactState.READY or memory.keys_troubled
         sources = await tools.sources.read(
             cluster.namespace,
-            (*wanted_sources(cluster), *daemons.secrets(cluster)),
+            (*wanted_sources(cluster), *daemons.secrets(cluster), *stored.names(cluster)),
             older_than=secrets.OLD_IN_TROUBLE if trouble else secrets.OLD,
         )
         sources_of_texts = (*names_of_sources(cluster.spec), *users.config_maps(cluster.spec.identity))

@@ -179,6 +179,20 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountingAnswer:
+    """What slurmdbd has answered when it was last asked for the Cluster."""
+
+    at: float
+    """Monotonic seconds."""
+
+    controller: str = ""
+    """Address of the slurmctld that has registered; empty if none has."""
+
+    why: str = ""
+    """Why there was no answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeyTrial:
     """Whether slurmctld accepts tokens signed with a key."""
 
@@ -207,6 +221,7 @@ class Memory:
     """Of slurmctld's state, while slurmctld has no pod."""
 
     jobs: Jobs | None = None
+    accounting: AccountingAnswer | None = None
     node_sets: ParseCache[NodeSet] = field(default_factory=lambda: ParseCache(NodeSet))
     """Its NodeSets as last parsed."""
 

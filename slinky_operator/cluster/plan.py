@@ -21,6 +21,7 @@ from slinky_operator.cluster.report import events
 from slinky_operator.cluster.report.conditions import Findings
 from slinky_operator.cluster.report.status import COUNTS, status_of
 from slinky_operator.cluster.slurm_connection import Pace
+from slinky_operator.cluster.steps.accounting import ask_accounting, keep_accounting
 from slinky_operator.cluster.steps.configuration import roll_out, tell_of_configuration
 from slinky_operator.cluster.steps.daemons import (
     ask_claim,
@@ -42,6 +43,7 @@ MANAGED: Final[tuple[Step, ...]] = (
     set_finalizer,
     adopt_keys,
     keep_keys,
+    keep_accounting,
     keep_images,
     try_replacement,
     roll_out,
@@ -51,6 +53,7 @@ MANAGED: Final[tuple[Step, ...]] = (
     connect,
     load_changed_key,
     count_jobs,
+    ask_accounting,
     ask_claim,
     tell_of_configuration,
 )

@@ -58,6 +58,8 @@ def _build(services: Services) -> Built:
         settings.image_slurmd,
         settings.image_pull_policy,
         settings.image_sssd,
+        settings.image_slurmdbd,
+        settings.image_mariadb,
     )
     pace = Pace(settings.slurm_timeout, settings.node_poll_interval, settings.node_poll_interval_max)
     caches = Caches(store(CLUSTERS), store(NODESETS), store(PODS), *(store(resource) for resource in CHILDREN))

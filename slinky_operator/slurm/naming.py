@@ -22,6 +22,7 @@ SLURMCTLD_PORT: Final = 6817
 SLURMD_PORT: Final = 6818
 SLURMDBD_PORT: Final = 6819
 SLURMRESTD_PORT: Final = 6820
+MARIADB_PORT: Final = 3306
 AGENT_PORT: Final = 6880
 """Where the agent beside slurmctld tells what is mounted."""
 
@@ -32,6 +33,9 @@ SRUN_PORTS: Final = (60001, 60063)
 
 SLURM_UID: Final = 64030
 """User and group `slurm` of the Debian packages: slurmctld, slurmdbd, sackd."""
+
+MYSQL_UID: Final = 999
+"""User and group `mysql` of the image of MariaDB."""
 
 NOBODY: Final = 65534
 """User and group of slurmrestd, which runs neither as root nor as SlurmUser."""
@@ -77,6 +81,8 @@ SLURMD: Final = "slurmd"
 """What slurmd pods say of themselves in `LABEL_DAEMON`."""
 
 RESTAPI_CONTAINER: Final = "slurmrestd"
+ACCOUNTING_CONTAINER: Final = "slurmdbd"
+DATABASE_CONTAINER: Final = "mariadb"
 
 # Values of `app.kubernetes.io/component`
 
@@ -86,6 +92,8 @@ COMPONENT_CONFIG: Final = "config"
 COMPONENT_AUTH: Final = "auth"
 COMPONENT_PREFLIGHT: Final = "preflight"
 COMPONENT_LOGIN: Final = "login"
+COMPONENT_ACCOUNTING: Final = "accounting"
+COMPONENT_DATABASE: Final = "database"
 
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
@@ -152,6 +160,31 @@ def login_set(cluster: str, name: str) -> str:
     return f"{cluster}-{name}"
 
 
+def accounting(cluster: str) -> str:
+    """Name of the StatefulSet of slurmdbd, of its Service, and of the Secret with slurmdbd.conf."""
+    return daemon(cluster, COMPONENT_ACCOUNTING)
+
+
+def accounting_host(cluster: str, namespace: str) -> str:
+    """Host name under which slurmdbd is found from every pod, whatever the cluster's domain is called."""
+    return f"{accounting(cluster)}.{namespace}.svc"
+
+
+def database(cluster: str) -> str:
+    """Name of the StatefulSet of MariaDB, of its Service, and of the Secret with the statements it starts with."""
+    return daemon(cluster, COMPONENT_DATABASE)
+
+
+def database_host(cluster: str, namespace: str) -> str:
+    """Host name under which slurmdbd finds MariaDB."""
+    return f"{database(cluster)}.{namespace}.svc"
+
+
+def database_password(cluster: str) -> str:
+    """Name of the Secret with the generated password of slurmdbd's database account."""
+    return f"{database(cluster)}-password"
+
+
 def config(cluster: str) -> str:
     """Name of the ConfigMap with slurm.conf and its family."""
     return f"{cluster}-config"
@@ -175,7 +208,18 @@ def preflight(cluster: str, digest: str) -> str:
 def children(cluster: str) -> frozenset[str]:
     """Names of all objects that the operator makes for a Cluster, but for those of preflights and keys."""
     return frozenset(
-        make(cluster) for make in (controller, restapi, config, good_config, users, node_service, disruption_budget)
+        make(cluster)
+        for make in (
+            controller,
+            restapi,
+            accounting,
+            database,
+            config,
+            good_config,
+            users,
+            node_service,
+            disruption_budget,
+        )
     )
 
 
@@ -202,6 +246,12 @@ def jwt_key_secret(cluster: str) -> str:
 def key_copy(cluster: str) -> str:
     """Name of the Secret with the keys that the daemons run with, whatever becomes of the others."""
     return f"{cluster}-auth-copy"
+
+
+def generated_secrets(cluster: str) -> tuple[str, ...]:
+    """Names of the Secrets that the operator makes for a Cluster."""
+    makers = (slurm_key_secret, jwt_key_secret, key_copy, database_password, database, accounting)
+    return tuple(make(cluster) for make in makers)
 
 
 def node_service(cluster: str) -> str:

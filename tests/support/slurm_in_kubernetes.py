@@ -56,6 +56,8 @@ class SlurmInKubernetes:
             "controller": {"image": self.image("slurmctld")},
             "restapi": {"image": self.image("slurmrestd")},
         }
+        if "accounting" in spec and "external" not in spec["accounting"]:
+            spec["accounting"] = {"image": self.image("slurmdbd"), **spec["accounting"]}
         self.kubectl.apply(
             [
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}},

@@ -43,6 +43,7 @@ MANAGED: dict[str, Any] = {
     "auth": {"tokenLifetime": "10m"},
     "controller": {"service": {"labels": {"a": "b"}}, "resources": {"limits": {"cpu": "1"}}},
     "restapi": {"service": {"labels": {"a": "b"}}, "resources": {"limits": {"cpu": "1"}}},
+    "accounting": {"service": {"labels": {"a": "b"}}, "resources": {"limits": {"cpu": "1"}}},
     "partitions": [{"name": "night", "nodeSets": ["ALL"], "nodes": ["metal"], "config": "MaxTime=60"}],
     "nodes": [{"name": "metal", "config": "CPUs=1"}],
     "login": [
@@ -72,6 +73,10 @@ ELSEWHERE: tuple[dict[str, Any], ...] = (
     {"server": "http://there:6820", "auth": {"jwtKeyRef": KEY}, "controller": {"external": {"host": "there"}}},
 )
 MANAGED_OTHERWISE: tuple[dict[str, Any], ...] = (
+    {"accounting": {"mariadb": {"persistence": {"existingClaim": "data"}, "resources": {"limits": {"cpu": "1"}}}}},
+    {"accounting": {"mariadb": {"persistence": {"storageClassName": "s", "labels": {"a": "b"}}}}},
+    {"accounting": {"database": {"host": "there", "passwordRef": KEY}}},
+    {"accounting": {"external": {"host": "there"}}},
     {"auth": {"slurmKeyRef": KEY, "jwtKeyRef": KEY}, "controller": {"persistence": {"existingClaim": "state"}}},
     {"identity": {"passwd": {"configMapRef": {"name": "users"}}, "homes": {"volume": {"emptyDir": {}}}}},
 )
@@ -197,7 +202,7 @@ def ask_for_a_token() -> None:
 
 def test_every_field_of_a_cluster_is_read_or_said_to_be_not_supported(reads: Reads) -> None:
     for spec in (MANAGED, *MANAGED_OTHERWISE, *ELSEWHERE):
-        world = World(cluster_object(spec))
+        world = World(cluster_object(spec), secrets={"key": {"file": b"k"}})
         world.add(node_set_object("compute"))
         for _ in range(12):
             world.step()
@@ -243,7 +248,6 @@ def test_every_field_of_a_loginset_is_read(reads: Reads) -> None:
 
 
 UNSUPPORTED: dict[str, dict[str, Any]] = {
-    "accounting": {"accounting": {}},
     "auth.jwksRef": {"auth": {"jwksRef": KEY}},
     "metrics.serviceMonitor": {"metrics": {"serviceMonitor": {"enabled": True}}},
 }

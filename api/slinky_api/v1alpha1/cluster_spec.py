@@ -160,7 +160,7 @@ class ClusterSpec(ApiModel):
     restapi: RestApi = Field(default_factory=RestApi)
     """The REST daemon, slurmrestd."""
     accounting: Accounting | None = None
-    """The accounting daemon, slurmdbd. Default: none. Not supported yet: has no effect, and Degraded says so."""
+    """The accounting daemon, slurmdbd. Default: none."""
     login: Annotated[tuple[Login, ...], Field(max_length=16), MAP_BY_NAME] = ()
     """Sets of login pods. Each becomes a LoginSet named <cluster>-<name>."""
     identity: Identity | None = None

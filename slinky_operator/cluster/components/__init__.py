@@ -32,6 +32,9 @@ class Images:
     sssd: str = ""
     """The sidecar of daemons that resolve users by SSSD."""
 
+    slurmdbd: str = ""
+    mariadb: str = ""
+
     @property
     def sssd_image(self) -> SssdImage:
         """The same with its pull policy."""

@@ -96,6 +96,11 @@ class Component(Protocol):
         _ = cluster
         return ()
 
+    def is_prepared(self, snapshot: Snapshot) -> bool:
+        """Whether what its pods start with is there; until then its workload is neither created nor changed."""
+        _ = snapshot
+        return True
+
     def takes_patches(self, cluster: Cluster) -> bool:
         """Whether it follows the operator's default image to a newer patch release."""
         _ = cluster

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.components.accounting.mariadb import MARIADB
+from slinky_operator.cluster.components.accounting.slurmdbd import SLURMDBD
 from slinky_operator.cluster.components.component import Component, Materials
 from slinky_operator.cluster.components.slurmctld import SLURMCTLD
 from slinky_operator.cluster.components.slurmrestd import SLURMRESTD
@@ -19,7 +21,7 @@ from slinky_operator.reconcile.children import Child
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm.templates import RefusedFragment
 
-DAEMONS: Final[tuple[Component, ...]] = (SLURMCTLD, SLURMRESTD)
+DAEMONS: Final[tuple[Component, ...]] = (MARIADB, SLURMDBD, SLURMCTLD, SLURMRESTD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,12 @@ def secrets(cluster: Cluster) -> list[str]:
 def mounting_keys(cluster: Cluster) -> frozenset[tuple[str, str]]:
     """Kind and name of the workloads whose pods mount keys of a Cluster."""
     return frozenset(one.key(cluster) for one in wanted(cluster) if one.mounts_keys)
+
+
+def unprepared(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+    """Kind and name of the workloads that are not to be written yet."""
+    cluster = snapshot.cluster
+    return frozenset(one.key(cluster) for one in wanted(cluster) if not one.is_prepared(snapshot))
 
 
 def all_answering_are_ready(snapshot: Snapshot) -> bool:

@@ -16,7 +16,9 @@ from typing_extensions import override
 from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.components import Images, default_images, metadata, slurmctld_pod
+from slinky_operator.cluster.components.claims import claim_of
 from slinky_operator.cluster.components.component import Component, Materials
 from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
@@ -82,20 +84,8 @@ def stateful_set(
         "template": slurmctld_pod.template(cluster, images, restart, start),
     }
     if persistence.enabled and persistence.existing_claim is None:
-        claim: dict[str, Any] = {
-            "accessModes": list(persistence.access_modes),
-            "resources": {"requests": {"storage": persistence.size}},
-        }
-        if persistence.storage_class_name is not None:
-            claim["storageClassName"] = persistence.storage_class_name
-        about: dict[str, Any] = {"name": slurmctld_pod.STATE}
-        if persistence.labels:
-            about["labels"] = dict(persistence.labels)
-        if persistence.annotations:
-            about["annotations"] = dict(persistence.annotations)
-        spec["volumeClaimTemplates"] = [{"metadata": about, "spec": claim}]
         # Jobs and their history belong to the user: only the user deletes them.
-        spec["persistentVolumeClaimRetentionPolicy"] = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+        spec |= claim_of(slurmctld_pod.STATE, persistence)
     return {
         "metadata": metadata(
             cluster, naming.controller(cluster.name), naming.COMPONENT_CONTROLLER, dict(annotations or {})
@@ -148,7 +138,8 @@ class Slurmctld(Component):
     def workload(self, materials: Materials) -> Child:
         """The StatefulSet; an operator of another version does not replace the pod for agent or probe."""
         snapshot, images = materials.snapshot, materials.images
-        cluster, restart = snapshot.cluster, restart_keys(materials.slurm_conf)
+        cluster, text = snapshot.cluster, materials.slurm_conf
+        restart = {**restart_keys(text), **in_conf.restart(cluster, text)}
         notes = {**materials.key_notes, **default_images.note(self.spec(cluster), self.daemon), **note(cluster)}
         made = Child(STATEFULSETS, stateful_set(cluster, images, restart, notes))
         live, pod = snapshot.children.get(made.key), snapshot.controller_pod

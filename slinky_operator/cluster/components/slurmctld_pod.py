@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, pod_security
 from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
 from slinky_operator.identity import pod as identity
@@ -51,6 +52,15 @@ echo "slurmctld has ended" >&2
 exit 1
 """
 
+_TAKE_ID_OF: Final = f"""\
+id_of={naming.STATE_FOLDER}/.cluster-id-of
+if [ "$(cat "$id_of" 2>/dev/null)" != "$CLUSTER_ID_OF" ]; then
+  rm -f {naming.STATE_FOLDER}/clustername && printf %s "$CLUSTER_ID_OF" > "$id_of" || exit
+fi
+"""
+"""Before `_FIRST_PROCESS`: once for each database, forget the cluster id that slurmctld has given itself, or had from
+another database. It takes the one that slurmdbd gives it, and ends if it has another (`accounting.in_conf`)."""
+
 _PING: Final = {"exec": {"command": ["scontrol", "ping"]}, "timeoutSeconds": 5}
 
 
@@ -81,7 +91,8 @@ def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start
     RefusedFragment
         The user's template cannot be merged over it.
     """
-    spec = cluster.spec
+    spec, id_of = cluster.spec, restart.get(in_conf.RESTART_KEY)
+    restart = {key: value for key, value in restart.items() if key != in_conf.RESTART_KEY}
     generated: dict[str, Any] = {
         "metadata": {
             "labels": naming.pod_labels(cluster, naming.COMPONENT_CONTROLLER),
@@ -96,7 +107,7 @@ def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start
                 "enableServiceLinks": False,
                 "terminationGracePeriodSeconds": 30,
                 "securityContext": pod_security(naming.SLURM_UID, volumes=True),
-                "containers": [_slurmctld(cluster, images, start), _agent(images)],
+                "containers": [_slurmctld(cluster, images, start, id_of), _agent(images)],
                 "volumes": _volumes(cluster),
             },
             cluster,
@@ -104,6 +115,9 @@ def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start
             images.sssd_image,
         ),
     }
+    if id_of is not None:
+        # Not among the keys for which the pod is restarted as it runs: it needs the other command too.
+        generated["metadata"]["annotations"][in_conf.ANNOTATION_ID_OF] = id_of
     return fitted(generated, spec.controller.template or {}, naming.CONTROLLER_CONTAINER)
 
 
@@ -147,7 +161,7 @@ def as_it_runs(wanted: Child, live: Object) -> Child:
     return Child(wanted.resource, {**body, "metadata": metadata, "spec": {**body["spec"], "template": kept}})
 
 
-def _slurmctld(cluster: Cluster, images: Images, start: int) -> dict[str, Any]:
+def _slurmctld(cluster: Cluster, images: Images, start: int, id_of: str | None) -> dict[str, Any]:
     controller = cluster.spec.controller
     key = naming.slurm_key(cluster)
     assert key is not None  # noqa: S101 - a managed Cluster has one
@@ -170,6 +184,9 @@ def _slurmctld(cluster: Cluster, images: Images, start: int) -> dict[str, Any]:
             {"name": RUN, "mountPath": naming.RUN_FOLDER},
         ],
     }
+    if id_of is not None:
+        container["command"] = ["/bin/sh", "-c", f"{_TAKE_ID_OF}{_FIRST_PROCESS}"]
+        container["env"].append({"name": "CLUSTER_ID_OF", "value": id_of})
     if controller.resources is not None:
         container["resources"] = controller.resources.to_dict()
     return container

@@ -16,6 +16,7 @@ from slinky_api import labels
 from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_operator.cluster.accounting import in_conf, variants
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.components.component import Component, Materials
 from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
@@ -66,11 +67,15 @@ def _all_have_label(live: Object) -> bool:
     return all((status.get(one) or 0) == wanted for one in ("replicas", "updatedReplicas", "readyReplicas"))
 
 
-def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] | None = None) -> Object:
+def deployment(
+    cluster: Cluster, images: Images, annotations: Mapping[str, str] | None = None, *, accounting: bool = False
+) -> Object:
     """The Deployment.
 
     Parameters
     ----------
+    accounting
+        Whether the slurm.conf that it mounts names slurmdbd: without, it does not start with the calls about it.
     annotations
         Of the Deployment itself: a change does not replace its pods.
     """
@@ -83,7 +88,7 @@ def deployment(cluster: Cluster, images: Images, annotations: Mapping[str, str] 
             "-a",
             "rest_auth/jwt",
             "-s",
-            "openapi/slurmctld",
+            "openapi/slurmctld,openapi/slurmdbd" if accounting else "openapi/slurmctld",
             f"0.0.0.0:{naming.SLURMRESTD_PORT}",
         ],
         "env": [
@@ -162,7 +167,8 @@ class Slurmrestd(Component):
     def workload(self, materials: Materials) -> Child:
         cluster = materials.snapshot.cluster
         notes = default_images.note(self.spec(cluster), self.daemon)
-        return Child(DEPLOYMENTS, deployment(cluster, materials.images, notes))
+        accounting = in_conf.has_accounting(materials.slurm_conf) and variants.wanted(cluster) is not None
+        return Child(DEPLOYMENTS, deployment(cluster, materials.images, notes, accounting=accounting))
 
     @override
     def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:

@@ -20,6 +20,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.agent.files import expected
+from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
 from slinky_operator.cluster.components import shared_objects
 from slinky_operator.cluster.components.daemons import DAEMONS
@@ -79,6 +80,9 @@ def loading(snapshot: Snapshot, config_map: Object, now: float) -> Loading:
     pod = snapshot.controller_pod
     if pod is None:
         return Loading(Stage.UNDER_WAY, "slurmctld has no pod yet")
+    if in_conf.must_restart(snapshot.cluster, pod, files.get(SLURM_CONF, "")):
+        # It would refuse them: the next pod reads them when it starts.
+        return Loading(Stage.UNDER_WAY, "slurmctld's pod is being replaced, to take its cluster id from slurmdbd")
     mounting = _mount(snapshot, pod, files, digest, now)
     if mounting is not None:
         return mounting

@@ -26,6 +26,7 @@ from datetime import datetime
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster_status import ConfigStatus
 from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.actions import Action, AskUse, Write
 from slinky_operator.cluster.components import Images, shared_objects
 from slinky_operator.cluster.config import addresses, loading, manual_changes, membership, slurm_use
@@ -64,11 +65,11 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
     cluster = snapshot.cluster
     stored = StoredConfig.of(snapshot)
     current, good, is_live = stored.current, stored.good, stored.is_live
-    running, text = stored.files, stored.slurm_conf
-    lines = parse(text)
+    running, text, lines = stored.files, stored.slurm_conf, parse(stored.slurm_conf)
     members, joining = membership.members(snapshot, lines)
     parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, lines)]
-    inputs = ConfInputs.of(cluster, parts, snapshot.texts)
+    never_ran = stored.never_ran(snapshot, stored.status)
+    inputs = ConfInputs.of(cluster, parts, snapshot.texts, in_conf.endpoint(snapshot, text, never_ran=never_ran))
     inputs = replace(inputs, held=held(snapshot, inputs))
     known = addresses.addresses(snapshot, inputs, current, good)
     inputs = addresses.over(inputs, known)
@@ -80,7 +81,7 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
             shown = _shown(members, lines, stored.status, hash_of(current["data"]))
     use = slurm_use.use(snapshot, now)
     # What no slurmctld has ever run has no jobs, and waiting for an answer would block its correction.
-    waits = not stored.never_ran(snapshot, stored.status)
+    waits = not never_ran
 
     def drawn(states: Mapping[str, str]) -> tuple[ConfInputs, Draft]:
         given = replace(inputs, states=states, settled=is_live)

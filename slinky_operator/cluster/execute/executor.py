@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from slinky_api.v1alpha1.cluster import Cluster
@@ -9,6 +10,7 @@ from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
+    AskAccounting,
     AskAgent,
     AskClaim,
     AskNames,
@@ -24,6 +26,7 @@ from slinky_operator.cluster.actions import (
     Hurry,
     KeepKeys,
     MakeKey,
+    MakePassword,
     PutKeyBack,
     ReadKeys,
     Reload,
@@ -37,7 +40,7 @@ from slinky_operator.cluster.actions import (
     TryKey,
     Write,
 )
-from slinky_operator.cluster.execute import key_writes, kubernetes_writes, reload, slurm_queries
+from slinky_operator.cluster.execute import accounting_queries, key_writes, kubernetes_writes, reload, slurm_queries
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.kube.events import EventType
@@ -87,7 +90,7 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
     match action:
         case SetFinalizer():
             await kubernetes_writes.set_finalizer(action, memory, tools)
-        case MakeKey() | PutKeyBack() | SealKey() | KeepKeys() | ReadKeys() | TryKey():
+        case MakeKey() | MakePassword() | PutKeyBack() | SealKey() | KeepKeys() | ReadKeys() | TryKey():
             return await key_writes.carry_out(action, cluster, memory, tools)
         case AdoptKey():
             await kubernetes_writes.adopt_key(action, cluster, memory, tools)
@@ -157,6 +160,12 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
         case CountJobs():
             memory.jobs = (
                 await slurm_queries.count(tools.clients.get(cluster.uid), memory.jobs, tools.clock) or memory.jobs
+            )
+        case AskAccounting():
+            client, before = tools.clients.get(cluster.uid), memory.accounting
+            memory.accounting = await accounting_queries.ask_accounting(client, cluster.slurm_name, tools.clock)
+            return memory.accounting is not None and (
+                before is None or replace(memory.accounting, at=before.at) != before
             )
         case TearDown():
             return await kubernetes_writes.tear_down(action, cluster, memory, tools)

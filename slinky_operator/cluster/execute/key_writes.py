@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, assert_never
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster import succession
-from slinky_operator.cluster.actions import KeepKeys, MakeKey, PutKeyBack, ReadKeys, SealKey, TryKey
+from slinky_operator.cluster.actions import KeepKeys, MakeKey, MakePassword, PutKeyBack, ReadKeys, SealKey, TryKey
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.memory import Denied, KeyTrial, Memory
 from slinky_operator.kube import errors
@@ -27,7 +27,10 @@ logger = logging.getLogger(__name__)
 _REFUSALS: Final = (errors.Invalid, errors.Forbidden, errors.BadRequest)
 
 
-KeyAction: TypeAlias = MakeKey | PutKeyBack | SealKey | KeepKeys | ReadKeys | TryKey
+PASSWORD_SIZE: Final = 24
+"""Random bytes of a password, which is twice as many hexadecimal digits."""
+
+KeyAction: TypeAlias = MakeKey | MakePassword | PutKeyBack | SealKey | KeepKeys | ReadKeys | TryKey
 
 
 async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
@@ -35,6 +38,9 @@ async def carry_out(action: KeyAction, cluster: Cluster, memory: Memory, tools: 
     match action:
         case MakeKey():
             await _make(action, cluster, memory, tools)
+        case MakePassword():
+            password = tools.random_bytes(PASSWORD_SIZE).hex().encode()
+            await _create(action.body, action.key, password, cluster, memory, tools)
         case PutKeyBack():
             await _put_back(action, cluster, memory, tools)
         case SealKey():

@@ -20,6 +20,7 @@ from slinky_operator.cluster.components.daemons import DAEMONS
 from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
+from slinky_operator.cluster.report.accounting import of_accounting
 from slinky_operator.cluster.report.not_supported import not_supported
 from slinky_operator.cluster.report.out_of_service import OutOfService, message
 from slinky_operator.cluster.slurm_connection import Missing
@@ -101,11 +102,14 @@ def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> 
         ready,
         _progressing(ready, findings, deleting=snapshot.cluster.deleting),
     ]
-    found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec)))
+    accounting = of_accounting(snapshot, findings.stuck)
+    found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec), accounting))
     rollout = findings.rollout
     if rollout is not None:
         status: Word = "True" if rollout.applied else "False"
         found.append(condition(ClusterCondition.CONFIG_APPLIED, status, rollout.reason, rollout.message))
+    if accounting is not None:
+        found.append(condition(ClusterCondition.ACCOUNTING_READY, *accounting))
     found.append(_nodes(snapshot, bad))
     if snapshot.cluster.deleting:
         found.append(condition(ClusterCondition.DELETING, "True", Reason.DELETING, findings.deleting))
@@ -251,7 +255,9 @@ def _progressing(ready: Condition, findings: Findings, *, deleting: bool) -> Con
     return condition(kind, "False", Reason.AS_EXPECTED)
 
 
-def _degraded(ready: Condition, findings: Findings, without_effect: str) -> Condition:
+def _degraded(
+    ready: Condition, findings: Findings, without_effect: str, accounting: tuple[Word, Reason, str] | None
+) -> Condition:
     """What needs somebody's help, the worst first."""
     kind, key, refused = ClusterCondition.DEGRADED, findings.key, _refused(findings.rollout)
     found: list[tuple[Reason, str]] = []
@@ -268,6 +274,7 @@ def _degraded(ready: Condition, findings: Findings, without_effect: str) -> Cond
         found.append((Reason.REPLACEMENT_HELD_BACK, findings.replacement.message))
     if findings.rollout is not None:
         found += _of_node_sets(findings.rollout)
+    found += _of_accounting(accounting)
     if serves:
         found += [(Reason.DAEMON_STUCK, str(one)) for one in findings.stuck if not one.passing]
     found += [(Reason.NOT_SUPPORTED, without_effect)] if without_effect else []
@@ -285,6 +292,12 @@ def _of_users(findings: Findings) -> Iterable[tuple[Reason, str]]:
     """What is wrong with the source of users: daemons start and run without."""
     if findings.identity is not None:
         yield findings.identity.reason, findings.identity.message
+
+
+def _of_accounting(found: tuple[Word, Reason, str] | None) -> Iterable[tuple[Reason, str]]:
+    """What accounting needs help with."""
+    if found is not None and found[0] == "False" and found[1] not in ON_ITS_WAY:
+        yield found[1], f"{ClusterCondition.ACCOUNTING_READY}: {found[2]}"
 
 
 def _of_node_sets(rollout: Rollout) -> Iterable[tuple[Reason, str]]:

@@ -12,11 +12,9 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
 
-_SLURMDBD: Final = "run slurmdbd yourself and name it in extraConf (AccountingStorageType, AccountingStorageHost)"
 _JWKS: Final = "only tokens signed with the key of auth.jwtKeyRef are accepted"
 
 NOT_SUPPORTED: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = {
-    "accounting": (lambda spec: spec.accounting is not None and spec.accounting.enabled, _SLURMDBD),
     "auth.jwksRef": (lambda spec: spec.auth.jwks_ref is not None, _JWKS),
     "metrics.serviceMonitor": (
         lambda spec: spec.metrics.service_monitor.enabled,

@@ -64,8 +64,10 @@ def write_daemons(progress: Progress) -> Iterator[Action]:
     # Pods whose Secrets are missing would wait for them with growing back-off; and the keys of daemons are recorded
     # before the first daemon is written.
     held = frozenset() if keys.mountable else daemons.mounting_keys(snapshot.cluster)
+    unprepared = daemons.unprepared(snapshot)
     for write in writes(snapshot, children, progress.now):
-        if write.child.key not in held or write.child.key in snapshot.children:
+        key = write.child.key
+        if key not in unprepared and (key not in held or key in snapshot.children):
             yield write
 
 

@@ -14,8 +14,8 @@ from slinky_operator.slurm import naming
 def adopt_keys(progress: Progress) -> Iterator[Action]:
     """Take over Secrets that a former Cluster of this name has left: their owner is proven before they are used."""
     cluster, sources = progress.snapshot.cluster, progress.snapshot.sources
-    for make in (naming.slurm_key_secret, naming.jwt_key_secret, naming.key_copy):
-        found = sources.get(make(cluster.name))
+    for name in naming.generated_secrets(cluster.name):
+        found = sources.get(name)
         if found is None or not found.exists or found.cluster_name != cluster.name:
             continue
         if found.cluster_uid not in {"", cluster.uid}:

@@ -49,9 +49,7 @@ def tear_down(snapshot: Snapshot) -> TearDown:
         for (kind, name), obj in sorted(snapshot.children.items(), key=lambda item: (place[item[0][0]][0], item[0]))
     ]
     # Generated keys are deleted; the state on the claim, and the user's keys, stay.
-    generated = {
-        make(snapshot.cluster.name) for make in (naming.slurm_key_secret, naming.jwt_key_secret, naming.key_copy)
-    }
+    generated = set(naming.generated_secrets(snapshot.cluster.name))
     secrets = [
         (SECRETS, source.name, source.object_uid)
         for source in snapshot.sources.values()

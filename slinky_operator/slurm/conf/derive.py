@@ -4,8 +4,13 @@ The disposable slurmctld runs under the host name of the real one, with an empty
 its own pod, so most of a slurm.conf can stay as it is. Changed are paths that daemons write to, everything by which
 slurmctld would start programs or call other services by itself, and nodes outside Kubernetes, which it would ping.
 
-Devices are the one thing a preflight cannot know: a slurmd without a GPU waits for `File=/dev/nvidia0` for ever. Names,
-types and counts in gres.conf are checked, files and `AutoDetect` are not.
+Accounting is left out: with an empty state a slurmctld waits for its slurmdbd for ever, and one that found the real one
+would write to the real database. So are the names of QOS and accounts in lines of partitions, which only slurmdbd
+knows: 26.05 ends on one that it does not find; and resources that slurmdbd counts, such as `gres/gpu`: without it, both
+releases end on them. What a preflight cannot check is refused by the real slurmctld, which goes on with its files.
+
+Devices are the other thing a preflight cannot know: a slurmd without a GPU waits for `File=/dev/nvidia0` for ever.
+Names, types and counts in gres.conf are checked, files and `AutoDetect` are not.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import Final
 
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, logical_lines, parse_lines
+from slinky_operator.slurm.conf.parsed import parse
 
 SLURM_CONF: Final = "slurm.conf"
 GRES_CONF: Final = "gres.conf"
@@ -48,6 +54,12 @@ _TAKEN_OUT: Final = frozenset(
 )
 """Keys by which slurmctld acts on the world without being asked."""
 
+_OF_ACCOUNTING: Final = frozenset(("accountingstoragetype", "accountingstoragetres", "priorityweighttres"))
+_OF_ACCOUNTING_IN_PARTITIONS: Final = frozenset(
+    ("allowaccounts", "allowqos", "denyaccounts", "denyqos", "qos", "tresbillingweights")
+)
+"""Keys that mean something only with slurmdbd: names that it knows, and resources that it counts."""
+
 _REPLACED: Final[Mapping[str, str]] = {
     "statesavelocation": f"{FOLDER}/state",
     "slurmdspooldir": SPOOL,
@@ -79,24 +91,28 @@ def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
         `SlurmdUser` of the disposable slurmds: `slurm` where they need not be root.
     """
     derived = {name: text for name, text in files.items() if name != SLURM_CONF}
-    lines = [_derived_line(line) for _, line in logical_lines(files[SLURM_CONF])]
+    text = files[SLURM_CONF]
+    accounting = parse(text).value("AccountingStorageType").lower().rpartition("/")[2] == "slurmdbd"
+    lines = [_derived_line(line, accounting=accounting) for _, line in logical_lines(text)]
     derived[SLURM_CONF] = "\n".join((*filter(None, lines), f"SlurmdUser={slurmd_user}", ""))
     if GRES_CONF in derived:
         derived[GRES_CONF] = "\n".join(_without_devices(line for _, line in logical_lines(derived[GRES_CONF])))
     return derived
 
 
-def _derived_line(line: str) -> str:
+def _derived_line(line: str, *, accounting: bool) -> str:
     words = parse_lines(line)
     # Any other line is read by the disposable slurmctld as by the real one.
-    return line if isinstance(words, TextProblem) else " ".join(map(str, _derived(words)))
+    return line if isinstance(words, TextProblem) else " ".join(map(str, _derived(words, accounting=accounting)))
 
 
-def _derived(words: tuple[Directive, ...]) -> list[Directive]:
+def _derived(words: tuple[Directive, ...], *, accounting: bool) -> list[Directive]:
     found = []
+    in_partition = bool(words) and words[0].folded == "partitionname"
+    needs_slurmdbd = (_OF_ACCOUNTING_IN_PARTITIONS if in_partition else _OF_ACCOUNTING) if accounting else frozenset()
     for word in words:
         value = _REPLACED.get(word.folded)
-        if word.folded in _TAKEN_OUT or value == "":
+        if word.folded in _TAKEN_OUT or value == "" or word.folded in needs_slurmdbd:
             continue
         found.append(word if value is None else Directive(word.key, value))
     if found and found[0].folded == "nodename":

@@ -92,6 +92,12 @@ class ConfInputs:
     extra_conf: str = ""
     max_node_count: int = MAX_NODE_COUNT
     metrics: bool = False
+    accounting: tuple[str, int] | None = None
+    """Host and port of slurmdbd; `None` while slurm.conf names none."""
+
+    owns_accounting: bool = False
+    """Whether the operator decides about `accounting`, and not `extra_conf`."""
+
     texts: Gathered = Gathered()  # noqa: RUF009 - frozen
     """The user's own files and scripts."""
 
@@ -125,7 +131,11 @@ class ConfInputs:
 
     @classmethod
     def of(
-        cls, cluster: Cluster, node_sets: Iterable[NodeSetConf], sources: Mapping[str, TextSource] | None = None
+        cls,
+        cluster: Cluster,
+        node_sets: Iterable[NodeSetConf],
+        sources: Mapping[str, TextSource] | None = None,
+        accounting: tuple[str, int] | None = None,
     ) -> Self:
         """Take what matters from a Cluster.
 
@@ -137,6 +147,8 @@ class ConfInputs:
             Given by the rule that decides which take part.
         sources
             The ConfigMaps it names, as last read, by name.
+        accounting
+            Host and port of slurmdbd, if slurm.conf is to name it.
         """
         spec = cluster.spec
         return cls(
@@ -151,6 +163,8 @@ class ConfInputs:
             extra_conf=spec.extra_conf,
             max_node_count=spec.max_node_count or MAX_NODE_COUNT,
             metrics=spec.metrics.enabled,
+            accounting=accounting,
+            owns_accounting=spec.accounting is not None and spec.accounting.enabled,
             texts=gather(spec, sources or {}),
         )
 

@@ -32,6 +32,11 @@ KEEP_STATES: Final = "keeppartstate"
 TOPOLOGIES: Final = frozenset({"topology.conf", "topology.yaml"})
 """Files either of which says how nodes are connected."""
 
+_OF_ACCOUNTING: Final = frozenset(
+    f"accountingstorage{part}" for part in ("type", "host", "port", "user", "pass", "loc")
+)
+"""Keys by which slurmctld finds slurmdbd, in lower case."""
+
 REPEATABLE: Final = SCRIPT_KEYS
 """Keys that may be given several times: Slurm runs what each of them names."""
 
@@ -55,6 +60,12 @@ def check_extra(words: Sequence[Directive], files: Collection[str]) -> str | Non
             return f"{word.key} is given twice"
         seen.add(word.folded)
     return check_named(words, files)
+
+
+def check_accounting(words: Sequence[Directive]) -> str | None:
+    """Why `extraConf` cannot be used beside `spec.accounting`, which says where slurmdbd is."""
+    found = next((word for word in words if word.folded in _OF_ACCOUNTING), None)
+    return None if found is None else f"{found.key} is written by the operator, since the Cluster has spec.accounting"
 
 
 def _refused(word: Directive, files: Collection[str]) -> str | None:

@@ -30,7 +30,7 @@ from slinky_operator.slurm.conf import states
 from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
-from slinky_operator.slurm.conf.merge import check_extra, merge, with_kept, without_states
+from slinky_operator.slurm.conf.merge import check_accounting, check_extra, merge, with_kept, without_states
 from slinky_operator.slurm.conf.nodes import static_nodes
 from slinky_operator.slurm.conf.parsed import Line, parse
 from slinky_operator.slurm.conf.sources.files import implied_keys
@@ -233,6 +233,8 @@ def _keys(
 ) -> tuple[tuple[Directive, ...], tuple[Directive, ...]]:
     extra = parse_lines(inputs.extra_conf)
     reason = extra.reason if isinstance(extra, TextProblem) else check_extra(extra, files)
+    if reason is None and inputs.owns_accounting and not isinstance(extra, TextProblem):
+        reason = check_accounting(extra)
     if reason is not None:
         problems.append(Problem("spec.extraConf", reason))
         extra = ()
@@ -271,6 +273,15 @@ def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mappi
     kinds = sorted({*named, *inputs.kept_gres})
     if kinds:
         pairs["GresTypes"] = ",".join(kinds)
+    if inputs.accounting is not None:
+        host, port = inputs.accounting
+        pairs |= {
+            "AccountingStorageType": "accounting_storage/slurmdbd",
+            "AccountingStorageHost": host,
+            "AccountingStoragePort": str(port),
+            # Reads /proc, as proctrack/linuxproc does: sacct shows memory and CPU time.
+            "JobAcctGatherType": "jobacct_gather/linux",
+        }
     if inputs.metrics:
         pairs["MetricsType"] = "metrics/openmetrics"
     pairs |= implied_keys(files)

@@ -83,3 +83,35 @@ def test_data_survive_a_kill_and_a_start_that_was_ended_half_way_is_repeated() -
         assert host.query("SELECT n FROM kept.t") == "7\n"
     finally:
         host.close()
+
+
+def test_data_of_an_older_series_are_upgraded_once_and_those_of_a_newer_one_are_refused() -> None:
+    host = MariadbHost(ensure_mariadb())
+    info = host.data / "mariadb_upgrade_info"
+    try:
+        host.start()
+        current = info.read_text()
+        host.query("CREATE DATABASE kept; CREATE TABLE kept.t (n INT); INSERT INTO kept.t VALUES (7)")
+        host.query("DROP TABLE mysql.servers")
+        host.stop("mariadbd")
+        info.write_text("10.11.2-MariaDB")
+        host.start()
+        # A table of the system that was missing is there again, and the data are.
+        assert host.query("SELECT COUNT(*) FROM mysql.servers") == "0\n"
+        assert host.query("SELECT n FROM kept.t") == "7\n"
+        assert info.read_text().strip() == current.strip()
+        host.stop("mariadbd")
+        info.write_text("99.1.0-MariaDB")
+        with pytest.raises(DaemonError, match=r"are of MariaDB 99\.1, which .* cannot read"):
+            host.start()
+    finally:
+        host.close()
+
+
+def test_it_can_write_a_logical_backup(mariadb: MariadbHost) -> None:
+    mariadb.query("CREATE DATABASE saved; CREATE TABLE saved.t (n INT); INSERT INTO saved.t VALUES (9)")
+    command = ["mariadb-dump", "--socket=/var/lib/mysql/socket", "--single-transaction", "--databases", "saved"]
+    dump = mariadb.run_beside("mariadbd", *command).stdout
+    mariadb.query("DROP DATABASE saved")
+    mariadb.query(dump)
+    assert mariadb.query("SELECT n FROM saved.t") == "9\n"

@@ -18,6 +18,7 @@ from slinky_operator.agent.hosts import names_in
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
+    AskAccounting,
     AskAgent,
     AskNames,
     AskStates,
@@ -31,6 +32,7 @@ from slinky_operator.cluster.actions import (
     HoldBackNodeSets,
     KeepKeys,
     MakeKey,
+    MakePassword,
     PutKeyBack,
     ReadKeys,
     Reload,
@@ -46,7 +48,16 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.in_use.removals import Use
-from slinky_operator.cluster.memory import Jobs, KeyTrial, Loaded, Memory, Mounted, Names, PartitionStates
+from slinky_operator.cluster.memory import (
+    AccountingAnswer,
+    Jobs,
+    KeyTrial,
+    Loaded,
+    Memory,
+    Mounted,
+    Names,
+    PartitionStates,
+)
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.reconcile.secrets import Source
@@ -115,6 +126,9 @@ class World:
     use: Use = field(default_factory=lambda: Use(0.0, ""))
     states: dict[str, str] = field(default_factory=dict)
     """States of partitions that Slurm shows."""
+
+    accounting: AccountingAnswer = AccountingAnswer(0.0, "10.0.0.1")  # noqa: RUF009 - frozen
+    """What slurmdbd answers."""
 
     slurm: SlurmView | None = None
     memory: Memory = field(default_factory=lambda: Memory("cluster-uid"))
@@ -211,6 +225,8 @@ class World:
                     self.node_sets.pop(metadata["name"], None)
             case MakeKey():
                 self._make(action.body, {action.key: b"k" * action.size})
+            case MakePassword():
+                self._make(action.body, {action.key: b"p" * 48})
             case AdoptKey():
                 self.owners[action.name] = self.raw["metadata"]["uid"]
             case PutKeyBack():
@@ -262,6 +278,8 @@ class World:
                 self.memory.names = self.names(action.pod["metadata"]["uid"])
             case Reload():
                 self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True)
+            case AskAccounting():
+                self.memory.accounting = replace(self.accounting, at=self.now)
             case CountJobs():
                 self.memory.jobs = Jobs(self.now, 0.0, JobCounts())
             case EmitEvent() if action.obj["kind"] == "NodeSet":

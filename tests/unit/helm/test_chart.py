@@ -101,7 +101,7 @@ def test_defaults_of_chart_and_operator_agree() -> None:
     told = Settings.load([*container["args"], "--identity=x"], {})
     own = Settings.load(["--identity=x"], {})
     differing = {name for name in Settings.model_fields if getattr(told, name) != getattr(own, name)}
-    daemons = ("slurmctld", "slurmd", "slurmrestd", "login", "agent", "sssd")
+    daemons = ("slurmctld", "slurmd", "slurmrestd", "login", "agent", "sssd", "slurmdbd", "mariadb")
     assert differing == {f"image_{daemon}" for daemon in daemons}
 
 
@@ -185,7 +185,7 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
         ({"replica": 2}, "replica"),
         ({"replicas": -1}, "replicas"),
         ({"image": {"repo": "x"}}, "repo"),
-        ({"slurm": {"images": {"slurmdbd": "x"}}}, "slurmdbd"),
+        ({"slurm": {"images": {"slurmbdb": "x"}}}, "slurmbdb"),
         ({"watchNamespaces": "default"}, "watchNamespaces"),
         ({"watchNamespaces": ["Default"]}, "watchNamespaces"),
         ({"watchNamespaces": ["a", "a"]}, "watchNamespaces"),

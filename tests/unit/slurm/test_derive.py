@@ -30,6 +30,23 @@ def test_nothing_real_is_written_called_or_pinged() -> None:
     assert found.nodes["metal[1-2]"].get("State") == "FUTURE"
 
 
+def test_nothing_needs_slurmdbd_or_reaches_it() -> None:
+    text = (
+        "AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageHost=dbd.here\n"
+        "AccountingStorageEnforce=limits\nAccountingStorageTRES=gres/gpu\n"
+        "PartitionName=p Nodes=ALL AllowQos=high QOS=p DenyAccounts=x AllowGroups=g\n"
+    )
+    found = parse(derive({"slurm.conf": text}, "slurm")["slurm.conf"])
+    assert found.keys.keys().isdisjoint({"accountingstoragetype", "accountingstoragetres"})
+    assert found.value("AccountingStorageEnforce") == "limits"
+    assert str(found.partitions["p"]) == "PartitionName=p Nodes=ALL AllowGroups=g"
+
+
+def test_a_plugin_of_accounting_that_does_not_exist_is_tried() -> None:
+    text = derive({"slurm.conf": "AccountingStorageType=accounting_storage/bogus\n"}, "slurm")["slurm.conf"]
+    assert "accounting_storage/bogus" in text
+
+
 def test_what_slurm_is_to_judge_stays() -> None:
     text = derive({"slurm.conf": CONF}, "slurm")["slurm.conf"]
     assert "Bogus line without a key" in text

@@ -1,0 +1,1 @@
+"""Accounting of a managed Cluster: which daemons it needs, the Secrets they mount, and what slurm.conf says. Pure."""

@@ -1,0 +1,1 @@
+"""The daemons of accounting: slurmdbd, and the MariaDB that the operator runs for it."""

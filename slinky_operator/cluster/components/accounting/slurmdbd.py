@@ -1,0 +1,229 @@
+"""slurmdbd: a StatefulSet with one pod, and a Service in front of it.
+
+slurmdbd reads slurmdbd.conf only if that belongs to its user and nobody else may read it, which no mounted Secret can
+be: the pod's first process copies it, once the volume holds the version that the pod is made for.
+
+Without its database a slurmdbd that starts tries again every five seconds, for ever, and tells nobody but its log.
+After some attempts the first process ends it, so that the last words are in the pod's status, and the kubelet starts it
+again. It is not ended while it is connected: bringing the tables of an older release up to date may take hours, in
+which it does not listen yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from typing_extensions import override
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_operator.cluster.accounting import in_conf, stored, variants
+from slinky_operator.cluster.components import default_images, image_of, locked_down, metadata, pod_security
+from slinky_operator.cluster.components.accounting.mariadb import ANNOTATION_MOUNTS, MARIADB
+from slinky_operator.cluster.components.component import Component, Materials
+from slinky_operator.cluster.components.template_rules import fitted
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.identity import pod as identity
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import SERVICES, STATEFULSETS
+from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.pod_trouble import DaemonTrouble
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.accounting.slurmdbd_conf import RUN_FOLDER, SLURMDBD_CONF
+
+_CONFIG: Final = "config"
+_SECRET: Final = "slurmdbd-conf"  # noqa: S105
+_SECRET_FOLDER: Final = "/etc/slurmdbd-conf"  # noqa: S105
+_KEYS: Final = "keys"
+_RUN: Final = "run"
+_TMP: Final = "tmp"
+
+ATTEMPTS: Final = 6
+"""Attempts of a starting slurmdbd to reach its database, five seconds apart, until its words are shown."""
+
+SLOW: Final = timedelta(seconds=60)
+"""How long slurmdbd may run without listening before that is reported."""
+
+NOT_LISTENING: Final = "NotListening"
+
+_FIRST_PROCESS: Final = f"""\
+umask 077
+until [ "$(cat {_SECRET_FOLDER}/{stored.VERSION} 2>/dev/null)" = "$CONF_VERSION" ]; do sleep 1; done
+install -m 0600 {_SECRET_FOLDER}/{SLURMDBD_CONF} {naming.CONF_FOLDER}/{SLURMDBD_CONF} || exit
+mkdir -p {RUN_FOLDER} && rm -f {naming.RUN_FOLDER}/said && mkfifo {naming.RUN_FOLDER}/said || exit
+follow() {{
+  attempts=0
+  while IFS= read -r line; do
+    printf '%s\\n' "$line" >&2
+    case "$line" in *"database must be up when starting"*) attempts=$((attempts + 1)) ;; esac
+    [ "$attempts" -ge {ATTEMPTS} ] && break
+  done < {naming.RUN_FOLDER}/said
+}}
+follow & reader=$!
+slurmdbd -D > {naming.RUN_FOLDER}/said 2>&1 & slurmdbd=$!
+trap 'kill -TERM "$slurmdbd" 2>/dev/null' TERM INT
+while kill -0 "$reader" 2>/dev/null; do wait "$reader"; done
+# The reader ends after slurmdbd, or after too many attempts of it.
+kill -KILL "$slurmdbd" 2>/dev/null
+wait "$slurmdbd"
+"""
+
+_PORT: Final = {"tcpSocket": {"port": naming.SLURMDBD_PORT}}
+
+
+class Slurmdbd(Component):
+    """slurmdbd among the daemons of a Cluster."""
+
+    daemon = naming.ACCOUNTING_CONTAINER
+    component = naming.COMPONENT_ACCOUNTING
+    resource = STATEFULSETS
+    template_field = "spec.accounting.template"
+    mounts_keys = True
+    keeps_state = True
+
+    @override
+    def is_wanted(self, cluster: Cluster) -> bool:
+        return variants.runs_slurmdbd(cluster)
+
+    @override
+    def spec(self, cluster: Cluster) -> ComponentSpec:
+        return cluster.spec.accounting or ComponentSpec()
+
+    @override
+    def is_prepared(self, snapshot: Snapshot) -> bool:
+        cluster = snapshot.cluster
+        if not stored.holds(snapshot, naming.accounting(cluster.name), stored.contents(snapshot)):
+            return False
+        # The first one is started when its database answers; later ones wait for it by themselves.
+        first = self.key(cluster) not in snapshot.children
+        return not first or not variants.runs_database(cluster) or MARIADB.is_ready(snapshot)
+
+    @override
+    def services(self, materials: Materials) -> Iterable[Child]:
+        cluster = materials.snapshot.cluster
+        body = metadata(cluster, naming.accounting(cluster.name), self.component)
+        accounting = variants.wanted(cluster)
+        fragment = accounting.service if accounting is not None else None
+        spec: dict[str, Any] = {}
+        if fragment is not None:
+            body["labels"] = {**fragment.labels, **body["labels"]}
+            if fragment.annotations:
+                body["annotations"] = dict(fragment.annotations)
+            spec = dict(fragment.spec)
+        port = {"name": "slurmdbd", "port": naming.SLURMDBD_PORT, "protocol": "TCP"}
+        spec |= {"selector": naming.selector_labels(cluster, self.component), "ports": [port]}
+        yield Child(SERVICES, {"metadata": body, "spec": spec})
+
+    @override
+    def workload(self, materials: Materials) -> Child:
+        snapshot = materials.snapshot
+        cluster, name = snapshot.cluster, naming.accounting(snapshot.cluster.name)
+        own = self.spec(cluster)
+        generated = {
+            "metadata": {
+                "labels": naming.pod_labels(cluster, self.component),
+                "annotations": {ANNOTATION_MOUNTS: stored.digest(snapshot, name)},
+            },
+            # It resolves the users of tokens and associations.
+            "spec": identity.attached(
+                {
+                    "automountServiceAccountToken": False,
+                    "enableServiceLinks": False,
+                    "terminationGracePeriodSeconds": 60,
+                    "securityContext": pod_security(naming.SLURM_UID, volumes=True),
+                    "containers": [self._container(materials)],
+                    "volumes": _volumes(cluster),
+                },
+                cluster,
+                (self.daemon,),
+                materials.images.sssd_image,
+            ),
+        }
+        spec = {
+            "replicas": 1,
+            "serviceName": name,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": naming.selector_labels(cluster, self.component)},
+            "template": fitted(generated, own.template or {}, self.daemon),
+        }
+        notes = default_images.note(own, self.daemon)
+        return Child(STATEFULSETS, {"metadata": metadata(cluster, name, self.component, notes), "spec": spec})
+
+    @override
+    def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
+        found = tuple(super().troubles(snapshot, wall))
+        yield from found
+        if not found and not in_conf.slurmdbd_is_ready(snapshot):
+            for pod in self.pods(snapshot):
+                if _runs_since(pod, wall) > SLOW:
+                    about = pod["metadata"]
+                    words = (
+                        f"slurmdbd's pod {about['name']} runs and does not listen: it has not reached its database, or "
+                        f"brings its tables up to date (kubectl -n {about.get('namespace', 'default')} logs "
+                        f"{about['name']} says which)"
+                    )
+                    yield DaemonTrouble(self.daemon, NOT_LISTENING, words)
+
+    def _container(self, materials: Materials) -> dict[str, Any]:
+        cluster, images = materials.snapshot.cluster, materials.images
+        own, key = self.spec(cluster), naming.slurm_key(cluster)
+        assert key is not None  # noqa: S101 - a managed Cluster has one
+        variable = "SLURM_SACK_JWKS" if key.file == naming.SLURM_JWKS else "SLURM_SACK_KEY"
+        container: dict[str, Any] = {
+            "name": self.daemon,
+            **image_of(own.image, images.slurmdbd, images.pull_policy),
+            "command": ["/bin/sh", "-c", _FIRST_PROCESS],
+            "env": [
+                {"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"},
+                {"name": "CONF_VERSION", "value": stored.version_in(materials.snapshot)},
+            ],
+            "ports": [{"name": "slurmdbd", "containerPort": naming.SLURMDBD_PORT, "protocol": "TCP"}],
+            "readinessProbe": {**_PORT, "periodSeconds": 5},
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "securityContext": locked_down(),
+            "volumeMounts": [
+                {"name": _CONFIG, "mountPath": naming.CONF_FOLDER},
+                {"name": _SECRET, "mountPath": _SECRET_FOLDER, "readOnly": True},
+                {"name": _KEYS, "mountPath": naming.KEY_FOLDER, "readOnly": True},
+                {"name": _RUN, "mountPath": naming.RUN_FOLDER},
+                # Its default ArchiveDir, which it must be able to write to although it archives nothing.
+                {"name": _TMP, "mountPath": "/tmp"},  # noqa: S108 - the container's own
+            ],
+        }
+        if own.resources is not None:
+            container["resources"] = own.resources.to_dict()
+        return container
+
+
+def _volumes(cluster: Cluster) -> list[dict[str, Any]]:
+    keys = [one for one in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if one is not None]
+    return [
+        {"name": _CONFIG, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        {"name": _SECRET, "secret": {"secretName": naming.accounting(cluster.name), "defaultMode": 0o400}},
+        {
+            "name": _KEYS,
+            "projected": {
+                # Slurm rejects keys that others can read; the group is added by fsGroup.
+                "defaultMode": 0o400,
+                "sources": [
+                    {"secret": {"name": key.secret, "items": [{"key": key.key, "path": key.file}]}} for key in keys
+                ],
+            },
+        },
+        {"name": _RUN, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+        {"name": _TMP, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+    ]
+
+
+def _runs_since(pod: Object, wall: datetime) -> timedelta:
+    """How long slurmdbd has been running in a pod; nothing if it does not."""
+    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        since = ((one.get("state") or {}).get("running") or {}).get("startedAt")
+        if one.get("name") == naming.ACCOUNTING_CONTAINER and since is not None:
+            return wall - datetime.fromisoformat(since)
+    return timedelta()
+
+
+SLURMDBD: Final = Slurmdbd()

@@ -211,6 +211,7 @@ def children(cluster: str) -> frozenset[str]:
         make(cluster)
         for make in (
             controller,
+            controller_outside,
             restapi,
             accounting,
             database,

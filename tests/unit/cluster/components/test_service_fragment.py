@@ -9,6 +9,7 @@ import pytest
 from slinky_api.v1alpha1.common import ServiceFragment
 from slinky_operator.cluster.actions import Remove
 from slinky_operator.cluster.components.service_fragment import exposed
+from slinky_operator.slurm import naming
 from tests.unit.cluster.rollout import settled
 
 OUTSIDE = ("Service", "slurm-controller-outside")
@@ -58,3 +59,10 @@ def test_it_goes_with_the_spec_and_nothing_else_does() -> None:
 def test_labels_of_the_operator_cannot_be_taken() -> None:
     world = settled({"controller": {"service": {"labels": {"cluster.slinky.slurm.net/uid": "x"}}}})
     assert world.children[INSIDE]["metadata"]["labels"]["cluster.slinky.slurm.net/uid"] != "x"
+
+
+def test_every_object_of_a_cluster_has_a_name_by_which_it_is_observed() -> None:
+    # One that is not observed would be written at each pass, and never deleted.
+    world = settled({"controller": {"service": {"spec": {"type": "NodePort"}}}})
+    assert OUTSIDE in world.children
+    assert [name for _, name in world.children if not naming.is_child("slurm", name)] == []

@@ -16,7 +16,12 @@ import yaml
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.packaging.render import ROOT
 
-CRDS = ("clusters.slinky.slurm.net", "nodesets.slinky.slurm.net", "tokens.slinky.slurm.net")
+CRDS = (
+    "clusters.slinky.slurm.net",
+    "nodesets.slinky.slurm.net",
+    "loginsets.slinky.slurm.net",
+    "tokens.slinky.slurm.net",
+)
 
 
 def apply_crds(kubectl: Kubectl) -> None:

@@ -30,7 +30,7 @@ README, INSTALL, FIRST_JOB = "README.md", "docs/install.md", "docs/first-job.md"
 NODES, CONFIGURATION, TOKENS = "docs/kubernetes-nodes.md", "docs/configuration.md", "docs/tokens.md"
 PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION, TOKENS)
 
-KINDS = "nodesets.slinky.slurm.net,clusters.slinky.slurm.net,tokens.slinky.slurm.net"
+KINDS = ",".join(f"{plural}.slinky.slurm.net" for plural in ("nodesets", "clusters", "loginsets", "tokens"))
 FINALIZER_IS_BACK = """
 until kubectl -n slurm get nodesets.slinky.slurm.net compute -o jsonpath='{.metadata.finalizers}' |
   grep slurm.net/drain; do

@@ -15,7 +15,7 @@ import yaml
 from tests.support.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[3]
-PLURALS = {"Cluster": "clusters", "NodeSet": "nodesets", "Token": "tokens"}
+PLURALS = {"Cluster": "clusters", "NodeSet": "nodesets", "LoginSet": "loginsets", "Token": "tokens"}
 
 
 class Api:

@@ -40,7 +40,8 @@ def test_kustomize_builds_all_that_the_chart_renders() -> None:
     command = [str(build.tool("kubectl")), "kustomize", str(ROOT / "config/default")]
     built = list(yaml.safe_load_all(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
     names = {(obj["kind"], obj["metadata"]["name"]) for obj in built}
-    crds = {("CustomResourceDefinition", f"{plural}.slinky.slurm.net") for plural in ("clusters", "nodesets", "tokens")}
+    plurals = ("clusters", "nodesets", "loginsets", "tokens")
+    crds = {("CustomResourceDefinition", f"{plural}.slinky.slurm.net") for plural in plurals}
     assert names == {(obj["kind"], obj["metadata"]["name"]) for obj in render()} | crds | {
         ("Namespace", "slurm-operator")
     }

@@ -19,11 +19,11 @@ from slinky_operator.cluster.accounting import stored, variants
 from slinky_operator.cluster.components import default_images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.components.claims import claim_of
 from slinky_operator.cluster.components.component import Component, Materials
-from slinky_operator.cluster.components.template_rules import fitted
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
 from slinky_operator.reconcile.children import Child
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.template_rules import fitted
 
 ANNOTATION_MOUNTS: Final = labels.CLUSTER_PREFIX + "mounts"
 """On a pod template: digest of the Secrets that the pod reads when it starts."""

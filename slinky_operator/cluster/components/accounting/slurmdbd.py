@@ -23,7 +23,6 @@ from slinky_operator.cluster.accounting import in_conf, stored, variants
 from slinky_operator.cluster.components import default_images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.components.accounting.mariadb import ANNOTATION_MOUNTS, MARIADB
 from slinky_operator.cluster.components.component import Component, Materials
-from slinky_operator.cluster.components.template_rules import fitted
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
@@ -32,6 +31,7 @@ from slinky_operator.reconcile.children import Child
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import RUN_FOLDER, SLURMDBD_CONF
+from slinky_operator.slurm.template_rules import fitted
 
 _CONFIG: Final = "config"
 _SECRET: Final = "slurmdbd-conf"  # noqa: S105

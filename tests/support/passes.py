@@ -144,16 +144,7 @@ async def operator() -> AsyncIterator[Operator]:
         client = cast("KubeClient", kube)
         nodesets = kube.cache(resources.NODESETS, INDEXES_OF_NODESETS)
         pods = kube.cache(resources.PODS, {**cluster_observe.INDEXERS, **indexes.INDEXES_OF_PODS})
-        children = (
-            kube.cache(resource, cluster_observe.INDEXERS)
-            for resource in (
-                resources.STATEFULSETS,
-                resources.DEPLOYMENTS,
-                resources.SERVICES,
-                resources.CONFIGMAPS,
-                resources.PODDISRUPTIONBUDGETS,
-            )
-        )
+        children = (kube.cache(resource, cluster_observe.INDEXERS) for resource in cluster_observe.CHILDREN)
         clusters = kube.cache(resources.CLUSTERS)
         caches = cluster_observe.Caches(clusters, nodesets, pods, *children)
         tools = Tools(

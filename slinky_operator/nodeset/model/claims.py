@@ -72,8 +72,9 @@ def is_ours(nodeset: NodeSet, obj: Mapping[str, Any]) -> bool:
 
 
 def template_name(template: Mapping[str, Any]) -> str:
-    """Name of a claim template; empty if it has none."""
-    return str((template.get("metadata") or {}).get("name") or "")
+    """Name of a claim template; empty if it has none, or is of another shape, which `pod_spec.validation` refuses."""
+    metadata = template.get("metadata")
+    return str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
 
 
 def name(template: str, pod: str) -> str:

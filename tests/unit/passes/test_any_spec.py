@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from slinky_api.crd.definition import definition
@@ -79,6 +79,7 @@ def test_a_pass_over_any_cluster_ends_in_a_status(spec: dict[str, Any], nodeset:
 
 @settings(max_examples=150, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(spec=specs(NODESETS["spec"]), replicas=st.none() | st.integers(0, 3))
+@example(spec={"volumeClaimTemplates": [{"metadata": True}]}, replicas=1)
 def test_a_pass_over_any_nodeset_ends_in_a_status(spec: dict[str, Any], replicas: int | None) -> None:
     def prepare(at_hand: Operator) -> None:
         at_hand.add("Cluster", {}, {"isReady": True, "config": {"nodeSets": ["a"]}})

@@ -39,14 +39,14 @@ FIELDS: list[Field] = [
 ]
 
 
-def spec_with(field: Field, piece: str) -> dict[str, Any]:
-    """The smallest spec with that field as long, and as often, as may be."""
+def spec_with(field: Field, piece: str, *, short: bool = False) -> dict[str, Any]:
+    """The smallest spec with that field as long, and as often, as may be; or once, with one piece."""
     kind, path, schema = field
-    longest = schema.get("maxLength", UNBOUNDED)
+    longest = len(piece) if short else schema.get("maxLength", UNBOUNDED)
     repeated = (piece.format(number) for number in range(longest // len(piece) + 1))
     text = "".join(repeated)[:longest]
     root = CLUSTERS["spec"] if kind == "Cluster" else NODESETS["spec"]
-    spec: dict[str, Any] = filled(root, path, lambda number: text, items=max(1, WHOLE // longest))
+    spec: dict[str, Any] = filled(root, path, lambda number: text, items=1 if short else max(1, WHOLE // longest))
     if kind == "NodeSet" and path != ("clusterName",):
         spec["clusterName"] = "a"
     if path[0] in {"server", "token", "caBundle"}:
@@ -100,8 +100,10 @@ def plain() -> dict[str, int]:
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: f"{field[0]}-{'.'.join(field[1])}")
 def test_the_largest_hostile_text_costs_the_event_loop_next_to_nothing(field: Field, plain: dict[str, int]) -> None:
+    # Some fields are of a part that an object has only with them, such as accounting.
+    short = asyncio.run(lines_of_pass(field[0], spec_with(field, "a", short=True)))[0]
     costs = {piece: asyncio.run(lines_of_pass(field[0], spec_with(field, piece)))[0] for piece in PIECES}
-    assert {piece: cost for piece, cost in costs.items() if cost > plain[field[0]] + LINES} == {}
+    assert {piece: cost for piece, cost in costs.items() if cost > max(short, plain[field[0]]) + LINES} == {}
 
 
 @pytest.mark.parametrize("place", SLURMD)

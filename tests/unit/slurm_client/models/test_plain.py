@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from slurm_client import INFINITE, Infinite, Listing, Report, models, to_dict
 from slurm_client.models import ExitCode, Job, JobId, JobSpec, JobState, Node, NodeState, Partition
+from slurm_client.models.values import Delay
 from slurm_client.watch import Event
 
 MODELS = sorted(
@@ -64,6 +65,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:  # noqa: C901, PLR0911 - one li
 def instances(model: type[Any]) -> st.SearchStrategy[Any]:
     """Return instances of a model with some of its fields set."""
     known = vars(models) | {
+        "Delay": Delay,
         "Report": Report,
         "datetime": datetime,
         "timedelta": timedelta,

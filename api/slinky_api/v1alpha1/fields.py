@@ -136,8 +136,9 @@ _DNS_LABEL_RULE: Final = matching(
 
 DnsLabel = Annotated[str, Text(_DNS_LABEL_RULE, at_least=1, at_most=63)]
 Namespace = Annotated[str, Text(_DNS_LABEL_RULE, at_least=1, at_most=63, by_pattern=True)]
-ShortName = Annotated[str, Text(_DNS_LABEL_RULE, at_least=1, at_most=20)]
-"""A DNS label that leaves room for the names it becomes a part of."""
+ShortName = Annotated[str, Text(_DNS_LABEL_RULE, at_least=1, at_most=16)]
+"""A DNS label that leaves room for the names it becomes a part of: with the name of a Cluster (40) and a dash it has at
+most 57 characters, to which a workload adds its own."""
 
 DnsSubdomain = Annotated[
     str,

@@ -5,16 +5,13 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from slinky_api.v1alpha1.common import Component, SecretRef, ServiceFragment
-from slinky_api.v1alpha1.fields import ConfText, DnsLabel, Duration
+from slinky_api.v1alpha1.fields import ConfText, Duration, ShortName
 from slinky_api.v1alpha1.rules import Keywords, cel
 
 __all__ = ["LONGEST_GRACE", "Login", "LoginPods"]
 
 LONGEST_GRACE: Final = "24h"
 """Longest grace time of sessions: for so long a Node cannot be drained."""
-
-NAME_LENGTH: Final = 16
-"""Longest name of a set in a Cluster: with the Cluster's name (40) and a dash, it is the name of a LoginSet (57)."""
 
 Grace = Annotated[
     Duration,
@@ -54,7 +51,7 @@ class LoginPods(Component):
 class Login(LoginPods):
     """A set of login pods of a Cluster."""
 
-    name: Annotated[DnsLabel, Field(max_length=NAME_LENGTH)]
+    name: ShortName
     """Name of this set of login pods. Its LoginSet is named <cluster>-<name>."""
     replicas: Annotated[int, Field(ge=0, le=1000), Keywords({"format": "int32"})] | None = None
     """Number of pods. Default: what its LoginSet has, 1 at first: kubectl scale and autoscalers change it there."""

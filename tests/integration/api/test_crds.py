@@ -139,7 +139,7 @@ NONSENSE_CLUSTERS = [
     (cluster({"prologScripts": {"a\nb": ""}}), "spec.prologScripts"),
     (cluster({"restapi": {"replicas": -1}}), "spec.restapi.replicas"),
     (cluster({"auth": {"tokenLifetime": "soon"}}), "spec.auth.tokenLifetime"),
-    (cluster({"login": [{"name": "a" * 21}]}), "spec.login[0].name"),
+    (cluster({"login": [{"name": "a" * 17}]}), "spec.login[0].name"),
     (cluster({"identity": {"sssd": {"confRef": {"name": "a"}}, "passwd": {"configMapRef": {"name": "b"}}}}),
      "spec.identity"),
     (cluster({"identity": {"homes": {}}}), "spec.identity.homes"),

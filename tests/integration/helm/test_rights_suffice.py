@@ -29,7 +29,7 @@ CLUSTER = {
     "apiVersion": "slinky.slurm.net/v1alpha1",
     "kind": "Cluster",
     "metadata": {"name": "slurm"},
-    "spec": {"configFileRefs": [{"name": "files"}]},
+    "spec": {"configFileRefs": [{"name": "files"}], "login": [{"name": "users"}]},
 }
 NODESET = {
     "apiVersion": "slinky.slurm.net/v1alpha1",
@@ -163,10 +163,16 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
             timeout=60,
         )
         wait_for(
-            "conditions of both",
+            "conditions of all",
             lambda: all(
-                kubectl.get(kind, obj, f"--namespace={served}").get("status", {}).get("conditions")
-                for kind, obj in (("clusters.slinky.slurm.net", "slurm"), ("nodesets.slinky.slurm.net", "compute"))
+                kubectl.get(kind, obj, f"--namespace={served}", "--ignore-not-found")
+                .get("status", {})
+                .get("conditions")
+                for kind, obj in (
+                    ("clusters.slinky.slurm.net", "slurm"),
+                    ("nodesets.slinky.slurm.net", "compute"),
+                    ("loginsets.slinky.slurm.net", "slurm-users"),
+                )
             ),
             timeout=60,
         )

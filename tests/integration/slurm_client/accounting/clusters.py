@@ -130,8 +130,8 @@ def start_jobs(host: AccountingHost) -> dict[str, int]:
         "failed": host.sbatch("exit 3", "-J", "failed", "--comment=a comment"),
         "signalled": host.sbatch("kill -9 $$", "-J", "signalled"),
         "array": host.sbatch("exit $SLURM_ARRAY_TASK_ID", "-J", "array", "--array=0-1"),
-        "cancelled": host.sbatch("sleep 600", "-J", "cancelled"),
-        "timed-out": host.sbatch("sleep 600", "-J", "timed-out", "--time=1"),
+        "cancelled": host.sbatch("exec sleep 600", "-J", "cancelled"),
+        "timed-out": host.sbatch("exec sleep 600", "-J", "timed-out", "--time=1"),
         "running": host.sbatch("sleep 6000", "-J", "running"),
     }
     for name in ("cancelled", "timed-out", "running"):

@@ -47,7 +47,7 @@ def said(slurm: SlurmInKubernetes, kind: str, name: str, condition: str, reason:
 
 
 def test_each_file_is_applied_here() -> None:
-    here = {"cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml", "more/cluster-full.yaml"}
+    here = {"cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml", "loginset.yaml", "more/cluster-full.yaml"}
     here |= {
         "more/cluster-external.yaml",
         "more/cluster-sssd.yaml",
@@ -67,6 +67,13 @@ def test_the_first_samples_become_a_cluster_that_runs_jobs(apply: Apply) -> None
     assert slurm.run("srun", "hostname").strip() in {"compute-0", "compute-1"}
     assert slurm.run("srun", "-p", "burst", "hostname").strip() == "burst-0"
     said(slurm, "token", "portal", "Ready", "AsExpected", "token of nobody")
+
+
+def test_login_pods_ask_for_the_keys_of_their_users(apply: Apply) -> None:
+    slurm = apply("slurm", "cluster.yaml", "loginset.yaml")
+    said(slurm, "loginset", "front", "Degraded", "SecretNotFound", "login-keys")
+    slurm.kube("create", "secret", "generic", "login-keys", "--from-literal=user=ssh-ed25519 AAAA somebody")
+    said(slurm, "loginset", "front", "Ready", "AsExpected")
 
 
 def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_names(apply: Apply) -> None:

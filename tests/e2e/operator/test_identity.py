@@ -5,21 +5,16 @@ from __future__ import annotations
 import base64
 import json
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from hack.images import build as images
 from hack.images.recipes.identity import IMAGES
-from hack.localkube.cluster import Cluster
 from hack.localkube.kubectl import KubectlFailed, wait_for
 from hack.localkube.paths import PROJECT
-from hack.progress import say
 from slurm_client import JobSpec, SyncSlurmClient
 from slurm_client.errors import SlurmError
 from tests.support.pods import identities
 from tests.support.port_forward import port_forward
-from tests.support.shared_by_workers import first_of
 from tests.support.slurm_in_kubernetes import OLDER, PATIENCE, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("operator")]
@@ -62,16 +57,8 @@ CAMPUS = ["campus-0", "campus-1"]
 """Nodes of the sample with passwd and group."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def loaded(cluster: Cluster, run_folder: Path) -> None:
-    """The images of SSSD and of the LDAP server are in the local Kubernetes."""
-    with first_of(run_folder, "identity") as is_first:
-        if is_first:
-            cluster.load_images(images.ensure(["identity"], say)["identity"])
-
-
 @pytest.fixture(scope="module")
-def from_ldap(new_slurm: NewSlurm, loaded: None) -> SlurmInKubernetes:
+def from_ldap(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with users from an LDAP server."""
     instance = new_slurm("ldap")
     instance.create(identity={"sssd": {"confRef": {"name": "sssd"}}})
@@ -96,7 +83,7 @@ def from_ldap(new_slurm: NewSlurm, loaded: None) -> SlurmInKubernetes:
 
 
 @pytest.fixture(scope="module")
-def from_files(new_slurm: NewSlurm, loaded: None) -> SlurmInKubernetes:
+def from_files(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with users from a ConfigMap, and their home folders on a claim."""
     instance = new_slurm("passwd", "campus")
     instance.kubectl("create", "namespace", instance.namespace)

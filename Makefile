@@ -81,6 +81,7 @@ lock: venv ## Pin dependencies again, with hashes
 manifests: venv ## Write the CRDs from the API types, the kustomize base and docs/helm-values.md from the chart
 	$(RUN) slinky_api.crd write
 	$(RUN) hack.packaging write
+	$(RUN) hack.dashboards write
 generate: venv ## Generate the wire code of slurm_client from Slurm's own specification, and its blocking calls
 	$(RUN) hack.generate_slurm_client
 	$(RUN) hack.client_package

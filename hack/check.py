@@ -125,6 +125,7 @@ def lint_commands() -> list[list[str]]:
         [PYTHON, "-c", "from importlinter.cli import lint_imports_command as main; main()"],
         [PYTHON, "-m", "slinky_api.crd", "check"],
         [PYTHON, "-m", "hack.packaging", "check"],
+        [PYTHON, "-m", "hack.dashboards", "check"],
     ]
 
 

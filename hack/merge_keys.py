@@ -22,7 +22,7 @@ from hack.localkube.kubectl import Kubectl
 
 __all__ = ["SHAPES", "TABLE", "main", "shapes", "table"]
 
-TABLE: Final = Path(__file__).parents[1] / "slinky_operator" / "slurm" / "merge_keys.json"
+TABLE: Final = Path(__file__).parents[1] / "slinky_operator" / "slurm" / "pod_templates" / "merge_keys.json"
 
 SHAPES: Final = TABLE.with_name("pod_shapes.json")
 

@@ -18,6 +18,7 @@ from hack.progress import say
 NAMESPACE = "slurm-operator"
 RELEASE = "slurm-operator"
 CHART = PROJECT / "helm" / "slurm-operator"
+JOBS_CHART = PROJECT / "helm" / "slurm-jobs"
 
 
 class HelmFailed(LocalKubeError):
@@ -36,7 +37,8 @@ class Installation:
         archives = images.ensure(["operator"], say)["operator"]
         self.cluster.load_images(archives)
         # helm installs CRDs once and never upgrades them.
-        self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(CHART / "crds"))
+        for folder in (CHART / "crds", JOBS_CHART / "crds"):
+            self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
         self.helm(
             "upgrade",
             "--install",
@@ -44,6 +46,7 @@ class Installation:
             str(CHART),
             "--create-namespace",
             f"--set=replicas={self.replicas}",
+            "--set=jobs.enabled=true",
             # A new image under the same tag is a new Deployment revision.
             f"--set-string=podAnnotations.image={archives[0].parent.name}",
             "--wait",

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from hack.images import build as images
 from hack.localkube.programs import build, debian
@@ -24,6 +24,9 @@ NICENESS = 10
 SLURM_SETS = ("slurm-24.11", "slurm-26.05")
 
 Build = Callable[[], object]
+
+PROMETHEUS: Final = {"prometheus": "prometheus", "promtool": "prometheus"}
+"""Program and Debian package: it scrapes the operator in end-to-end tests, and tests the alerts of the chart."""
 
 
 def programs(suites: Collection[str]) -> list[tuple[str, Build]]:
@@ -46,7 +49,7 @@ def image_sets(suites: Collection[str]) -> list[tuple[str, Build]]:
         found.append(("integration", lambda: images.ensure(sets, say)))
     if "e2e" in suites:
         found.append(("e2e", lambda: images.ensure(["busybox", "operator", "identity"], say)))
-        found.append(("e2e", debian.ensure))
+        found.append(("e2e", lambda: debian.ensure({**debian.NODE_PACKAGES, **PROMETHEUS})))
     return found
 
 

@@ -22,6 +22,7 @@ import httpx
 from slinky_api import labels
 from slinky_api.events import EventReason
 from slinky_operator import front
+from slinky_operator.autoscaling import spec as autoscaling
 from slinky_operator.cluster import spec as cluster
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.calls.connection import Connection
@@ -31,19 +32,26 @@ from slinky_operator.kube.leadership.fence import DeadlineFence, Fence, OpenFenc
 from slinky_operator.kube.leadership.lease import Elector
 from slinky_operator.kube.leadership.rival import until_alone
 from slinky_operator.loginset import spec as loginset
+from slinky_operator.metrics.contacts import Contacts, Watches
+from slinky_operator.metrics.objects import Objects
+from slinky_operator.metrics.process import Metrics
+from slinky_operator.node_labels import spec as node_labels
 from slinky_operator.nodeset import spec as nodeset
-from slinky_operator.nodeset.execute import takeover
+from slinky_operator.nodeset.execute import delete_pods, takeover
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.oldjobs import spec as oldjobs
 from slinky_operator.reconcile.caches import Caches
 from slinky_operator.reconcile.spec import Services
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime.controller import Controller, Gate
 from slinky_operator.runtime.health import HealthServer
+from slinky_operator.runtime.logging import LevelSwitch
 from slinky_operator.runtime.loop_lag import LoopLag
 from slinky_operator.runtime.memory import freeze_caches
-from slinky_operator.runtime.metrics import Metrics
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
-from slinky_operator.slurm.clients import ClientMap
+from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurmjob import spec as slurmjob
 from slinky_operator.token import spec as token
 from slurm_client.connection.intake import MIB, Intake
 
@@ -51,8 +59,17 @@ logger = logging.getLogger(__name__)
 
 COMPONENT: Final = "slurm-operator"
 
-CONTROLLERS: Final = (cluster.SPEC, nodeset.SPEC, loginset.SPEC, token.SPEC)
-"""Every controller of this process. A new one is added here, and nowhere else."""
+CONTROLLERS: Final = (
+    cluster.SPEC,
+    nodeset.SPEC,
+    loginset.SPEC,
+    token.SPEC,
+    autoscaling.SPEC,
+    node_labels.SPEC,
+    slurmjob.SPEC,
+    *oldjobs.SPECS,
+)
+"""Every controller of this process, those that are switched off too. A new one is added here, and nowhere else."""
 
 
 async def run(settings: Settings) -> None:
@@ -65,10 +82,12 @@ async def run(settings: Settings) -> None:
     TaskCrashed
         A background task ended, for example the election (leadership lost). The process must be restarted.
     """
-    metrics = Metrics()
+    metrics = Metrics(causes=drains.Cause, without_drain=delete_pods.WITHOUT_DRAIN)
     stop, ended = asyncio.Event(), asyncio.Event()
     # From the start: PID 1 of a container does not receive a signal that it has no handler for.
     _listen(ended)
+    switch = LevelSwitch(level=settings.log_level, form=settings.log_format)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, switch.turn)
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(await Connection.connect(settings.kubeconfig))
         fence: Fence = DeadlineFence() if settings.leader_election else OpenFence()
@@ -77,12 +96,17 @@ async def run(settings: Settings) -> None:
             fence=fence,
             field_manager=labels.FIELD_MANAGER,
             timeout=settings.request_timeout,
-            observer=metrics.request,
+            observer=metrics.kubernetes_calls,
             max_in_flight=settings.max_requests_in_flight,
         )
         caches = Caches(
             client,
-            (cache for controller in CONTROLLERS for cache in controller.caches(settings)),
+            (
+                cache
+                for controller in CONTROLLERS
+                if controller.wanted(settings)
+                for cache in controller.caches(settings)
+            ),
             namespaces=settings.namespaces,
             relist_every=settings.resync_interval,
         )
@@ -105,13 +129,14 @@ async def run(settings: Settings) -> None:
         await stack.enter_async_context(supervisor)
         if elector is not None:
             supervisor.start("election", elector.run())
-        recorder = Recorder(client, component=COMPONENT, instance=settings.identity)
-        clients = ClientMap(fence, intake=Intake(settings.slurm_answer_limit * MIB))
+        recorder = Recorder(client, component=COMPONENT, instance=settings.identity, observer=metrics.changes.event)
+        clients = ClientMap(fence, intake=Intake(settings.slurm_answer_limit * MIB), hook=metrics.slurm_calls)
+        _show(metrics, caches, clients, leading)
         stack.push_async_callback(clients.close_all)
         alone = asyncio.Event()
         health.add_readiness("no other operator", alone)
         http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
-        services = Services(settings, client, caches, clients, recorder, supervisor, http)
+        services = Services(settings, client, caches, clients, recorder, supervisor, http, metrics.changes)
         gates = [*(cache.synced for cache in caches.all), leading, alone]
         controllers = _controllers(services, metrics, gates)
         for controller in controllers:
@@ -149,6 +174,13 @@ async def run(settings: Settings) -> None:
         await recorder.flush()
 
 
+def _show(metrics: Metrics, caches: Caches, clients: ClientMap, leading: asyncio.Event) -> None:
+    """Show caches, objects and contacts in the metrics."""
+    stores = {resource: cache.store for resource, cache in caches.by_resource.items()}
+    for collector in (Objects(stores, leads=leading.is_set), Watches(caches.by_resource), Contacts(clients)):
+        metrics.registry.register(collector)
+
+
 def _elector(connection: Connection, settings: Settings, fence: DeadlineFence) -> Elector:
     # A separate client: the fence depends on the Lease, and its renewals must not queue behind other requests.
     client = KubeClient(
@@ -168,7 +200,7 @@ def _elector(connection: Connection, settings: Settings, fence: DeadlineFence) -
 
 def _controllers(services: Services, metrics: Metrics, gates: Sequence[Gate]) -> list[Controller[Key]]:
     """Build all controllers and connect everything that triggers them."""
-    built = [(spec, spec.build(services)) for spec in CONTROLLERS]
+    built = [(spec, spec.build(services)) for spec in CONTROLLERS if spec.wanted(services.settings)]
     caches = services.caches.by_resource
     for _, one in built:
         # Before any trigger: a pass triggered by a pod must find the write that it was waiting for.

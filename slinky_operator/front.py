@@ -74,7 +74,7 @@ def registry(connection: Connection, mirrors: Sequence[Mirror]) -> kopf.Operator
 def _feed(handlers: kopf.OperatorRegistry, mirror: Mirror) -> None:
     resource = mirror.resource
 
-    @kopf.on.event(resource.group, resource.version, resource.plural, registry=handlers, id=f"feed-{resource.plural}")
+    @kopf.on.event(resource.group, resource.version, resource.plural, registry=handlers, id=f"feed-{resource}")
     async def feed(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 kopf's name
         # A coroutine: kopf runs plain functions in threads, and the queues belong to the event loop.
         mirror.feed(type, body)

@@ -57,6 +57,16 @@ class Settings(BaseModel):
         description="Whether to watch Nodes, which needs cluster-wide rights; without it, cordoned Nodes are not "
         "noticed, and NodeSets in DaemonSet mode get no pods.",
     )
+    node_labels_config_map: Annotated[str, Field(pattern=r"^([-a-z0-9]+/[-a-z0-9.]+)?$")] = Field(
+        default="",
+        description="Namespace and name, with a slash between, of a ConfigMap with labels and extended resources of "
+        "Nodes; empty to write none. Needs watch_nodes, all namespaces, and the right to patch the status of Nodes.",
+    )
+    node_labels_from_slurm: bool = Field(
+        default=False,
+        description="Whether Nodes with slurmd pods also get labels with the partitions, features and GRES that Slurm "
+        "shows of these. Needs node_labels_config_map; the ConfigMap need not exist.",
+    )
     request_timeout: Seconds = Field(default=30.0, description="Seconds for one request to the API server.")
     max_requests_in_flight: Annotated[int, Field(ge=1)] = Field(
         default=50, description="Concurrent requests to the API server."
@@ -91,7 +101,21 @@ class Settings(BaseModel):
 
     cluster_workers: Annotated[int, Field(ge=1)] = Field(default=4, description="Clusters reconciled concurrently.")
     nodeset_workers: Annotated[int, Field(ge=1)] = Field(default=8, description="NodeSets reconciled concurrently.")
+    autoscaling_workers: Annotated[int, Field(ge=1)] = Field(
+        default=16, description="Clusters whose NodeSets are scaled concurrently."
+    )
     token_workers: Annotated[int, Field(ge=1)] = Field(default=2, description="Tokens reconciled concurrently.")
+    slurmjobs: bool = Field(
+        default=False, description="Whether to run SlurmJobs, whose kind must be installed: jobs as objects."
+    )
+    sylabs_jobs: bool = Field(
+        default=False,
+        description="Whether to run objects of the job kinds of sylabs' operators, which must be installed, as "
+        "SlurmJobs. Needs slurmjobs.",
+    )
+    slurmjob_workers: Annotated[int, Field(ge=1)] = Field(
+        default=8, description="SlurmJobs, and objects of each old kind, reconciled concurrently."
+    )
     loginset_workers: Annotated[int, Field(ge=1)] = Field(default=2, description="LoginSets reconciled concurrently.")
     shutdown_grace: Seconds = Field(
         default=20.0,
@@ -139,7 +163,8 @@ class Settings(BaseModel):
     image_agent: str = Field(
         default="slinky/slurm-operator:0.1.0",
         min_length=1,
-        description="Image of the agent beside slurmctld; normally the operator's own.",
+        description="Image of the agent beside slurmctld, of the server of jobLogs beside slurmd, and of pods with "
+        "output of SlurmJobs; normally the operator's own.",
     )
     image_sssd: str = Field(
         default="slinky/sssd:2.10",
@@ -148,6 +173,12 @@ class Settings(BaseModel):
     )
     image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
         default="", description="Pull policy for default images; empty for the default of Kubernetes."
+    )
+
+    daemon_priority_class: str = Field(
+        default="",
+        description="PriorityClass of the pods of slurmctld, slurmrestd, slurmdbd and its MariaDB whose templates name "
+        "none. Pods of nodes have that of their NodeSet's template.",
     )
 
     # Process
@@ -170,11 +201,17 @@ class Settings(BaseModel):
         return value.upper() if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _check_order(self) -> Self:
+    def _check_together(self) -> Self:
         if not self.lease_retry_period < self.lease_renew_deadline < self.lease_duration:
             raise ValueError("lease_retry_period must be below lease_renew_deadline, and that below lease_duration")
         if self.node_poll_interval > self.node_poll_interval_max:
             raise ValueError("node_poll_interval must not exceed node_poll_interval_max")
+        if self.node_labels_config_map and (self.namespaces or not self.watch_nodes):
+            raise ValueError("node_labels_config_map needs watch_nodes, and all namespaces")
+        if self.node_labels_from_slurm and not self.node_labels_config_map:
+            raise ValueError("node_labels_from_slurm needs node_labels_config_map")
+        if self.sylabs_jobs and not self.slurmjobs:
+            raise ValueError("sylabs_jobs needs slurmjobs")
         return self
 
     @classmethod

@@ -16,6 +16,7 @@ __all__ = [
     "NodeSetCondition",
     "PodCondition",
     "Reason",
+    "SlurmJobCondition",
     "TokenCondition",
     "find",
     "is_true",
@@ -56,6 +57,15 @@ class ClusterCondition(StrEnum):
     ACCOUNTING_READY = "AccountingReady"
     """slurmdbd answers, and slurmctld has registered with it. Absent without accounting."""
 
+    ACCOUNTS_APPLIED = "AccountsApplied"
+    """slurmdbd has the accounts, users and QOS of ``spec.accounting.tree``. Absent without a tree."""
+
+    DIRECTORY_REACHABLE = "DirectoryReachable"
+    """SSSD beside slurmctld reaches the directory, as far as it has asked. Absent without ``identity.sssd``."""
+
+    EXPORTER_READY = "ExporterReady"
+    """The exporter serves metrics of this Slurm. Absent without ``spec.metrics.exporter``."""
+
     DELETING = "Deleting"
     """The Cluster is being deleted; the message says what it waits for."""
 
@@ -91,6 +101,10 @@ class NodeSetCondition(StrEnum):
     CLUSTER_GONE = "ClusterGone"
     """The Cluster no longer exists, and it is unknown whether the remaining pods hold jobs."""
 
+    AUTOSCALING = "Autoscaling"
+    """Autoscaling may set replicas; the message has the jobs that it counts, and those that it does not and why. False:
+    it changes nothing, and why. Absent without ``spec.autoscaling``."""
+
     NODES_WATCHED = "NodesWatched"
     """The operator watches Kubernetes Nodes. Otherwise cordoned Nodes are not noticed, and DaemonSet mode is not
     available."""
@@ -117,6 +131,22 @@ class LoginSetCondition(StrEnum):
 
     DEGRADED = "Degraded"
     """The LoginSet is not as its spec asks, and needs help."""
+
+
+class SlurmJobCondition(StrEnum):
+    """Condition types of a SlurmJob."""
+
+    SUBMITTED = "Submitted"
+    """Slurm has the job. While it has not, the message says why, and what to do."""
+
+    RUNNING = "Running"
+    """The job runs."""
+
+    FINISHED = "Finished"
+    """The job has ended, well or not, and will not run again; the reason says how."""
+
+    LOGS_AVAILABLE = "LogsAvailable"
+    """The pod with the output of the job can read all of it. Absent without ``spec.logs``."""
 
 
 class PodCondition(StrEnum):
@@ -170,14 +200,23 @@ class Reason(StrEnum):
 
     # users
     IDENTITY_REFUSED = "IdentityRefused"
+    DIRECTORY_AWAY = "DirectoryAway"
 
     # the daemons
     DAEMONS_STARTING = "DaemonsStarting"
     DAEMON_STUCK = "DaemonStuck"
     REPLACEMENT_HELD_BACK = "ReplacementHeldBack"
+    UPGRADING = "Upgrading"
+    UPGRADE_REFUSED = "UpgradeRefused"
+    STATE_NOT_TRIED = "StateNotTried"
     ACCOUNTING_DOWN = "AccountingDown"
     CLUSTER_NAME_TAKEN = "ClusterNameTaken"
+    ACCOUNTS_PENDING = "AccountsPending"
+    ACCOUNTS_REFUSED = "AccountsRefused"
+    USERS_UNKNOWN = "UsersUnknown"
     CHILD_REFUSED = "ChildRefused"
+    CLAIM_REFUSED = "ClaimRefused"
+    CLAIM_GROWING = "ClaimGrowing"
     WAITING_FOR_NODE_SETS = "WaitingForNodeSets"
 
     # tokens
@@ -204,6 +243,7 @@ class Reason(StrEnum):
     SCALING_IN = "ScalingIn"
     UPDATING = "Updating"
     UPDATE_PAUSED = "UpdatePaused"
+    UPDATE_WAITS_FOR_CLUSTER = "UpdateWaitsForCluster"
     UPDATE_HELD_BACK = "UpdateHeldBack"
     UPDATE_ON_DELETE = "UpdateOnDelete"
     PODS_NOT_READY = "PodsNotReady"
@@ -221,10 +261,37 @@ class Reason(StrEnum):
     NODE_DOWN = "NodeDown"
     NODE_NOT_RESPONDING = "NodeNotResponding"
     LABELS_LOST = "LabelsLost"
+    NODES_WANTED = "NodesWanted"
+    MAXIMUM_REACHED = "MaximumReached"
+    JOBS_IMPOSSIBLE = "JobsImpossible"
+    SCALED_BY_OTHERS = "ScaledByOthers"
+    OTHER_AUTOSCALER = "OtherAutoscaler"
     UNSCHEDULABLE = "Unschedulable"
     IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
     CONTAINER_NOT_CREATED = "ContainerNotCreated"
     CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
+
+    # jobs, before Slurm has them and after it has forgotten them; others have the reasons of their states
+    SUSPENDED = "Suspended"
+    JOBS_NOT_ALLOWED = "JobsNotAllowed"
+    DEPENDENCY_NOT_SUBMITTED = "DependencyNotSubmitted"
+    DEPENDENCY_LOOP = "DependencyLoop"
+    SUBMITTING = "Submitting"
+    SUBMISSION_REFUSED = "SubmissionRefused"
+    SUBMISSION_UNKNOWN = "SubmissionUnknown"
+    SUBMITTED = "Submitted"
+    SUBMITTED_AGAIN = "SubmittedAgain"
+    END_NOT_SEEN = "EndNotSeen"
+    LOGS_SHOWN = "LogsShown"
+    JOB_NOT_STARTED = "JobNotStarted"
+    OUTPUT_OUT_OF_REACH = "OutputOutOfReach"
+    LOG_POD_REFUSED = "LogPodRefused"
+
+    # objects of the old job kinds, beside those of SlurmJobs
+    NAME_TAKEN = "NameTaken"
+    PREDECESSOR_ENDING = "PredecessorEnding"
+    SLURMJOB_DELETED = "SlurmJobDeleted"
+    OTHER_OPERATOR = "OtherOperator"
 
 
 def find(conditions: Iterable[Condition], kind: str) -> Condition | None:

@@ -12,6 +12,9 @@ __all__ = ["EventReason"]
 class EventReason(StrEnum):
     """Reasons of Events, in the order of a NodeSet's life, then those of a Cluster and of the operator itself."""
 
+    AUTOSCALED = "Autoscaled"
+    """Autoscaling has changed replicas; the message has the jobs that they are for."""
+
     DRAINING = "Draining"
     """Slurm nodes were drained; the message has the reason, and the jobs that run there."""
 
@@ -51,6 +54,21 @@ class EventReason(StrEnum):
     PARTITION_STATE_KEPT = "PartitionStateKept"
     """A state of a partition that somebody set by hand was written into the configuration, so that it stays."""
 
+    JOB_SUBMITTED = "JobSubmitted"
+    """A SlurmJob was submitted; the message has the number of the job, and what Slurm said about it."""
+
+    JOB_ENDED = "JobEnded"
+    """The job of a SlurmJob has ended; the message says how."""
+
+    JOB_CANCELLED = "JobCancelled"
+    """The job of a SlurmJob that is being deleted was cancelled."""
+
+    SLURMJOB_CREATED = "SlurmJobCreated"
+    """A SlurmJob was made of an object of an old kind; the message names it, and fields that have no effect."""
+
+    JOB_LEFT_BEHIND = "JobLeftBehind"
+    """A SlurmJob was deleted without its job being cancelled, since there is no Cluster to cancel it in."""
+
     KEY_REPLACED = "KeyReplaced"
     """A signing key of the user has replaced the one that the operator had made."""
 
@@ -62,6 +80,21 @@ class EventReason(StrEnum):
 
     PASSWORD_REPLACED = "PasswordReplaced"  # noqa: S105
     """The password of the database was lost, and another one has been made."""
+
+    ACCOUNTS_CHANGED = "AccountsChanged"
+    """slurmdbd was changed as ``spec.accounting.tree`` asks; the message has the first changes."""
+
+    ACCOUNTS_PUT_BACK = "AccountsPutBack"
+    """Somebody else had changed in slurmdbd what ``spec.accounting.tree`` names, and it was put back."""
+
+    NODE_LABELS_INVALID = "NodeLabelsInvalid"
+    """The ConfigMap with labels of Nodes cannot be read; what is on the Nodes stays."""
+
+    NODE_LABELS_KEPT = "NodeLabelsKept"
+    """A label or resource of a Node that somebody else had set stays, although another value is wanted."""
+
+    NODE_LABELS_LEFT_OUT = "NodeLabelsLeftOut"
+    """Partitions, features or GRES whose names cannot be labels of a Node."""
 
     OTHER_OPERATOR = "OtherOperator"
     """Another operator for the same kinds runs in this cluster."""

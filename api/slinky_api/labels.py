@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from typing import Final
 
 __all__ = [
+    "ANNOTATION_AUTOSCALED",
     "ANNOTATION_CLAIM_RETENTION",
+    "ANNOTATION_CLAIM_SIZE",
     "ANNOTATION_CONFIG_TOUCH",
+    "ANNOTATION_COST",
     "ANNOTATION_FEATURES_SPEC",
+    "ANNOTATION_JOB_FILE",
     "ANNOTATION_NEW_HOST_KEYS",
     "ANNOTATION_NODE_CORDON_REASON",
+    "ANNOTATION_NODE_RECORD",
     "ANNOTATION_NODE_WEIGHT",
     "ANNOTATION_POD_CORDON",
     "ANNOTATION_POD_DEADLINE",
@@ -22,12 +27,15 @@ __all__ = [
     "ANNOTATION_POD_REGISTER_BY",
     "ANNOTATION_SECRET_SERVER",
     "ANNOTATION_SKIP_DRAIN",
+    "ANNOTATION_SOURCE_GENERATION",
     "ANNOTATION_TOPOLOGY_SPEC",
     "CLUSTER_PREFIX",
     "FIELD_MANAGER",
     "FINALIZER_CLUSTER",
     "FINALIZER_NODESET_CONFIG",
     "FINALIZER_NODESET_DRAIN",
+    "FINALIZER_SLURMJOB",
+    "KUBERNETES_NODE_PREFIX",
     "LABEL_APP_COMPONENT",
     "LABEL_APP_INSTANCE",
     "LABEL_APP_MANAGED_BY",
@@ -36,6 +44,7 @@ __all__ = [
     "LABEL_CLUSTER_NAME",
     "LABEL_CLUSTER_UID",
     "LABEL_DAEMON",
+    "LABEL_JOB_LOGS",
     "LABEL_LOGINSET_NAME",
     "LABEL_LOGINSET_UID",
     "LABEL_NODESET_NAME",
@@ -46,12 +55,14 @@ __all__ = [
     "LABEL_POD_PROTECT",
     "LABEL_REVISION",
     "LABEL_SCALING_MODE",
+    "LABEL_SLURMJOB_NAME",
     "LABEL_TOKEN_UID",
     "LEGACY_PREFIX",
     "LOGINSET_PREFIX",
     "MANAGED_BY",
     "NODESET_PREFIX",
     "NODE_HOSTNAME_OVERRIDE",
+    "SLURMJOB_PREFIX",
     "TOKEN_PREFIX",
     "is_true",
     "read",
@@ -64,6 +75,11 @@ CLUSTER_PREFIX: Final = "cluster.slinky.slurm.net/"
 NODESET_PREFIX: Final = "nodeset.slinky.slurm.net/"
 TOKEN_PREFIX: Final = "token.slinky.slurm.net/"  # noqa: S105
 LOGINSET_PREFIX: Final = "loginset.slinky.slurm.net/"
+SLURMJOB_PREFIX: Final = "slurmjob.slinky.slurm.net/"
+
+KUBERNETES_NODE_PREFIX: Final = "slurm.sylabs.io/"
+"""Prefix of labels and extended resources of Kubernetes Nodes that say which Slurm hardware they have: that of sylabs'
+resource-daemon, by which jobs select Nodes."""
 
 FIELD_MANAGER: Final = "slurm-operator"
 """The operator's name in server-side apply and in ``app.kubernetes.io/managed-by``."""
@@ -81,6 +97,9 @@ FINALIZER_NODESET_DRAIN: Final = NODESET_PREFIX + "drain"
 FINALIZER_NODESET_CONFIG: Final = CLUSTER_PREFIX + "config"
 """On a NodeSet, by the Cluster controller: removed when a configuration without it is live, or its Cluster is gone."""
 
+FINALIZER_SLURMJOB: Final = SLURMJOB_PREFIX + "job"
+"""On a SlurmJob: removed when its job has ended, or is not to be cancelled."""
+
 # Labels
 
 LABEL_APP_NAME: Final = "app.kubernetes.io/name"
@@ -97,6 +116,15 @@ Nothing is selected by it: objects left by a deleted Cluster belong to the next 
 
 LABEL_DAEMON: Final = CLUSTER_PREFIX + "daemon"
 """Only on pods of slurmrestd and slurmd: their Services select by it, since no template may set it."""
+
+LABEL_JOB_LOGS: Final = CLUSTER_PREFIX + "job-logs"
+"""On pods that follow output of jobs, with the value true: the chart's NetworkPolicy lets them reach the servers."""
+
+ANNOTATION_JOB_FILE: Final = SLURMJOB_PREFIX + "job-file"
+"""On pods that follow output of jobs: digest of their job file. A change of it makes the kubelet refresh the file."""
+
+LABEL_SLURMJOB_NAME: Final = SLURMJOB_PREFIX + "name"
+"""On the pod with the output of a SlurmJob, where its name is short enough."""
 
 LABEL_LOGINSET_NAME: Final = LOGINSET_PREFIX + "name"
 LABEL_LOGINSET_UID: Final = LOGINSET_PREFIX + "uid"
@@ -117,6 +145,19 @@ LABEL_POD_PROTECT: Final = NODESET_PREFIX + "pod-protect"
 
 LABEL_SCALING_MODE: Final = NODESET_PREFIX + "scaling-mode"
 LABEL_REVISION: Final = "controller-revision-hash"
+
+# Annotations on SlurmJobs
+
+ANNOTATION_SOURCE_GENERATION: Final = SLURMJOB_PREFIX + "source-generation"
+"""On a SlurmJob made of an object of an old kind: the generation of that object's spec."""
+
+# Annotations on NodeSets
+
+ANNOTATION_AUTOSCALED: Final = NODESET_PREFIX + "autoscaled-replicas"
+"""The number that autoscaling last set in ``spec.replicas``: another number there was set by somebody else."""
+
+ANNOTATION_COST: Final = NODESET_PREFIX + "cost"
+"""A number; of several NodeSets of one weight that could run a job, autoscaling raises the one with the lowest."""
 
 # Annotations on pods
 
@@ -161,6 +202,9 @@ ANNOTATION_NODE_CORDON_REASON: Final = NODESET_PREFIX + "node-cordon-reason"
 NODE_HOSTNAME_OVERRIDE: Final = NODESET_PREFIX + "hostname-override"
 """Annotation or label: the name of the Slurm node on this Node, instead of the Node's short name."""
 
+ANNOTATION_NODE_RECORD: Final = KUBERNETES_NODE_PREFIX + "written-by-slurm-operator"
+"""JSON: names, without prefix, of the labels and extended resources of a Node that the operator has written."""
+
 ANNOTATION_TOPOLOGY_SPEC: Final = "topology.slinky.slurm.net/spec"
 ANNOTATION_FEATURES_SPEC: Final = "features.slinky.slurm.net/spec"
 
@@ -170,6 +214,9 @@ ANNOTATION_SECRET_SERVER: Final = CLUSTER_PREFIX + "server"
 """URLs of the external slurmrestds that the Secret may be sent to, separated by commas or blanks."""
 
 # Annotations on objects of the Cluster controller
+
+ANNOTATION_CLAIM_SIZE: Final = CLUSTER_PREFIX + "claim-size"
+"""On a daemon's claim: the size up to which the operator has made it grow."""
 
 ANNOTATION_CONFIG_TOUCH: Final = CLUSTER_PREFIX + "config-touched"
 """On the slurmctld pod: changed so that the kubelet refreshes its volumes at once."""

@@ -5,6 +5,7 @@
 #   /etc/sssd, /run      writable, empty
 #   /var/lib/sss         writable: caches, which may outlive the container
 #   /var/lib/sss/pipes   writable, shared with those who ask: the sockets
+#   /var/lib/sss/pipes/offline   which domains it cannot reach, while it runs; see directory.pl
 #   /run/tried           appears as soon as somebody may ask: SSSD listens, or cannot run, or has no configuration
 #
 # A daemon that starts after this container must not wait for a directory, nor for a configuration that is wrong.
@@ -13,7 +14,13 @@ umask 077
 
 conf=${SSSD_CONF:-/config/sssd.conf} pipes=/var/lib/sss/pipes pid=''
 
+stop_listening() {
+    [ -z "${LISTENER:-}" ] || kill "$LISTENER" 2>/dev/null
+    rm -f "$pipes/offline"
+}
+
 end() {
+    stop_listening
     [ -z "$pid" ] || { kill -TERM "$pid" 2>/dev/null && wait "$pid"; }
     exit 0
 }
@@ -27,6 +34,7 @@ pause() {
 # A volume of a pod may belong to another group, which the sockets would inherit: clients trust only root's.
 chgrp 0 "$pipes" && chmod 0755 "$pipes" || exit 1
 rm -f "$pipes/nss"
+stop_listening
 mkdir -p "$pipes/private" /etc/sssd/conf.d /var/log/sssd
 for folder in db gpo_cache secrets mc pubconf pubconf/krb5.include.d deskprofile; do
     mkdir -p "/var/lib/sss/$folder"
@@ -43,6 +51,8 @@ chgrp 0 /etc/sssd/sssd.conf
 chmod 0600 /etc/sssd/sssd.conf
 rm -f /run/sssd.pid
 
+LISTENER=$(directory.pl) || echo "nobody will know which directories cannot be reached" >&2
+export LISTENER
 sssd -i --logger=stderr &
 pid=$!
 while kill -0 "$pid" 2>/dev/null; do
@@ -58,6 +68,7 @@ done
 wait "$pid"
 status=$?
 echo "SSSD has ended with status $status" >&2
+stop_listening
 # Time for whoever looks for this file.
 touch /run/tried
 pause

@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,18 @@ class Cluster:
             lambda: bool(kubectl("get", "serviceaccount", "default", "--output=name")),
             timeout=PATIENCE,
         )
+
+    def plug_in(self, name: str, process: int) -> str:
+        """Plug the network of a process in as that of a machine outside Kubernetes; returns its address.
+
+        Raises
+        ------
+        NotRunning
+            The cluster is not up.
+        """
+        self.require_up()
+        fabric = network.Fabric(self.paths.mark, IPv4Network(self._record()["fabric"]))
+        return network.wire_outsider(fabric, self.machine(CONTROL_PLANE), name, process)
 
     def down(self, *, quiet: bool = False) -> None:
         """End the cluster and put back what `up` changed; nothing happens if there is none.

@@ -8,14 +8,17 @@ import sys
 from pathlib import Path
 
 from hack.packaging import kustomize, values_table
-from hack.packaging.render import OPERATOR_CHART, ROOT, SLURM_CHART
+from hack.packaging.render import EXPORTER_CHART, OPERATOR_CHART, ROOT, SLURM_CHART
 
 __all__ = ["generated", "main"]
 
 
 def generated() -> dict[str, str]:
     """All generated files: content by path from the root of the repository."""
-    return {**kustomize.files(), "docs/helm-values.md": values_table.page((OPERATOR_CHART, SLURM_CHART))}
+    return {
+        **kustomize.files(),
+        "docs/helm-values.md": values_table.page((OPERATOR_CHART, SLURM_CHART, EXPORTER_CHART)),
+    }
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:

@@ -16,6 +16,7 @@ from hack.packaging.errors import RenderFailed
 ROOT = Path(__file__).parents[2]
 OPERATOR_CHART = ROOT / "helm" / "slurm-operator"
 SLURM_CHART = ROOT / "helm" / "slurm"
+EXPORTER_CHART = ROOT / "helm" / "slurm-exporter"
 OPERATOR_NAMESPACE = "slurm-operator"
 
 KUBE_VERSION = build.KUBERNETES_VERSION

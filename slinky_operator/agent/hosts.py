@@ -43,8 +43,9 @@ def addresses(words: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """
     names = expand(words[_NODE])
     found = next((expand(words[key]) for key in _ADDRESS if words.get(key)), names)
-    # Slurm refuses a line with another number of addresses than of nodes; one is no use of many.
-    return zip(names, found if len(found) == len(names) else names, strict=True)
+    # Slurm refuses a line with another number of addresses than of nodes, but for one, which is that of all.
+    shared = found * len(names) if len(found) == 1 else found
+    return zip(names, shared if len(shared) == len(names) else names, strict=True)
 
 
 def is_literal(address: str) -> bool:

@@ -1,4 +1,6 @@
-"""A server for three questions: what is mounted, which names in that have an address, and whether it runs.
+"""A server for what the operator asks beside slurmctld.
+
+What is mounted, which names in that have an address, which domains SSSD cannot reach, and whether it runs itself.
 
 Plain sockets: one question at a time, each with its own time limit, no keep-alive. The modules of the standard library
 that do more than this need three times the memory.
@@ -10,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from slinky_operator.agent.directory import offline
 from slinky_operator.agent.files import mounted, text_of
 from slinky_operator.agent.resolver import Resolver
 
@@ -22,7 +25,14 @@ LONGEST: Final = 4096
 """Bytes of a request that are read."""
 
 
-def serve(folder: Path, port: int, *, host: str = "", ready: Callable[[int], None] | None = None) -> None:
+def serve(
+    folder: Path,
+    port: int,
+    *,
+    host: str = "",
+    ready: Callable[[int], None] | None = None,
+    directory: Path | None = None,
+) -> None:
     """Answer for ever.
 
     Parameters
@@ -31,6 +41,8 @@ def serve(folder: Path, port: int, *, host: str = "", ready: Callable[[int], Non
         What is looked at.
     port
         Port to listen on; 0 for any.
+    directory
+        The file that SSSD's container keeps; none without SSSD.
     host
         Address to listen on; empty for all, of both families where there are two.
     ready
@@ -47,7 +59,7 @@ def serve(folder: Path, port: int, *, host: str = "", ready: Callable[[int], Non
             with connection:
                 connection.settimeout(PATIENCE)
                 try:
-                    connection.sendall(answer(_request(connection), folder, resolver))
+                    connection.sendall(answer(_request(connection), folder, resolver, directory))
                 except OSError:
                     # The caller has gone, or takes too long; the next one is served.
                     continue
@@ -63,23 +75,29 @@ def _request(connection: socket.socket) -> bytes:
     return read
 
 
-def answer(request: bytes, folder: Path, resolver: Resolver) -> bytes:
+def answer(request: bytes, folder: Path, resolver: Resolver, directory: Path | None = None) -> bytes:
     """Make the whole answer to a request."""
     words = request.split(b"\r\n", 1)[0].split(b" ")
     path = words[1].decode("latin-1") if len(words) > 1 and words[0] == b"GET" else ""
+    try:
+        body = _body(path, folder, resolver, directory)
+    except OSError as error:
+        return _response(503, "Service Unavailable", {"error": str(error)})
+    if body is None:
+        return _response(404, "Not Found", {"error": "ask for /files, /names, /directory or /healthz"})
+    return _response(200, "OK", body)
+
+
+def _body(path: str, folder: Path, resolver: Resolver, directory: Path | None) -> dict[str, object] | None:
     if path == "/healthz":
-        return _response(200, "OK", {})
+        return {}
     if path == "/files":
-        try:
-            return _response(200, "OK", {"files": mounted(folder)})
-        except OSError as error:
-            return _response(503, "Service Unavailable", {"error": str(error)})
+        return {"files": mounted(folder)}
     if path == "/names":
-        try:
-            return _response(200, "OK", {"names": resolver.names(text_of(folder, SLURM_CONF))})
-        except OSError as error:
-            return _response(503, "Service Unavailable", {"error": str(error)})
-    return _response(404, "Not Found", {"error": "ask for /files, /names or /healthz"})
+        return {"names": resolver.names(text_of(folder, SLURM_CONF))}
+    if path == "/directory" and directory is not None:
+        return {"offline": offline(directory)}
+    return None
 
 
 def _response(status: int, words: str, body: dict[str, object]) -> bytes:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeAlias
 
-from slinky_operator.cluster.components.preflight_pod import Preflight
+from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_operator.cluster.components.trials.preflight_pod import Preflight
 from slinky_operator.cluster.memory import Held, LeftOut, Loaded, Verdict
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.reconcile.children import Child
-from slinky_operator.slurm.contact import Endpoint
+from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.slurm.connection.contact import Endpoint
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,13 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepMonitor:
+    """Read the ServiceMonitor, and write it if it is not as wanted."""
+
+    child: Child
+
+
+@dataclass(frozen=True, slots=True)
 class Connect:
     """Ensure an entry in the client map with these settings."""
 
@@ -140,10 +149,19 @@ class Connect:
     token: str = field(repr=False)
     """A token to send as it is; empty if tokens are generated."""
 
-    keys: tuple[bytes, ...] = field(repr=False)
-    """HS256 keys to sign tokens with, the next one whenever one is rejected; none if a token is given."""
+    keys: tuple[SigningKey, ...] = field(repr=False)
+    """Keys to sign tokens with, the next one whenever one is rejected; none if a token is given."""
 
     lifetime: timedelta
+    replicas: tuple[str, ...] = ()
+    """URLs of the slurmrestds behind the endpoint's URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class UseReplicas:
+    """Send the calls of the connection to these slurmrestds, or to the endpoint's URL if there are none."""
+
+    urls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +270,13 @@ class AskNames:
 
 
 @dataclass(frozen=True, slots=True)
+class AskDirectory:
+    """Query which domains of the directory SSSD cannot reach from slurmctld's pod."""
+
+    pod: Object
+
+
+@dataclass(frozen=True, slots=True)
 class Reload:
     """Let slurmctld read its configuration, and check whether it has."""
 
@@ -260,10 +285,13 @@ class Reload:
     """Which write of the ConfigMap it is to read."""
 
     partitions: Mapping[str, str]
-    """Each partition that it must show afterwards, and the expected value of its `Nodes=`."""
+    """Each partition that it must show afterwards, and its `Nodes=`: NodeSets and names of nodes."""
 
     before: Loaded | None = None
     """The state of the `reconfigure` already sent for this change; only the check is missing."""
+
+    node_sets: frozenset[str] = frozenset({"ALL"})
+    """The NodeSets of the file, and ``ALL``: of `Nodes=` slurmctld shows these by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +302,35 @@ class AskClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowClaim:
+    """Look at a claim, and make it as large as the spec says if it is smaller."""
+
+    name: str
+    size: str
+    """A quantity of bytes."""
+
+    labels: Mapping[str, str]
+    """Of the daemon whose claim it must be."""
+
+
+@dataclass(frozen=True, slots=True)
 class AskAccounting:
     """Query whether slurmdbd answers, and which slurmctld it knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyAccounts:
+    """Compare slurmdbd with a tree of accounts, and make a batch of changes."""
+
+    version: str
+    """Identifies spec and users, for the outcome."""
+
+    tree: AccountTree
+    cluster: str
+    """`ClusterName`."""
+
+    unknown: tuple[str, ...] = ()
+    """Users of the tree whom the Cluster does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +345,9 @@ class TearDown:
     children: tuple[tuple[Resource, str, str], ...]
     """Resource, name and uid, in order."""
 
+    claims: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    """Names of claims to delete, and labels that they must have."""
+
 
 Action: TypeAlias = (
     SetFinalizer
@@ -302,7 +360,9 @@ Action: TypeAlias = (
     | ReadKeys
     | TryKey
     | Write
+    | KeepMonitor
     | Connect
+    | UseReplicas
     | Disconnect
     | Hurry
     | TouchPod
@@ -316,10 +376,13 @@ Action: TypeAlias = (
     | HoldBackNodeSets
     | AskAgent
     | AskNames
+    | AskDirectory
     | AskClaim
+    | GrowClaim
     | Reload
     | CountJobs
     | AskAccounting
+    | ApplyAccounts
     | TearDown
     | EmitEvent
 )

@@ -28,11 +28,12 @@ from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Caches, Snapshot, observe, wanted_sources
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.report.status import COUNTS, invalid
+from slinky_operator.cluster.steps import job_logs
 from slinky_operator.identity import users
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key
-from slinky_operator.kube.cache.weight import LONG_TEXT, decide, rest_after, weigh
+from slinky_operator.kube.cache.weight import LONG_TEXT, decide, is_small, rest_after
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
 from slinky_operator.reconcile import secrets
@@ -41,7 +42,7 @@ from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import names_of_sources
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 
 logger = logging.getLogger(__name__)
 
@@ -148,26 +149,31 @@ class ClusterReconciler(Reconciler[Cluster]):
         tools = self._tools
         client = tools.clients.get(cluster.uid)
         trouble = client is None or client.contact.state is not ContactState.READY or memory.keys_troubled
+        found = self._caches.node_sets.find(CLUSTER_INDEX, f"{cluster.namespace}/{cluster.name}")
+        own = (*stored.names(cluster), *job_logs.secrets(cluster, found))
         sources = await tools.sources.read(
             cluster.namespace,
-            (*wanted_sources(cluster), *daemons.secrets(cluster), *stored.names(cluster)),
+            (*wanted_sources(cluster), *daemons.secrets(cluster), *own),
             older_than=secrets.OLD_IN_TROUBLE if trouble else secrets.OLD,
         )
         sources_of_texts = (*names_of_sources(cluster.spec), *users.config_maps(cluster.spec.identity))
         texts = await tools.texts.read((cluster.namespace, cluster.name), sources_of_texts)
         now = tools.clock()
         server = self._server_of(cluster, self._caches)
-        found = self._caches.node_sets.find(CLUSTER_INDEX, f"{cluster.namespace}/{cluster.name}")
         await memory.node_sets.prepare(*found)
         memory.node_sets.keep(one["metadata"]["uid"] for one in found)
         snapshot = observe(cluster, raw, self._caches, memory, sources, client, server, now, texts)
         made = await self._plan(snapshot, memory)
-        memory.keys, memory.keys_troubled = made.keys.known, made.keys.trouble is not None
+        memory.keys, memory.keys_troubled = made.keys.known, made.keys.troubled
         try:
             again = await act(made.actions, cluster, memory, tools)
         except succession.SupersededError as error:
             logger.info("%s: the cache is late", error)
             return False, LATE
+        if made.status is not None and made.status.config is not None:
+            tools.changes.configuration(
+                cluster.uid, made.status.config.hash, made.status.config.applied_hash, tools.clock()
+            )
         if not again and made.status is not None and not made.counts_only:
             await self._write_status(raw, memory, made.status)
         return again, made.wake_up
@@ -241,7 +247,7 @@ def _is_long(snapshot: Snapshot) -> bool:
     many = len(snapshot.node_sets) + len(spec.nodes) + len(spec.partitions)
     # The number of nodes in a list is not counted here: that takes as long as parsing it.
     lists = any("[" in one.name or "," in one.name for one in spec.nodes)
-    return characters > LONG_TEXT or many > MANY_LINES or lists or weigh(snapshot.raw).heavy
+    return characters > LONG_TEXT or many > MANY_LINES or lists or not is_small(snapshot.raw)
 
 
 def _nobody(namespace: str, name: str) -> Cluster:

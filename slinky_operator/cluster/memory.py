@@ -12,11 +12,12 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster.accounts.comparison import Comparison
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import version_of
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.children import Settled
+from slinky_operator.reconcile.writes.children import Settled, quantity
 
 TRUSTED: Final = 5.0
 """Seconds for which the answer to an own write replaces the cached object; the cache has long shown it by then."""
@@ -54,6 +55,21 @@ class Names:
 
     why: str = ""
     """Why the last query had no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """The answer of the agent beside slurmctld about the directory of users."""
+
+    pod_uid: str
+    asked_at: float
+    """Monotonic seconds."""
+
+    offline: Mapping[str, int] | None = None
+    """Domains that SSSD cannot reach, and since when (seconds since 1970); `None` if that is not known."""
+
+    why: str = ""
+    """Why it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +129,13 @@ class Verdict:
 
     outcome: Outcome
     why: str
-    """The daemon and its message, or why there is none."""
+    """The daemon and its message, or why there is none; of a rehearsal that has passed, the release of slurmctld."""
 
     at: float
     """Monotonic seconds."""
+
+    releases: Mapping[str, str] = field(default_factory=dict)
+    """What images have said of their Slurm, by daemon and image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +187,41 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimSize:
+    """What came of making a claim as large as the spec says. Sizes are quantities; empty if there is none."""
+
+    wanted: str
+    size: str
+    """What the claim requests; empty if there is no claim."""
+
+    at: float
+    """Monotonic seconds."""
+
+    capacity: str = ""
+    """What its volume has; empty if it has none yet."""
+
+    grown: str = ""
+    """Up to which size the operator has made it grow."""
+
+    said: str = ""
+    """What its volume plugin says of growing."""
+
+    why: str = ""
+    """Why it stays smaller; empty if it does not."""
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether its volume is smaller than requested by the operator."""
+        return bool(self.grown and self.capacity) and (quantity(self.capacity) or 0) < (quantity(self.grown) or 0)
+
+    def shows_other_than(self, earlier: ClaimSize | None) -> bool:
+        """Whether there is something else to report than what was known."""
+        if earlier is None:
+            return bool(self.why) or self.is_growing or quantity(self.size) != quantity(self.wanted)
+        return replace(self, at=earlier.at) != earlier
+
+
+@dataclass(frozen=True, slots=True)
 class Jobs:
     """Counts of jobs, and the cost of the query."""
 
@@ -211,6 +265,7 @@ class Memory:
     uid: str
     mounted: Mounted | None = None
     names: Names | None = None
+    directory: Directory | None = None
     loaded: Loaded | None = None
     denied: dict[tuple[str, str], Denied] = field(default_factory=dict)
     """By kind and name."""
@@ -220,8 +275,17 @@ class Memory:
     claim: Claim | None = None
     """Of slurmctld's state, while slurmctld has no pod."""
 
+    monitors: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """By name: digest of the ServiceMonitor that was last read or written, and when (monotonic seconds)."""
+
+    claims: dict[str, ClaimSize] = field(default_factory=dict)
+    """Claims of daemons by name, as last looked at."""
+
     jobs: Jobs | None = None
     accounting: AccountingAnswer | None = None
+    accounts: Comparison | None = None
+    """What came of keeping the accounts of the tree."""
+
     node_sets: ParseCache[NodeSet] = field(default_factory=lambda: ParseCache(NodeSet))
     """Its NodeSets as last parsed."""
 
@@ -307,6 +371,8 @@ class Memory:
             self,
             denied=dict(self.denied),
             settled=dict(self.settled),
+            claims=dict(self.claims),
+            monitors=dict(self.monitors),
             own_writes=dict(self.own_writes),
             verdicts=dict(self.verdicts),
             held=dict(self.held),

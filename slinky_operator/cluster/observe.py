@@ -23,13 +23,14 @@ from slinky_operator.kube.resources import (
     PODS,
     SERVICES,
     STATEFULSETS,
+    TOKENS,
 )
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming, whose
-from slinky_operator.slurm.cluster_client import ClusterClient
 from slinky_operator.slurm.conf import TextSource
-from slinky_operator.slurm.contact import Contact
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
+from slinky_operator.slurm.connection.contact import Contact
 from slurm_client.models import Node
 
 CLUSTER_LABELS: Final = "cluster-labels"
@@ -75,7 +76,7 @@ INDEXERS: Final[Mapping[str, Indexer]] = {
 }
 """Indexes that stores of children and pods must have."""
 
-CHILDREN: Final = (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS, LOGINSETS)
+CHILDREN: Final = (STATEFULSETS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS, LOGINSETS, TOKENS)
 """What the Cluster controller creates, in the order of the stores in `Caches`."""
 
 KINDS: Final = frozenset(one.kind for one in CHILDREN)
@@ -103,10 +104,21 @@ class Caches:
     login_sets: Store
     """All of them, those of users too; with `INDEXERS`."""
 
+    tokens: Store
+    """The same."""
+
     @property
     def children(self) -> tuple[Store, ...]:
         """Stores of objects that belong to a Cluster."""
-        return self.stateful_sets, self.deployments, self.services, self.config_maps, self.budgets, self.login_sets
+        return (
+            self.stateful_sets,
+            self.deployments,
+            self.services,
+            self.config_maps,
+            self.budgets,
+            self.login_sets,
+            self.tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,8 @@ class SlurmView:
     answered_at: datetime | None
     slurm_version: str
     api_version: str
+    replicas: frozenset[str] = frozenset()
+    """URLs of the slurmrestds that are called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +178,24 @@ class Snapshot:
     controller_ending: Object | None = None
     """slurmctld's pod while it is being deleted."""
 
+    login_pods: tuple[Object, ...] = ()
+    """Pods of all its LoginSets, those that are being removed too: their sessions may go on for hours."""
+
 
 def wanted_sources(cluster: Cluster) -> list[str]:
     """Names of the Secrets that this Cluster uses."""
-    names = [key.secret for key in (naming.slurm_key(cluster), naming.jwt_key(cluster)) if key is not None]
+    names = [
+        key.secret
+        for key in (naming.slurm_key(cluster), naming.jwt_key(cluster), naming.signing_key(cluster))
+        if key is not None
+    ]
     if not cluster.spec.external:
         names += [naming.key_copy(cluster.name), *users.secrets(cluster.spec.identity)]
     if cluster.spec.token is not None:
         names.append(cluster.spec.token.secret_name)
+    exporter = cluster.spec.metrics.exporter
+    if exporter.enabled and exporter.token_ref is not None:
+        names.append(exporter.token_ref.name)
     return names
 
 
@@ -233,6 +257,7 @@ def observe(
         invalid_node_sets=tuple(invalid),
         slurmd_objects=tuple(slurmds),
         controller_ending=pod if _is_controller(pod, cluster, ending=True) else None,
+        login_pods=tuple(one for one in unmarked_pods if _has_component(one, cluster, naming.COMPONENT_LOGIN)),
     )
 
 
@@ -269,4 +294,5 @@ def _view(client: ClusterClient) -> SlurmView:
         answered_at=client.answered_at,
         slurm_version=client.client.slurm_version,
         api_version=client.client.api_version or "",
+        replicas=frozenset(client.replicas.urls),
     )

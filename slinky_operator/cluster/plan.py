@@ -22,6 +22,8 @@ from slinky_operator.cluster.report.conditions import Findings
 from slinky_operator.cluster.report.status import COUNTS, status_of
 from slinky_operator.cluster.slurm_connection import Pace
 from slinky_operator.cluster.steps.accounting import ask_accounting, keep_accounting
+from slinky_operator.cluster.steps.accounts import keep_accounts
+from slinky_operator.cluster.steps.claims import feasible, grow_claims
 from slinky_operator.cluster.steps.configuration import roll_out, tell_of_configuration
 from slinky_operator.cluster.steps.daemons import (
     ask_claim,
@@ -31,8 +33,12 @@ from slinky_operator.cluster.steps.daemons import (
     write_daemons,
     write_shared,
 )
-from slinky_operator.cluster.steps.identity import keep_users
+from slinky_operator.cluster.steps.exporter import keep_exporter
+from slinky_operator.cluster.steps.identity import ask_directory, keep_users
+from slinky_operator.cluster.steps.job_logs import keep_job_logs_key
 from slinky_operator.cluster.steps.keys import adopt_keys, keep_keys, load_changed_key, read_keys
+from slinky_operator.cluster.steps.monitoring import keep_monitors
+from slinky_operator.cluster.steps.outside import tell_outside
 from slinky_operator.cluster.steps.progress import Progress, Step
 from slinky_operator.cluster.steps.slurm import answers, connect, count_jobs, jobs_due
 from slinky_operator.cluster.steps.teardown import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
@@ -43,23 +49,39 @@ MANAGED: Final[tuple[Step, ...]] = (
     set_finalizer,
     adopt_keys,
     keep_keys,
-    keep_accounting,
+    keep_job_logs_key,
     keep_images,
+    keep_accounting,
     try_replacement,
     roll_out,
     keep_users,
     write_daemons,
+    grow_claims,
     remove_unwanted,
+    keep_exporter,
+    keep_monitors,
+    tell_outside,
     connect,
     load_changed_key,
     count_jobs,
     ask_accounting,
+    ask_directory,
+    keep_accounts,
     ask_claim,
     tell_of_configuration,
 )
 """Steps for a Cluster whose daemons the operator runs."""
 
-ELSEWHERE: Final[tuple[Step, ...]] = (read_keys, write_shared, connect, load_changed_key, count_jobs)
+ELSEWHERE: Final[tuple[Step, ...]] = (
+    read_keys,
+    keep_job_logs_key,
+    write_shared,
+    keep_exporter,
+    keep_monitors,
+    connect,
+    load_changed_key,
+    count_jobs,
+)
 """Steps for a Cluster whose daemons are external."""
 
 COUNTS_EVERY: Final = 1.0
@@ -112,7 +134,8 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
         return Plan((Disconnect(),), None, None)
     if cluster.deleting and not slurmd_pods_left(snapshot, now):
         return Plan((tear_down(snapshot),), None, None)
-    progress = Progress(snapshot, environment.pace, environment.images, now, wall)
+    asked, (snapshot, told) = snapshot, feasible(snapshot)
+    progress = Progress(snapshot, environment.pace, environment.images, now, wall, asked, claims_refused=told)
     if cluster.spec.external:
         actions = [action for step in ELSEWHERE for action in step(progress)]
         return _finish(progress, actions, _findings_elsewhere(progress))
@@ -124,7 +147,8 @@ def _findings_elsewhere(progress: Progress) -> Findings:
     """The input for the status of an external Cluster."""
     snapshot = progress.snapshot
     key = slurm_connection.foreign_key_trouble(snapshot) or progress.keys.trouble
-    return Findings(None, progress.missing, key, refused(snapshot, progress.made.children))
+    told = refused(snapshot, progress.made.children)
+    return Findings(None, progress.missing, key, told, exporter=progress.exporter)
 
 
 def _findings(progress: Progress) -> Findings:
@@ -139,9 +163,16 @@ def _findings(progress: Progress) -> Findings:
         deleting=f"slurmd pods are left: {named(left)}" if snapshot.cluster.deleting else "",
         starting=rollout is not None and not rollout.status.applied_hash and not answers(snapshot),
         replacement=progress.replacement,
+        slurmdbd=progress.slurmdbd,
+        claims_refused=progress.claims_refused,
+        claims_growing=progress.claims_growing,
         stuck=daemons.troubles(snapshot, progress.wall),
+        upgrade=progress.upgrade,
         identity=progress.identity,
+        signing=progress.keys.signing,
+        weak_keys=progress.keys.weak,
         slurmd_image=progress.images.slurmd,
+        exporter=progress.exporter,
     )
 
 
@@ -162,7 +193,7 @@ def _finish(progress: Progress, actions: list[Action], findings: Findings) -> Pl
     if snapshot.cluster.deleting:
         due.append(LOOK_AGAIN_FOR_PODS)
     up = answers(snapshot)
-    due.append(LOOK_AGAIN if up and findings.key is None else LOOK_AGAIN_IN_TROUBLE)
+    due.append(LOOK_AGAIN if up and not progress.keys.troubled and findings.key is None else LOOK_AGAIN_IN_TROUBLE)
     if up:
         due.append(jobs_due(snapshot, now))
     return Plan(tuple(actions), wanted, min(due), waiting, progress.keys)

@@ -12,7 +12,8 @@ from slinky_operator.cluster.actions import Connect
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.contact import Endpoint
+from slinky_operator.slurm.connection.contact import Endpoint
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +85,13 @@ def foreign_key_trouble(snapshot: Snapshot) -> Missing | None:
     return not_allowed(snapshot, key.secret, "key of auth/slurm") if key is not None else None
 
 
-def connect(snapshot: Snapshot, keys: tuple[bytes, ...], pace: Pace) -> Connect | Missing:
+def connect(snapshot: Snapshot, keys: tuple[SigningKey, ...], pace: Pace) -> Connect | Missing:
     """The settings of the connection.
 
     Parameters
     ----------
     keys
-        Keys of auth/jwt that slurmctld may have.
+        Keys whose tokens slurmctld may take.
     """
     cluster = snapshot.cluster
     spec = cluster.spec
@@ -127,7 +128,7 @@ def connect(snapshot: Snapshot, keys: tuple[bytes, ...], pace: Pace) -> Connect 
             trouble = check(snapshot.sources.get(ref.secret), ref.secret, ref.key, purpose) or nowhere
         if trouble is not None:
             return trouble
-        digest = hashlib.sha256(b"".join(hashlib.sha256(key).digest() for key in keys)).hexdigest()
+        digest = hashlib.sha256(b"".join(hashlib.sha256(key.value).digest() for key in keys)).hexdigest()
     parts = (endpoint, digest, spec.token_lifetime, spec.token is None)
     fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
     return Connect(endpoint, fingerprint, token, () if token else keys, spec.token_lifetime)

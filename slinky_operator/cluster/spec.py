@@ -18,6 +18,7 @@ from slinky_operator.kube.resources import (
     LOGINSETS,
     NODESETS,
     PODS,
+    TOKENS,
 )
 from slinky_operator.reconcile.caches import CacheSpec
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, KEEP_OUR_FIELDS, MANAGED, PODS_OF_CLUSTERS
@@ -32,10 +33,11 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
         CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
         CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS),
         CacheSpec(LOGINSETS, {**INDEXES_OF_NODESETS, **INDEXERS}, prune=KEEP_OUR_FIELDS, mirrored=True),
+        CacheSpec(TOKENS, INDEXERS, prune=KEEP_OUR_FIELDS, mirrored=True),
         *(
             CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS)
             for resource in CHILDREN
-            if resource is not LOGINSETS
+            if resource not in {LOGINSETS, TOKENS}
         ),
     ]
 
@@ -50,6 +52,7 @@ def _build(services: Services) -> Built:
         clients=services.slurm,
         recorder=services.recorder,
         http=services.http,
+        changes=services.changes,
     )
     images = Images(
         settings.image_slurmctld,
@@ -60,6 +63,7 @@ def _build(services: Services) -> Built:
         settings.image_sssd,
         settings.image_slurmdbd,
         settings.image_mariadb,
+        settings.daemon_priority_class,
     )
     pace = Pace(settings.slurm_timeout, settings.node_poll_interval, settings.node_poll_interval_max)
     caches = Caches(store(CLUSTERS), store(NODESETS), store(PODS), *(store(resource) for resource in CHILDREN))

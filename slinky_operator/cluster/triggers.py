@@ -31,7 +31,7 @@ class Named(Protocol):
 
 
 class SlurmByUid(Protocol):
-    """What is used of `slinky_operator.slurm.clients.ClientMap`."""
+    """What is used of `slinky_operator.slurm.connection.clients.ClientMap`."""
 
     def get(self, uid: str) -> Named | None:
         """The Slurm of a Cluster."""

@@ -37,6 +37,9 @@ _USERS_FOLDER: Final = "/var/lib/extrausers"
 _CONF_FOLDER: Final = "/config"
 _SSS_FOLDER: Final = "/var/lib/sss"
 _SOCKETS_FOLDER: Final = "/var/lib/sss/pipes"
+OFFLINE: Final = f"{_SOCKETS_FOLDER}/offline"
+"""The file in which the sidecar keeps which domains SSSD cannot reach."""
+
 _TRIED: Final = "/run/tried"
 """Written by the sidecar's entrypoint as soon as somebody may ask."""
 
@@ -73,7 +76,7 @@ def attached(
     more: dict[str, Any] = {}
     if identity.sssd is not None:
         volumes += _sssd_volumes(identity.sssd)
-        mounts.append({"name": _SOCKETS, "mountPath": _SOCKETS_FOLDER, "readOnly": True})
+        mounts.append(sockets_mount())
         more["initContainers"] = [_sidecar(identity.sssd, image), *(spec.get("initContainers") or ())]
     return {
         **spec,
@@ -84,6 +87,16 @@ def attached(
         ],
         "volumes": [*(spec.get("volumes") or ()), *volumes],
     }
+
+
+def has_sssd(cluster: Cluster) -> bool:
+    """Whether the users are in a directory."""
+    return cluster.spec.identity is not None and cluster.spec.identity.sssd is not None
+
+
+def sockets_mount() -> dict[str, Any]:
+    """The mount of SSSD's sockets, and of `OFFLINE`, in another container of a pod with the sidecar."""
+    return {"name": _SOCKETS, "mountPath": _SOCKETS_FOLDER, "readOnly": True}
 
 
 def of_nodes(cluster: Cluster | None) -> dict[str, Any]:

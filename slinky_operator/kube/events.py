@@ -106,6 +106,8 @@ class Recorder:
         Seconds, never set back.
     now
         Wall clock, for the times in Events.
+    observer
+        Told kind, type and reason of everything that is reported, whether or not it becomes an Event; for metrics.
     """
 
     def __init__(
@@ -116,7 +118,9 @@ class Recorder:
         instance: str,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        observer: Callable[[str, str, str], None] | None = None,
     ) -> None:
+        self._observer = observer
         self._client = client
         self._component = component
         self._instance = instance
@@ -173,6 +177,8 @@ class Recorder:
         await self._write_due()
 
     def _note(self, obj: Object, kind: EventType, reason: str, message: str) -> None:
+        if self._observer is not None:
+            self._observer(str(obj.get("kind") or ""), kind.value, str(reason))
         metadata = obj["metadata"]
         uid = metadata.get("uid") or ""
         owner = uid or f"{obj.get('kind')}/{metadata.get('namespace')}/{metadata['name']}"

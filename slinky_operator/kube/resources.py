@@ -82,6 +82,11 @@ CLUSTERS = Resource(SLINKY_GROUP, "v1alpha1", "clusters", "Cluster")
 NODESETS = Resource(SLINKY_GROUP, "v1alpha1", "nodesets", "NodeSet")
 TOKENS = Resource(SLINKY_GROUP, "v1alpha1", "tokens", "Token")
 LOGINSETS = Resource(SLINKY_GROUP, "v1alpha1", "loginsets", "LoginSet")
+SLURMJOBS = Resource(SLINKY_GROUP, "v1alpha1", "slurmjobs", "SlurmJob")
+
+WLM_SLURMJOBS = Resource("wlm.sylabs.io", "v1alpha1", "slurmjobs", "SlurmJob")
+WLM_WLMJOBS = Resource("wlm.sylabs.io", "v1alpha1", "wlmjobs", "WlmJob")
+SLURM_SLURMJOBS = Resource("slurm.sylabs.io", "v1alpha1", "slurmjobs", "SlurmJob")
 
 PODS = Resource("", "v1", "pods", "Pod")
 SERVICES = Resource("", "v1", "services", "Service")
@@ -96,6 +101,7 @@ STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 CONTROLLERREVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 PODDISRUPTIONBUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+SERVICEMONITORS = Resource("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 CUSTOMRESOURCEDEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False

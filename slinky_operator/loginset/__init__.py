@@ -7,11 +7,7 @@ module         concern
 `plan`         pure: snapshot to actions, status and Events
 `needs`        what login pods need of their Cluster and of Secrets, and what is missing; pure
 `trial`        whether sshd accepts a configuration: the pod that tries it, and its outcome; pure
-`sshd_config`  composes sshd_config from the spec, and finds the user's line in sshd's messages; pure
-`pod`          the pod template; pure
-`slurm_access` what a pod needs to reach Slurm
-`objects`      Deployment, Service, ConfigMap and Secret; pure
-`host_keys`    generates SSH host keys, and shows fingerprints
+`bodies`       pods, Services, Secrets and texts of a LoginSet; pure
 `report`       conditions and the rest of the status; pure
 `execute`      carries out actions
 `controller`   one pass

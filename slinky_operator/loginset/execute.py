@@ -11,7 +11,8 @@ from slinky_api.v1alpha1.loginset import LoginSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
-from slinky_operator.loginset import host_keys, needs, objects
+from slinky_operator.loginset import needs
+from slinky_operator.loginset.bodies import host_keys, objects
 from slinky_operator.loginset.plan import Action, Create, MakeHostKeys, Remove, Write
 from slinky_operator.reconcile.secrets import SecretReader
 

@@ -8,9 +8,10 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.loginset import host_keys, names, pod
+from slinky_operator.loginset import names
+from slinky_operator.loginset.bodies import host_keys, pod
+from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.observe import Snapshot
-from slinky_operator.loginset.slurm_access import Slurm
 from slinky_operator.slurm import naming
 
 
@@ -92,7 +93,7 @@ def ssh_host_keys(snapshot: Snapshot) -> HostKeys:
 
 def taken(snapshot: Snapshot) -> Trouble | None:
     """Say if an object of a name that is needed belongs to somebody else."""
-    for obj in (snapshot.deployment, snapshot.service, snapshot.config_map):
+    for obj in (snapshot.deployment, snapshot.service, snapshot.config_map, snapshot.budget):
         if obj is not None and not is_ours(obj, snapshot.loginset.name):
             message = (
                 f"{obj['kind']} {names.workload(snapshot.loginset.name)} belongs to somebody else and stays as it is; "

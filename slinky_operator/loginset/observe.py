@@ -11,7 +11,8 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.loginset import LoginSet
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.loginset import names, pod
+from slinky_operator.loginset import names
+from slinky_operator.loginset.bodies import pod
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming
 
@@ -38,6 +39,7 @@ class Caches:
     deployments: Store
     services: Store
     config_maps: Store
+    budgets: Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Snapshot:
     deployment: Object | None
     service: Object | None
     config_map: Object | None
+    budget: Object | None
     """Of their names, whoever's they are."""
     pods: tuple[Object, ...]
     """Login pods that are not being removed."""
@@ -88,6 +91,7 @@ def observe(
         deployment=caches.deployments.get(namespace, name),
         service=caches.services.get(namespace, name),
         config_map=caches.config_maps.get(namespace, name),
+        budget=caches.budgets.get(namespace, name),
         pods=tuple(one for one in pods if _is_login(one)),
         trials={one["metadata"]["name"]: one for one in pods if _is_trial(one, loginset)},
         secrets=secrets,

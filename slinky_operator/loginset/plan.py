@@ -16,14 +16,15 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.loginset import LoginSetStatus
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS, Resource
-from slinky_operator.loginset import names, needs, objects, pod, report, sshd_config, trial
+from slinky_operator.kube.resources import PODDISRUPTIONBUDGETS, PODS, Resource
+from slinky_operator.loginset import names, needs, report, trial
+from slinky_operator.loginset.bodies import objects, pod, sshd_config
+from slinky_operator.loginset.bodies.slurm_access import Slurm
 from slinky_operator.loginset.needs import HostKeys, Trouble
 from slinky_operator.loginset.observe import Snapshot
-from slinky_operator.loginset.slurm_access import Slurm
 from slinky_operator.loginset.trial import Outcome
-from slinky_operator.reconcile.children import Child, is_current
-from slinky_operator.slurm.templates import RefusedFragment
+from slinky_operator.reconcile.writes.children import Child, is_current
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
 LOOK_AGAIN: Final = 60.0
 """Seconds until the next pass if nothing happens: Secrets are read again by then."""
@@ -123,6 +124,7 @@ def _keep(snapshot: Snapshot, defaults: Defaults, keys: HostKeys, progress: _Pro
         progress.actions.append(MakeHostKeys(pod.host_key_secret(loginset)))
         return
     progress.write(objects.service(loginset), snapshot.service)
+    _keep_budget(snapshot, progress)
     users = needs.authorized_keys(snapshot)
     found = (slurm if isinstance(slurm, Trouble) else None, keys.trouble, users)
     progress.troubles += [one for one in found if one is not None]
@@ -150,6 +152,16 @@ def _keep(snapshot: Snapshot, defaults: Defaults, keys: HostKeys, progress: _Pro
     progress.write(objects.deployment(loginset, template, notes), live)
 
 
+def _keep_budget(snapshot: Snapshot, progress: _Progress) -> None:
+    """Write the budget of several pods, and delete that of a single one, whatever else is missing."""
+    loginset, live = snapshot.loginset, snapshot.budget
+    if loginset.spec.replicas > 1:
+        progress.write(objects.budget(loginset), live)
+    elif live is not None and not live["metadata"].get("deletionTimestamp"):
+        about = live["metadata"]
+        progress.actions.append(Remove(PODDISRUPTIONBUDGETS, about["name"], about["uid"]))
+
+
 def _scale(snapshot: Snapshot, progress: _Progress) -> None:
     """Keep the pods as they are, but for their number."""
     live = snapshot.deployment
@@ -170,7 +182,9 @@ def _try_config(
     """Let sshd check the configuration, and write it once it is accepted; returns whether pods may be as wanted."""
     loginset, live = snapshot.loginset, snapshot.config_map
     extra = loginset.spec.extra_sshd_config
-    config = sshd_config.compose(extra, host_keys=keys.names, root=bool(loginset.spec.root_ssh_authorized_keys.strip()))
+    identity, root = cluster.spec.identity, bool(loginset.spec.root_ssh_authorized_keys.strip())
+    sssd = identity is not None and identity.sssd is not None
+    config = sshd_config.compose(extra, host_keys=keys.names, root=root, sssd=sssd)
     wanted = trial.digest(config.text, template)
     name = names.trial(loginset.name, wanted)
     accepted = live is not None and _notes(live).get(trial.ANNOTATION_TRIED) == wanted

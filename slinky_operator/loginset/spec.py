@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from slinky_operator.identity.pod import SssdImage
-from slinky_operator.kube.resources import CLUSTERS, CONFIGMAPS, DEPLOYMENTS, LOGINSETS, PODS, SERVICES
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    LOGINSETS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    SERVICES,
+)
 from slinky_operator.loginset.controller import LoginSetReconciler
 from slinky_operator.loginset.observe import INDEXERS, Caches
 from slinky_operator.loginset.plan import Defaults
@@ -17,6 +25,9 @@ from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 
+OBJECTS: Final = (DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS)
+"""What LoginSets have, in the order of the stores in `Caches`."""
+
 
 def _caches(_: Settings) -> Sequence[CacheSpec]:
     return [
@@ -24,15 +35,13 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
         # The same index over `clusterName` as that of NodeSets.
         CacheSpec(LOGINSETS, INDEXES_OF_NODESETS, prune=KEEP_OUR_FIELDS, mirrored=True),
         CacheSpec(PODS, INDEXERS, PODS_OF_CLUSTERS),
-        *(CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS) for resource in (DEPLOYMENTS, SERVICES, CONFIGMAPS)),
+        *(CacheSpec(resource, INDEXERS, MANAGED, KEEP_OUR_FIELDS) for resource in OBJECTS),
     ]
 
 
 def _build(services: Services) -> Built:
     settings, store = services.settings, services.caches.store
-    caches = Caches(
-        store(LOGINSETS), store(CLUSTERS), store(PODS), store(DEPLOYMENTS), store(SERVICES), store(CONFIGMAPS)
-    )
+    caches = Caches(store(LOGINSETS), store(CLUSTERS), store(PODS), *(store(resource) for resource in OBJECTS))
     defaults = Defaults(
         settings.image_login,
         settings.image_pull_policy,

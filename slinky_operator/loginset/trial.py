@@ -16,7 +16,8 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.loginset import LoginSet
 from slinky_operator.kube.objects import Object
-from slinky_operator.loginset import names, objects, pod
+from slinky_operator.loginset import names
+from slinky_operator.loginset.bodies import objects, pod
 from slinky_operator.reconcile import pod_trouble
 from slinky_operator.slurm import naming
 

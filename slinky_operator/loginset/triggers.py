@@ -7,7 +7,15 @@ from typing import Any
 
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, CONFIGMAPS, DEPLOYMENTS, LOGINSETS, PODS, SERVICES
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    LOGINSETS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    SERVICES,
+)
 from slinky_operator.loginset.observe import by_loginset
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.triggers import Triggers
@@ -31,7 +39,7 @@ class LoginSetTriggers:
             objects={
                 LOGINSETS: self.loginset,
                 CLUSTERS: self.cluster,
-                **dict.fromkeys((PODS, DEPLOYMENTS, SERVICES, CONFIGMAPS), self.child),
+                **dict.fromkeys((PODS, DEPLOYMENTS, SERVICES, CONFIGMAPS, PODDISRUPTIONBUDGETS), self.child),
             },
             contact=lambda _uid: (),
             node=lambda _uid, _event: (),
@@ -64,4 +72,9 @@ def _of_interest(obj: Object) -> tuple[Any, ...]:
     """What login pods depend on: the rest of a Cluster's status changes all the time."""
     about, status = obj["metadata"], obj.get("status") or {}
     fixed = tuple(about.get(field) for field in ("uid", "generation", "deletionTimestamp"))
-    return *fixed, status.get("slurmdImage"), bool((status.get("config") or {}).get("appliedHash"))
+    return (
+        *fixed,
+        status.get("slurmdImage"),
+        status.get("slurmVersion"),
+        bool((status.get("config") or {}).get("appliedHash")),
+    )

@@ -23,6 +23,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.cache.weight import decide
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS
+from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import slurm_queries
 from slinky_operator.nodeset.execute.context import Outcome, PassContext
 from slinky_operator.nodeset.execute.executor import Executor
@@ -91,6 +92,8 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         How many pods of a NodeSet may be starting, if its spec does not set it.
     patience
         How long a slurmd may run before it registers; then its pod is recreated.
+    changes
+        Counts what is done, for metrics.
     """
 
     def __init__(
@@ -110,10 +113,12 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         clock: Callable[[], float] = time.monotonic,
         max_startup: int = STARTUP,
         patience: timedelta = PATIENCE,
+        changes: Changes | None = None,
     ) -> None:
         super().__init__(NODESETS, nodesets, kube, recorder, clock=clock, now=now)
         self._kube = kube
         self._recorder = recorder
+        self._changes = changes or Changes()
         self._defaults = defaults
         self._now = now
         self._clock = clock
@@ -223,6 +228,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             recorder=self._recorder,
             now=self._now,
             clock=self._clock,
+            changes=self._changes,
         )
 
     async def _is_gone(self, nodeset: NodeSet) -> bool:

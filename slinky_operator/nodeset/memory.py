@@ -11,7 +11,7 @@ from slinky_api.conditions import NodeSetCondition, Reason, is_true
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
 from slinky_operator.nodeset.ports import Slurm
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 
 SETTLING: Final = 30.0
 """Seconds to wait for Slurm's first answer before a NodeSet reports that there is none."""

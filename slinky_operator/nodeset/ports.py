@@ -9,7 +9,7 @@ from typing import Protocol
 
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.slurm.contact import Contact
+from slinky_operator.slurm.connection.contact import Contact
 from slurm_client.models import Diag, Job, Node
 
 
@@ -91,7 +91,7 @@ class SlurmCalls(Protocol):
 
 
 class Slurm(Protocol):
-    """One Cluster's Slurm: `slinky_operator.slurm.cluster_client.ClusterClient`."""
+    """One Cluster's Slurm: `slinky_operator.slurm.connection.cluster_client.ClusterClient`."""
 
     @property
     def client(self) -> SlurmCalls: ...
@@ -115,7 +115,7 @@ class Slurm(Protocol):
 
 
 class SlurmByCluster(Protocol):
-    """`slinky_operator.slurm.clients.ClientMap`."""
+    """`slinky_operator.slurm.connection.clients.ClientMap`."""
 
     def get(self, uid: str) -> Slurm | None: ...
 

@@ -17,11 +17,10 @@ from slinky_operator.kube.resources import (
     PODS,
 )
 from slinky_operator.nodeset.controller import NodeSetReconciler
-from slinky_operator.nodeset.model.kubernetes_nodes import prune
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.reconcile.caches import CacheSpec
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS, prune_node
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 
@@ -35,7 +34,7 @@ def _caches(settings: Settings) -> Sequence[CacheSpec]:
         CacheSpec(PERSISTENTVOLUMECLAIMS, indexes.INDEXES_OF_CLAIMS, indexes.SELECTOR),
     ]
     # Nodes are cluster-scoped: an operator restricted to some namespaces may not watch them.
-    return [*found, CacheSpec(NODES, prune=prune)] if settings.watch_nodes else found
+    return [*found, CacheSpec(NODES, prune=prune_node)] if settings.watch_nodes else found
 
 
 def _build(services: Services) -> Built:
@@ -45,6 +44,7 @@ def _build(services: Services) -> Built:
         settings.image_pull_policy,
         settings.cluster_domain or own_domain(),
         SssdImage(settings.image_sssd, settings.image_pull_policy),
+        settings.image_agent,
     )
     reconciler = NodeSetReconciler(
         services.kube,
@@ -59,6 +59,7 @@ def _build(services: Services) -> Built:
         defaults=image,
         max_startup=settings.max_concurrent_startup,
         patience=timedelta(seconds=settings.registration_patience),
+        changes=services.changes,
     )
     return Built(reconciler, reconciler.triggers.table(reconciler.expectations.observe))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from slinky_api import labels
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset import ScalingMode
 from slinky_operator.kube.cache.informer import Handler
 from slinky_operator.kube.cache.store import Key, Store
@@ -14,9 +15,9 @@ from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, PERSISTENT
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
-from slinky_operator.nodeset.observation.indexes import HOST_INDEX, NODE_INDEX
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
 from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.slurm import whose
 from slurm_client.models import Node
 
 
@@ -106,7 +107,7 @@ class NodeSetTriggers:
         uid, name = own.get(labels.LABEL_NODESET_UID), own.get(labels.LABEL_NODESET_NAME)
         if not uid or not name:
             return
-        memory, node = self._memory.setdefault(uid, Memory()), pod_facts.node_name(obj)
+        memory, node = self._memory.setdefault(uid, Memory()), whose.node_name(obj)
         if new is not None:
             memory.ended.discard(node)
             memory.gone.pop(node, None)
@@ -183,13 +184,16 @@ class NodeSetTriggers:
 def _relevant(cluster: Mapping[str, Any]) -> tuple[Any, ...]:
     """What NodeSets read of a Cluster."""
     metadata = cluster["metadata"]
-    config = (cluster.get("status") or {}).get("config") or {}
+    status = cluster.get("status") or {}
+    config = status.get("config") or {}
     return (
         metadata["uid"],
         metadata.get("deletionTimestamp"),
         metadata.get("generation"),
         tuple(config.get("nodeSets") or ()),
         tuple((one.get("name"), one.get("message")) for one in config.get("refused") or ()),
+        status.get("slurmVersion"),
+        tuple(one.get("message") for one in status.get("conditions") or () if one.get("reason") == Reason.UPGRADING),
     )
 
 

@@ -7,13 +7,12 @@ module            concern
 `reconciler`      the common half of a pass: get, parse, report what is invalid, run, report what failed
 `triggers`        which keys an event puts on a controller's queue
 `caches`          the caches of all controllers, each kind watched once
-`indexes`         what more than one controller looks objects up by
-`status_writer`   one merge patch of a status, only if something differs
+`indexes`         what more than one controller looks objects up by, and what caches keep of a Node
+`writes`          children, finalizers and the status of an object, written
 `failures`        what an object shows of a pass that failed
-`finalizers`      one finalizer of an object, set or removed
-`create_or_adopt` an object of a known name: the operator's, or `NameTaken`
-`children`        when an object of the operator has to be written again
 `secrets`         Secrets, read by name: the operator may not list them
+`namespaces`      labels of Namespaces, read by name
+`signing_key`     the key that tokens of a Cluster are signed with
 `batches`         many concurrent calls, with a limit
 `text`            how lists, times and long texts are written
 ================  ==========================================================================================

@@ -17,7 +17,7 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.reconcile.failures import Failures, Recorder, StatusPatcher
-from slinky_operator.reconcile.status_writer import StatusWriter
+from slinky_operator.reconcile.writes.status_writer import StatusWriter
 from slinky_operator.runtime.controller import Result
 
 T_co = TypeVar("T_co", covariant=True)

@@ -11,12 +11,13 @@ from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.resources import Resource
+from slinky_operator.metrics.changes import Changes
 from slinky_operator.reconcile.caches import Caches, CacheSpec
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.triggers import Triggers
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
-from slinky_operator.slurm.clients import ClientMap
+from slinky_operator.slurm.connection.clients import ClientMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Services:
     """Runs background tasks."""
     http: httpx.AsyncClient
     """For calls to daemons that are neither Kubernetes nor Slurm's REST API."""
+    changes: Changes
+    """Counts what controllers do, for metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class ControllerSpec:
     """Build it; nothing is started."""
     workers: Callable[[Settings], int]
     """How many objects it processes concurrently."""
+    wanted: Callable[[Settings], bool] = lambda _: True
+    """Whether the process runs it."""
 
     def describe(self, key: Key) -> tuple[str, str | None, str]:
         """Kind, namespace and name of a key, for log lines."""

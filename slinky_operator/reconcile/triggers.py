@@ -15,7 +15,7 @@ from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.runtime.queue import WorkQueue
-from slinky_operator.slurm.contact import Contact
+from slinky_operator.slurm.connection.contact import Contact
 from slurm_client.watch import NodeEvent
 
 ObjectTrigger = Callable[[Object | None, Object | None], Iterable[Key]]

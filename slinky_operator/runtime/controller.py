@@ -171,6 +171,8 @@ class Controller(Generic[K]):
                 key = None
                 key = await self.queue.get()
                 await self._turn(key)
+                # Passes that wait for nothing would hold the event loop until the queue is empty.
+                await asyncio.sleep(0)
         except QueueClosed:
             return
         except BaseException as error:

@@ -39,6 +39,7 @@ class HealthServer:
         self._live: dict[str, Check] = {}
         self._ready: dict[str, Check] = {}
         self._runner: web.AppRunner | None = None
+        self._scrape = asyncio.Lock()
 
     def add_liveness(self, name: str, check: Check) -> None:
         """Add a check whose failure restarts the process."""
@@ -86,7 +87,10 @@ class HealthServer:
 
     async def _answer_metrics(self, request: web.Request) -> web.Response:
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(self._registry), headers={"Content-Type": content_type})
+        # A page about thousands of objects takes tenths of a second; scrapers wait for each other.
+        async with self._scrape:
+            page = await asyncio.to_thread(encode, self._registry)
+        return web.Response(body=page, headers={"Content-Type": content_type})
 
 
 def _verdict(checks: dict[str, Check]) -> web.Response:

@@ -14,11 +14,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, TextIO
+from typing import Any, Final, Literal, TextIO
 
 from typing_extensions import override
 
 LogFormat = Literal["text", "json"]
+
+DEBUG: Final = "DEBUG"
+
+LIBRARIES: Final = ("kopf", "httpx", "httpcore", "aiohttp.access", "asyncio", "kubernetes")
+"""They log too much at INFO: kopf each successful call of a handler, thousands in one scale-out, httpx each request."""
+
+logger = logging.getLogger(__name__)
 
 _about: ContextVar[tuple[str, str | None, str] | None] = ContextVar("about", default=None)
 
@@ -110,10 +117,32 @@ def configure(*, level: str = "INFO", form: LogFormat = "text", stream: TextIO |
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level)
-    library_level = "DEBUG" if level == "DEBUG" else "WARNING"
-    # kopf logs each successful handler call: thousands of lines in one scale-out. httpx logs each request.
-    for library in ("kopf", "httpx", "httpcore", "aiohttp.access", "asyncio", "kubernetes"):
+    library_level = DEBUG if level == DEBUG else "WARNING"
+    for library in LIBRARIES:
         logging.getLogger(library).setLevel(library_level)
+
+
+class LevelSwitch:
+    """Turns DEBUG on and off while the process runs; for a signal.
+
+    Parameters
+    ----------
+    level, form
+        As for `configure`; the level is what the switch goes back to.
+    """
+
+    def __init__(self, *, level: str, form: LogFormat) -> None:
+        self._level = level
+        self._form: LogFormat = form
+        self._now = level
+
+    def turn(self) -> None:
+        """Log at DEBUG from now on, or at the configured level again."""
+        before, self._now = self._now, self._level if self._now == DEBUG else DEBUG
+        # Said while the lower level holds, so that whoever sent the signal sees that it has arrived.
+        configure(level=DEBUG, form=self._form)
+        logger.info("log level: %s, until now %s", self._now, before)
+        configure(level=self._now, form=self._form)
 
 
 def _subject(record: logging.LogRecord) -> tuple[str, str | None, str] | None:

@@ -26,6 +26,12 @@ MARIADB_PORT: Final = 3306
 AGENT_PORT: Final = 6880
 """Where the agent beside slurmctld tells what is mounted."""
 
+EXPORTER_PORT: Final = 8080
+"""Where the exporter serves metrics."""
+
+JOB_LOGS_PORT: Final = 6881
+"""Where the server beside slurmd serves output of jobs."""
+
 SRUN_PORTS: Final = (60001, 60063)
 """`SrunPortRange`: where srun listens for the steps it started, first and last."""
 
@@ -63,6 +69,12 @@ SLURMCTLD_LOG: Final = "/proc/1/fd/2"
 SPOOL_FOLDER: Final = "/var/spool/slurmd"
 """`SlurmdSpoolDir`."""
 
+JOB_OUTPUT_FOLDER: Final = "/var/spool/job-output"
+"""Where jobs write what the server beside slurmd serves."""
+
+JOB_LOGS_KEY: Final = "key"
+"""The key of tokens for that server: its name in our Secret, and as a file."""
+
 SLURM_KEY: Final = "slurm.key"
 """The key of auth/slurm: its name in our Secret, and as a file in `CONF_FOLDER`."""
 
@@ -72,6 +84,12 @@ SLURM_JWKS: Final = "slurm.jwks"
 JWT_KEY: Final = "jwt.key"
 """The HS256 key of auth/jwt: its name in our Secret, and as a file in `CONF_FOLDER`."""
 
+SIGNING_KEY: Final = "signing.pem"
+"""The private key of tokens: its name in the user's Secret and in the copy. It is in no pod."""
+
+JWKS_OF_USERS: Final = "jwks.json"
+"""The default key of the ConfigMap with public keys of other issuers."""
+
 JWT_KEY_OF_USERS: Final = "jwt_hs256.key"
 """Its name in a Secret of the user's that names no key."""
 
@@ -80,9 +98,12 @@ AGENT_CONTAINER: Final = "agent"
 SLURMD: Final = "slurmd"
 """What slurmd pods say of themselves in `LABEL_DAEMON`."""
 
+JOB_LOGS_CONTAINER: Final = "job-logs"
 RESTAPI_CONTAINER: Final = "slurmrestd"
 ACCOUNTING_CONTAINER: Final = "slurmdbd"
 DATABASE_CONTAINER: Final = "mariadb"
+
+EXPORTER_CONTAINER: Final = "exporter"
 
 # Values of `app.kubernetes.io/component`
 
@@ -94,6 +115,7 @@ COMPONENT_PREFLIGHT: Final = "preflight"
 COMPONENT_LOGIN: Final = "login"
 COMPONENT_ACCOUNTING: Final = "accounting"
 COMPONENT_DATABASE: Final = "database"
+COMPONENT_EXPORTER: Final = "exporter"
 
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
@@ -132,6 +154,11 @@ def controller_outside(cluster: str) -> str:
     return f"{controller(cluster)}-outside"
 
 
+def controller_metrics(cluster: str) -> str:
+    """Name of the Service by which Prometheus reaches slurmctld, and of its ServiceMonitor."""
+    return f"{controller(cluster)}-metrics"
+
+
 def controller_pod(cluster: str) -> str:
     """Name of slurmctld's pod, which is its host name too."""
     return f"{controller(cluster)}-0"
@@ -153,6 +180,16 @@ def restapi(cluster: str) -> str:
 def restapi_url(cluster: str, namespace: str) -> str:
     """Base URL of a managed Cluster's slurmrestd."""
     return f"http://{restapi(cluster)}.{namespace}.svc:{SLURMRESTD_PORT}"
+
+
+def exporter(cluster: str) -> str:
+    """Name of the exporter's Deployment and Service, of its Token, and of the ConfigMap with certificates."""
+    return daemon(cluster, COMPONENT_EXPORTER)
+
+
+def exporter_metrics(cluster: str) -> str:
+    """Name of the exporter's ServiceMonitor, and of the Service that this selects."""
+    return f"{exporter(cluster)}-metrics"
 
 
 def login_set(cluster: str, name: str) -> str:
@@ -212,9 +249,12 @@ def children(cluster: str) -> frozenset[str]:
         for make in (
             controller,
             controller_outside,
+            controller_metrics,
             restapi,
             accounting,
             database,
+            exporter,
+            exporter_metrics,
             config,
             good_config,
             users,
@@ -249,10 +289,19 @@ def key_copy(cluster: str) -> str:
     return f"{cluster}-auth-copy"
 
 
+def job_logs_key(cluster: str) -> str:
+    """Name of the Secret with the key of tokens for output of jobs."""
+    return f"{cluster}-job-logs"
+
+
+def key_secrets(cluster: str) -> tuple[str, ...]:
+    """Names of the Secrets with keys that the operator makes for a Cluster."""
+    return slurm_key_secret(cluster), jwt_key_secret(cluster), key_copy(cluster)
+
+
 def generated_secrets(cluster: str) -> tuple[str, ...]:
     """Names of the Secrets that the operator makes for a Cluster."""
-    makers = (slurm_key_secret, jwt_key_secret, key_copy, database_password, database, accounting)
-    return tuple(make(cluster) for make in makers)
+    return (*key_secrets(cluster), *(make(cluster) for make in (database_password, database, accounting)))
 
 
 def node_service(cluster: str) -> str:
@@ -284,6 +333,14 @@ def jwt_key(cluster: Cluster) -> KeySource | None:
     if cluster.spec.external:
         return None
     return KeySource(jwt_key_secret(cluster.name), JWT_KEY, JWT_KEY, generated=True)
+
+
+def signing_key(cluster: Cluster) -> KeySource | None:
+    """Where the private key of tokens is; `None` if they are signed with the key of auth/jwt."""
+    ref = cluster.spec.auth.signing_key_ref
+    if ref is None or cluster.spec.external:
+        return None
+    return KeySource(ref.name, ref.key or SIGNING_KEY, SIGNING_KEY, generated=False)
 
 
 def conf_server(cluster: Cluster) -> str | None:

@@ -49,3 +49,8 @@ def may_be_daemon(obj: Mapping[str, Any]) -> bool:
 def may_be_preflight(obj: Mapping[str, Any]) -> bool:
     """Whether a pod can be that of a preflight."""
     return not is_slurmd(obj) and not owners(obj)
+
+
+def node_name(obj: Mapping[str, Any]) -> str:
+    """Name of a pod's node in Slurm: its host name, which is the pod's own name unless the spec sets another."""
+    return str((obj.get("spec") or {}).get("hostname") or obj["metadata"]["name"])

@@ -21,7 +21,8 @@ from slinky_operator.reconcile.failures import Recorder, StatusPatcher
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
-from slinky_operator.token import jwts, report, writes
+from slinky_operator.slurm.tokens.signing_keys import UnusableKey
+from slinky_operator.token import report, writes
 from slinky_operator.token.observation import Getter, Observer
 from slinky_operator.token.plan import CHECK_EACH_S, CHECK_S, Plan, Problem, plan
 from slinky_operator.token.triggers import TokenTriggers
@@ -93,7 +94,7 @@ class TokenReconciler(Reconciler[Token]):
         planned = plan(snapshot)
         try:
             done = await writes.carry_out(self._kube, snapshot, planned)
-        except jwts.UnusableKey as error:
+        except UnusableKey as error:
             done, planned = True, _unusable(token, error)
         if not done:
             return Postponed(OVERTAKEN_S)
@@ -115,7 +116,7 @@ class TokenReconciler(Reconciler[Token]):
         return Result()
 
 
-def _unusable(token: Token, error: jwts.UnusableKey) -> Plan:
+def _unusable(token: Token, error: UnusableKey) -> Plan:
     """The plan if the Cluster's key cannot sign."""
     told = f"the key of auth/jwt of Cluster {token.cluster_key[1]} cannot sign a token: {error}"
     return replace(Plan(keeps_token=True), problem=Problem(Reason.SECRET_INVALID, told))

@@ -1,7 +1,8 @@
 """Which Slurm users a Cluster grants to which namespace, and for how long. Pure.
 
 The rules are in `spec.auth.tokens` of the Cluster, so whoever may change the Cluster decides. Without rules there is
-the user `nobody` in the Cluster's own namespace: Slurm lets it look, and run jobs as `nobody`.
+the user `nobody` in the Cluster's own namespace: Slurm lets it look, and run jobs as `nobody`. The user of
+`spec.metrics.exporter` is granted beside them.
 
 A token of root or of SlurmUser rules the cluster and can stand for every user, so no pattern covers them. Names are
 compared with those two in lower case: some directories do not distinguish case.
@@ -22,6 +23,9 @@ PRIVILEGED: Final = frozenset({"root", "slurm"})
 LONGEST: Final = timedelta(hours=24)
 """Longest life of a token, if its grant does not say."""
 
+OF_EXPORTER: Final = timedelta(minutes=15)
+"""Life of the token of a Cluster's exporter."""
+
 _DEFAULT: Final = (TokenGrant(),)
 
 
@@ -39,11 +43,19 @@ def longest_life(cluster: Cluster, namespace: str, username: str) -> timedelta |
     """
     found = [
         grant.max_lifetime or LONGEST
-        for grant in cluster.spec.auth.tokens or _DEFAULT
+        for grant in (*(cluster.spec.auth.tokens or _DEFAULT), *_of_exporter(cluster))
         if namespace in (grant.namespaces or (cluster.namespace,))
         and any(_covers(pattern, username) for pattern in grant.usernames or (NOBODY,))
     ]
     return max(found, default=None)
+
+
+def _of_exporter(cluster: Cluster) -> tuple[TokenGrant, ...]:
+    """The user of the Cluster's exporter, whose pod is in the Cluster's own namespace; never a privileged one."""
+    exporter = cluster.spec.metrics.exporter
+    if not exporter.enabled or cluster.spec.external or exporter.slurm_user.lower() in PRIVILEGED:
+        return ()
+    return (TokenGrant(usernames=(exporter.slurm_user,), max_lifetime=OF_EXPORTER),)
 
 
 def _covers(pattern: str, username: str) -> bool:

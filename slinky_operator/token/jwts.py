@@ -1,7 +1,7 @@
 """Makes a JWT for a Slurm user, and reads one back.
 
-Format: Slurm's auth/jwt, HS256 with the content of ``jwt.key``, the user in the claim ``sun``, ``iat`` and ``exp`` in
-seconds since 1970 (https://slurm.schedmd.com/jwt.html).
+Format: Slurm's auth/jwt, the user in the claim ``sun``, ``iat`` and ``exp`` in seconds since 1970
+(https://slurm.schedmd.com/jwt.html). What it is signed with is in `slurm.tokens.signing_keys`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,8 @@ import binascii
 import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
 
-import jwt
-
-ALGORITHM: Final = "HS256"
-
-
-class UnusableKey(Exception):
-    """A key that no token can be signed with; the text says why, and never contains the key."""
+from slinky_operator.slurm.tokens.signing_keys import SigningKey, UnusableKey, sign, verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,37 +29,29 @@ class Claims:
         return self.expires - self.issued
 
 
-def make(claims: Claims, key: bytes) -> str:
+def make(claims: Claims, key: SigningKey) -> str:
     """Sign a token.
 
     Raises
     ------
     UnusableKey
-        The key cannot be used for HS256, for example because it is a public key.
+        The key cannot sign, for example because it is a public one.
     """
-    said = {"sun": claims.username, "iat": int(claims.issued.timestamp()), "exp": int(claims.expires.timestamp())}
-    try:
-        with warnings.catch_warnings():
-            # A short key is the user's own, and slurmctld takes it.
-            warnings.simplefilter("ignore")
-            return jwt.encode(said, key, algorithm=ALGORITHM)
-    except (jwt.PyJWTError, ValueError, TypeError) as error:
-        raise UnusableKey(str(error) or type(error).__name__) from error
+    issued, expires = (int(one.timestamp()) for one in (claims.issued, claims.expires))
+    with warnings.catch_warnings():
+        # A short key is the user's own, and slurmctld takes it.
+        warnings.simplefilter("ignore")
+        return sign({"sun": claims.username, "iat": issued, "exp": expires}, key)
 
 
-def read(token: bytes, key: bytes) -> Claims | None:
+def read(token: bytes, key: SigningKey) -> Claims | None:
     """Read a token that was signed with a key, whether it has ended or not; None if it is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            said = jwt.decode(
-                token,
-                key,
-                algorithms=[ALGORITHM],
-                options={"verify_exp": False, "verify_iat": False, "verify_nbf": False, "verify_aud": False},
-            )
+            said = verify(token, key)
         return Claims(str(said["sun"]), _time(said["iat"]), _time(said["exp"]))
-    except (jwt.PyJWTError, KeyError, ValueError, TypeError, OverflowError, OSError, RecursionError):
+    except (UnusableKey, KeyError, ValueError, TypeError, OverflowError, OSError):
         return None
 
 

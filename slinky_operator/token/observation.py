@@ -16,7 +16,9 @@ from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SECRETS, Resource
 from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.reconcile.signing_key import signing_key
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token import jwts, plan
 from slinky_operator.token.snapshot import Snapshot, StoredToken
 
@@ -95,7 +97,7 @@ class Observer:
             A Secret could not be read.
         """
         cluster = await self._cluster(token)
-        key = await self._key(cluster) if cluster is not None else b""
+        key = await signing_key(self._secrets, cluster, KEY_VALID_S) if cluster is not None else None
         secret = await self._secret(token, key)
         return Snapshot(token, self._now(), cluster, key, secret, is_surplus=self._is_surplus(obj))
 
@@ -117,15 +119,7 @@ class Observer:
         except InvalidObjectError:
             return None
 
-    async def _key(self, cluster: Cluster) -> bytes:
-        """The key that slurmctld runs with, if the copy of the keys belongs to this very Cluster."""
-        if cluster.spec.external:
-            return b""
-        name = naming.key_copy(cluster.name)
-        found = (await self._secrets.read(cluster.namespace, (name,), older_than=KEY_VALID_S))[name]
-        return found.data.get(naming.JWT_KEY, b"") if found.exists and found.cluster_uid == cluster.uid else b""
-
-    async def _secret(self, token: Token, key: bytes) -> StoredToken | None:
+    async def _secret(self, token: Token, key: SigningKey | None) -> StoredToken | None:
         try:
             found = await self._kube.get(SECRETS, token.secret_name, token.namespace)
         except errors.NotFound:
@@ -145,7 +139,7 @@ class Observer:
             of_namesake=is_token and not is_ours and owner.get("name") == token.name,
             immutable=bool(found.get("immutable")),
             has_value=bool(value),
-            claims=jwts.read(jwts.decoded(value), key) if is_ours and key and value else None,
+            claims=jwts.read(jwts.decoded(value), key) if is_ours and key is not None and value else None,
         )
 
     def _is_surplus(self, obj: Object) -> bool:

@@ -173,7 +173,7 @@ def _unseen(snapshot: Snapshot) -> Problem | None:
             f"Secret {token.secret_name} exists and {owned}; it is not changed. Delete it, or name another one in "
             "spec.secretRef of a new Token",
         )
-    if not snapshot.key:
+    if snapshot.key is None:
         return Problem(
             Reason.CLUSTER_NOT_READY,
             f"Cluster {cluster.name} has no key of auth/jwt yet, or lost it: its condition Ready says why",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.token import Token
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token.jwts import Claims
 
 
@@ -37,8 +38,8 @@ class Snapshot:
     now: datetime
     cluster: Cluster | None
     """None if there is none, or it cannot be read."""
-    key: bytes = field(repr=False)
-    """The key that the Cluster's slurmctld runs with; empty if it is not known."""
+    key: SigningKey | None
+    """The key whose tokens the Cluster's slurmctld takes; None if it is not known."""
     secret: StoredToken | None
     """None if there is no Secret of this name."""
     is_surplus: bool = False

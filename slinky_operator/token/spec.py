@@ -7,6 +7,7 @@ from typing import Final
 
 from slinky_operator.kube.resources import CLUSTERS, TOKENS
 from slinky_operator.reconcile.caches import CacheSpec
+from slinky_operator.reconcile.indexes import KEEP_OUR_FIELDS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
@@ -15,7 +16,10 @@ from slinky_operator.token.observation import INDEXES_OF_TOKENS
 
 
 def _caches(_: Settings) -> Sequence[CacheSpec]:
-    return [CacheSpec(CLUSTERS, mirrored=True), CacheSpec(TOKENS, INDEXES_OF_TOKENS, mirrored=True)]
+    return [
+        CacheSpec(CLUSTERS, mirrored=True),
+        CacheSpec(TOKENS, INDEXES_OF_TOKENS, prune=KEEP_OUR_FIELDS, mirrored=True),
+    ]
 
 
 def _build(services: Services) -> Built:

@@ -79,5 +79,6 @@ def _of_interest(obj: Object) -> tuple[Any, ...]:
         metadata.get("uid"),
         metadata.get("generation"),
         bool(status.get("isReady")),
+        status.get("signingKeyId"),
         frozenset(reasons & _KEY_REASONS),
     )

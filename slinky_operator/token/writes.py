@@ -77,7 +77,7 @@ async def carry_out(kube: Kube, snapshot: Snapshot, plan: Plan) -> bool:
     token, secret = snapshot.token, snapshot.secret
     name, namespace = token.secret_name, token.namespace
     value = ""
-    if plan.write in {Write.CREATE, Write.PATCH} and plan.claims is not None:
+    if plan.write in {Write.CREATE, Write.PATCH} and plan.claims is not None and snapshot.key is not None:
         value = base64.b64encode(jwts.make(plan.claims, snapshot.key).encode()).decode()
     try:
         if plan.write is Write.CREATE:

@@ -307,6 +307,7 @@ class Session:
                 raise
             late = errors.Timeout(f"no answer within {time.monotonic() - started:.1f} s", request=about())
             self.circuit.failed(late)
+            self._transport.turn_to_next_server()
             raise late from error
         except errors.SlurmError as error:
             if error.request is None and not isinstance(error, errors.InvalidArgument):

@@ -49,6 +49,7 @@ def job(raw: Mapping[str, Any]) -> Job:
         user=text(get("user_name")),
         user_id=number(get("user_id")),
         group=text(get("group_name")),
+        group_id=number(get("group_id")),
         account=text(get("account")),
         partition=text(get("partition")),
         qos=text(get("qos")),

@@ -86,7 +86,7 @@ class Job(Entry):
     ----------
     id
         Job id. For a task of an array, its own id; see ``array_job_id`` and ``array_task_id``.
-    name, user, user_id, group, account, partition, qos, reservation
+    name, user, user_id, group, group_id, account, partition, qos, reservation
         As given at submission or filled in by Slurm. ``partition`` may be a list separated by commas while pending.
     state, state_reason, state_description
         Base state and flags; why it is pending or ended as it did.
@@ -145,6 +145,7 @@ class Job(Entry):
     user: str = ""
     user_id: int | None = None
     group: str = ""
+    group_id: int | None = None
     account: str = ""
     partition: str = ""
     qos: str = ""

@@ -35,7 +35,7 @@ class Partition(Entry):
     nodes
         Names of its nodes, expanded; ``node_list`` is the same in Slurm's notation.
     node_sets
-        What ``Nodes=`` says in slurm.conf.
+        NodeSets that ``Nodes=`` names in slurm.conf, in order of their names; nodes that it names are not among them.
     max_time, default_time
         Limits of wall time; ``INFINITE`` for none, ``None`` for not set.
     max_nodes, min_nodes

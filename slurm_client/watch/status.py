@@ -32,6 +32,10 @@ class WatchStatus:
         Seconds to the next poll, as of the last one.
     objects
         How many there are.
+    failed_polls
+        How many of the polls failed since the watch was made.
+    duration
+        Seconds that the last poll took; ``None`` before the first.
     """
 
     synced: bool
@@ -42,3 +46,5 @@ class WatchStatus:
     full_answers: int
     interval: float
     objects: int
+    failed_polls: int = 0
+    duration: float | None = None

@@ -88,7 +88,8 @@ class Watch(Generic[T]):
         """Whether the picture was confirmed since somebody reads it."""
         self._failures = self._refusals = 0
         self._error: errors.SlurmError | None = None
-        self._polls = self._full_answers = 0
+        self._polls = self._full_answers = self._failed_polls = 0
+        self._duration: float | None = None
         self._interval = self._pace.interval
         self._readers: weakref.WeakSet[Reader[T]] = weakref.WeakSet()
         self._poked = asyncio.Event()
@@ -115,6 +116,8 @@ class Watch(Generic[T]):
             full_answers=self._full_answers,
             interval=self._interval,
             objects=len(self._picture.objects),
+            failed_polls=self._failed_polls,
+            duration=self._duration,
         )
 
     async def wait_synced(self) -> None:
@@ -221,12 +224,15 @@ class Watch(Generic[T]):
             listing = await self._fetch(since)
         except errors.SlurmError as error:
             self._failures += 1
+            self._failed_polls += 1
+            self._duration = self._clock() - started
             self._error = error
             if self._failures == 1:
                 _log.warning("cannot list %s: %s", self.what, error)
             self._refuse(error)
             return self._pace.after_failure(self._failures, self._jitter)
         if listing is None:
+            self._duration = self._clock() - started
             self._confirm(started)
             return self._pace.interval
         self._full_answers += 1
@@ -238,7 +244,8 @@ class Watch(Generic[T]):
 
         whole = await self._picture.take_list(listing.items, number, tell)
         self._update_time = listing.last_update if whole else None
-        return self._pace.after_full(self._clock() - started)
+        self._duration = self._clock() - started
+        return self._pace.after_full(self._duration)
 
     def _confirm(self, asked: float) -> None:
         """Take note that the picture is what the server said to a question of that time."""

@@ -73,6 +73,8 @@ class Daemons:
         with a hosts file in which this machine is on loopback.
     grace
         Seconds for a daemon to end by itself where it needs more than ten, by name.
+    entrance
+        Command in front of each daemon, such as one that enters another network.
     """
 
     def __init__(self, root: Path, prefix: str, folder: Path | None = None) -> None:
@@ -85,6 +87,7 @@ class Daemons:
         (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost {short_host_name()}\n")
         self.binds = {"/etc": self.folder / "etc"}
         self.grace: dict[str, float] = {}
+        self.entrance: tuple[str, ...] = ()
 
     def spawn(
         self,
@@ -98,9 +101,10 @@ class Daemons:
         if name in self.daemons:
             raise DaemonError(f"{name} runs already")
         log = self.folder / f"{name}.log"
+        apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", _ENTER, "enter"]
         with log.open("ab") as out:
             process = subprocess.Popen(
-                ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", _ENTER, "enter", *command],
+                [*self.entrance, *apart, *command],
                 env=self._environment(userspec=userspec) | dict(environment or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=out,

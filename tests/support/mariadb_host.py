@@ -50,6 +50,11 @@ class MariadbHost(Daemons):
         self.data.mkdir()
         os.chown(self.data, MYSQL_UID, MYSQL_UID)
         self.binds["/var/lib/mysql"] = self.data
+        # The tree is shared with other servers, which would meet in its own folder.
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        temporary.chmod(0o1777)
+        self.binds["/tmp"] = temporary
 
     def start(self) -> Self:
         """Start the server, lay out its data folder if that is empty, and wait until it accepts connections."""
@@ -64,8 +69,8 @@ class MariadbHost(Daemons):
                     # /run belongs to root here.
                     "--socket=/var/lib/mysql/socket",
                     "--pid-file=/var/lib/mysql/pid",
-                    # Nothing has to survive the machine.
-                    "--innodb-flush-log-at-trx-commit=0",
+                    # Nothing has to survive the machine; what was committed survives a server that is killed.
+                    "--innodb-flush-log-at-trx-commit=2",
                     "--innodb-flush-method=nosync",
                     "--innodb-buffer-pool-size=128M",
                 ],

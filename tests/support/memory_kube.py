@@ -34,7 +34,7 @@ class MemoryKube:
 
     def cache(self, resource: Resource, indexers: Mapping[str, Any] | None = None) -> Store:
         """Make the cache of a resource."""
-        self.caches[resource.plural] = store = Store(indexers)
+        self.caches[name_of(resource)] = store = Store(indexers)
         return store
 
     def put(self, resource: Resource, obj: Object) -> Object:
@@ -43,13 +43,17 @@ class MemoryKube:
         metadata["resourceVersion"] = str(next(self._numbers))
         metadata.setdefault("uid", f"uid-{metadata['resourceVersion']}")
         stored = {"kind": resource.kind, **obj, "metadata": metadata}
-        self.objects[resource.plural, metadata.get("namespace") or "", metadata["name"]] = stored
-        if resource.plural in self.caches:
-            self.caches[resource.plural].put(stored)
+        self.objects[name_of(resource), metadata.get("namespace") or "", metadata["name"]] = stored
+        if name_of(resource) in self.caches:
+            self.caches[name_of(resource)].put(stored)
         return stored
 
+    def find(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
+        """An object as it is stored."""
+        return self.objects.get((name_of(resource), namespace or "", name))
+
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        found = self.objects.get((resource.plural, namespace or "", name))
+        found = self.find(resource, name, namespace)
         if found is None:
             raise errors.NotFound(Target("get", str(resource), namespace, name), "not found", status=404)
         return _copied(found)
@@ -61,7 +65,7 @@ class MemoryKube:
         found = [
             _copied(obj)
             for (plural, where, _), obj in self.objects.items()
-            if plural == resource.plural
+            if plural == name_of(resource)
             and namespace in {None, where}
             and (not key or (obj["metadata"].get("labels") or {}).get(key) == value)
         ]
@@ -80,14 +84,14 @@ class MemoryKube:
     async def create(self, resource: Resource, body: Object, namespace: str | None = None) -> Object:
         name = body["metadata"]["name"]
         where = namespace or body["metadata"].get("namespace") or ""
-        if (resource.plural, where, name) in self.objects:
+        if (name_of(resource), where, name) in self.objects:
             raise errors.AlreadyExists(Target("create", str(resource), namespace, name), "exists", status=409)
         body = _copied(body)
         return _copied(self.put(resource, {**body, "metadata": {**body["metadata"], "namespace": where}}))
 
     async def apply(self, resource: Resource, body: Object, **_: Any) -> Object:
         metadata = body["metadata"]
-        known = self.objects.get((resource.plural, metadata.get("namespace") or "", metadata["name"])) or {}
+        known = self.objects.get((name_of(resource), metadata.get("namespace") or "", metadata["name"])) or {}
         merged = merge(known, _copied(body))
         return _copied(self.put(resource, merged))
 
@@ -105,10 +109,15 @@ class MemoryKube:
 
     async def delete(self, resource: Resource, name: str, namespace: str | None = None, **_: Any) -> Object:
         found = await self.get(resource, name, namespace)
-        del self.objects[resource.plural, namespace or "", name]
-        if resource.plural in self.caches:
-            self.caches[resource.plural].remove(found)
+        del self.objects[name_of(resource), namespace or "", name]
+        if name_of(resource) in self.caches:
+            self.caches[name_of(resource)].remove(found)
         return found
+
+
+def name_of(resource: Resource) -> str:
+    """Plural name of a resource; with its group for the old job kinds, whose names are those of others."""
+    return str(resource) if resource.group.endswith("sylabs.io") else resource.plural
 
 
 def _copied(obj: Object) -> Object:

@@ -30,8 +30,8 @@ from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
 from slinky_operator.runtime.tasks import Supervisor
-from slinky_operator.slurm.clients import ClientMap, _network
-from slinky_operator.slurm.contact import Contact, ContactState, Endpoint
+from slinky_operator.slurm.connection.clients import ClientMap, _network
+from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint
 from slurm_client.models import Diag, Job, Node
 from tests.support.memory_kube import MemoryKube
 

@@ -169,15 +169,16 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         self.spawn("slurmctld", ["slurmctld", "-D"])
         self.wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, "slurmctld answers")
 
-    def start_slurmrestd(self) -> None:
-        """Start slurmrestd and wait until it accepts connections."""
+    def start_slurmrestd(self, name: str = "slurmrestd", port: int = 0) -> None:
+        """Start slurmrestd, or another one with a name and a port of its own; wait until it accepts connections."""
+        port = port or self.rest_port
         self.spawn(
-            "slurmrestd",
-            ["slurmrestd", "-a", "rest_auth/jwt", *self.slurmrestd_options, f"127.0.0.1:{self.rest_port}"],
+            name,
+            ["slurmrestd", "-a", "rest_auth/jwt", *self.slurmrestd_options, f"127.0.0.1:{port}"],
             userspec=f"{NOBODY}:{NOBODY}",
             environment={"SLURM_JWT": "daemon"},
         )
-        self.wait_for(lambda: accepts(self.rest_port), "slurmrestd accepts connections")
+        self.wait_for(lambda: accepts(port), f"{name} accepts connections")
 
     def add_node(
         self,

@@ -30,8 +30,9 @@ class Turns:
         loop._run_once = turn
 
     def begin(self) -> None:
-        """Forget all turns so far."""
+        """Forget all turns so far, and what this one has taken until now: a collection on request, for example."""
         self._cpu.clear()
+        self._ended = time.thread_time()
 
     def longest(self) -> float:
         """Seconds of CPU that the longest turn took."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("slinky_operator", "slurm_client", "api/slinky_api")
+PACKAGES = ("slinky_operator", "slurm_client", "slurm_exporter", "api/slinky_api")
 MODULES = {"cryptography": "jwt", "pyjwt": "jwt", "pyyaml": "yaml"}
 """Where the name to import is another one; PyJWT uses cryptography for RS256."""
 

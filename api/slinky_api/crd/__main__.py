@@ -7,22 +7,38 @@ from pathlib import Path
 
 from slinky_api.crd.definition import definition, to_yaml
 from slinky_api.docs import api_reference
-from slinky_api.v1alpha1 import CLUSTER, LOGINSET, NODESET, TOKEN, Cluster, LoginSet, NodeSet, Token
+from slinky_api.resource import Resource
+from slinky_api.sylabs import slurm, wlm
+from slinky_api.v1alpha1 import CLUSTER, LOGINSET, NODESET, SLURMJOB, TOKEN, Cluster, LoginSet, NodeSet, SlurmJob, Token
+from slinky_api.v1alpha1.common import ApiObject
 
 __all__ = ["generated", "main"]
 
 KINDS = ((CLUSTER, Cluster), (NODESET, NodeSet), (LOGINSET, LoginSet), (TOKEN, Token))
+JOB_KINDS = ((SLURMJOB, SlurmJob),)
+OLD_JOB_KINDS = ((wlm.SLURMJOB, wlm.SlurmJob), (wlm.WLMJOB, wlm.WlmJob), (slurm.SLURMJOB, slurm.SlurmJob))
+"""Their fields are in docs/old-job-kinds.md, not in the reference."""
 CRD_FOLDERS = ("config/crd", "helm/slurm-operator/crds")
+JOB_CRD_FOLDERS = ("config/crd/jobs", "helm/slurm-jobs/crds")
+"""Folders of their own: a site without jobs as objects installs none of these kinds."""
+OLD_JOB_CRD_FOLDERS = ("config/crd/jobs/sylabs", "helm/slurm-sylabs-jobs/crds")
+
 HEADER = "# Generated from api/slinky_api by 'python -m slinky_api.crd write'. Do not edit.\n"
 
 
 def generated() -> dict[str, str]:
     """All generated files: content by path from the root of the repository."""
-    files = {"docs/api-reference.md": api_reference(KINDS)}
-    for resource, model in KINDS:
-        text = HEADER + to_yaml(definition(resource, model))
-        for folder in CRD_FOLDERS:
-            files[f"{folder}/{resource.group}_{resource.plural}.yaml"] = text
+    files = {"docs/api-reference.md": api_reference((*KINDS, *JOB_KINDS))}
+    rooms: tuple[tuple[tuple[tuple[Resource, type[ApiObject]], ...], tuple[str, ...]], ...] = (
+        (KINDS, CRD_FOLDERS),
+        (JOB_KINDS, JOB_CRD_FOLDERS),
+        (OLD_JOB_KINDS, OLD_JOB_CRD_FOLDERS),
+    )
+    for kinds, folders in rooms:
+        for resource, model in kinds:
+            text = HEADER + to_yaml(definition(resource, model))
+            for folder in folders:
+                files[f"{folder}/{resource.group}_{resource.plural}.yaml"] = text
     return files
 
 

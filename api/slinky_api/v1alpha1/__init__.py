@@ -1,4 +1,4 @@
-"""Version ``v1alpha1``: the kinds Cluster, NodeSet, LoginSet and Token."""
+"""Version ``v1alpha1``: the kinds Cluster, NodeSet, LoginSet, Token and SlurmJob."""
 
 from slinky_api.v1alpha1.cluster import CLUSTER, Cluster
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
@@ -6,6 +6,7 @@ from slinky_api.v1alpha1.cluster_status import ClusterStatus
 from slinky_api.v1alpha1.common import GROUP, VERSION, Condition, ObjectMeta, api_version
 from slinky_api.v1alpha1.loginset import LOGINSET, LoginSet, LoginSetSpec, LoginSetStatus
 from slinky_api.v1alpha1.nodeset import NODESET, NodeSet, NodeSetSpec, NodeSetStatus
+from slinky_api.v1alpha1.slurmjob_object import SLURMJOB, SlurmJob, SlurmJobObjectSpec, SlurmJobStatus
 from slinky_api.v1alpha1.token import TOKEN, Token, TokenSpec, TokenStatus
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "GROUP",
     "LOGINSET",
     "NODESET",
+    "SLURMJOB",
     "TOKEN",
     "VERSION",
     "Cluster",
@@ -26,6 +28,9 @@ __all__ = [
     "NodeSetSpec",
     "NodeSetStatus",
     "ObjectMeta",
+    "SlurmJob",
+    "SlurmJobObjectSpec",
+    "SlurmJobStatus",
     "Token",
     "TokenSpec",
     "TokenStatus",

@@ -1,7 +1,7 @@
 """Authentication of a Cluster: tokens and keys."""
 
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -129,15 +129,24 @@ class Auth(ApiModel):
     spec.server, the Secret must name the server in its annotation cluster.slinky.slurm.net/server."""
     jwt_key_ref: KeyRef | None = None
     """Secret with the HS256 key of auth/jwt (key jwt_hs256.key). Generated if not set. With spec.server, the operator
-    signs its tokens with it, and spec.token is not needed; the Secret must then name the server in its annotation
+    signs its tokens with it unless there is spec.token; the Secret must then name the server in its annotation
     cluster.slinky.slurm.net/server."""
     jwks_ref: KeyRef | None = None
-    """ConfigMap with the public keys (key jwks.json) of other token issuers. Not supported yet: has no effect, and
-    Degraded says so."""
+    """ConfigMap with the public keys of other token issuers, as a JSON Web Key Set (key jwks.json): Slurm takes RS256
+    tokens that they have signed, of any user, beside those of the operator. Without effect with spec.server, where the
+    keys are elsewhere."""
+    signing_key_ref: KeyRef | None = None
+    """Secret with an RSA private key in PEM form (key signing.pem, 2048 to 4096 bits). The operator signs its tokens
+    and those of Token objects with it instead of the key of auth/jwt; Slurm gets the public half. When the key is
+    replaced, the earlier one is taken until its last token has ended, so that no call fails. Without effect with
+    spec.server."""
     token_lifetime: Duration | None = None
     """Lifetime of the tokens that the operator signs for itself, for example 30m or 1h30m. They are renewed after half
-    of it. Default: 15m."""
+    of it. Without effect with spec.token. Default: 15m."""
+    keys_when_deleted: Literal["Delete", "Retain"] | None = None
+    """What becomes of the generated keys when the Cluster is deleted. With Retain the next Cluster of this name has
+    the same keys, as slurmds outside Kubernetes need. Default: Delete."""
     tokens: Annotated[tuple[TokenGrant, ...], Field(max_length=64)] = ()
     """Who may request tokens, by Token objects. Default: the user nobody, in the Cluster's own namespace. What is
     no longer granted is taken away: the Token's Secret loses its value. A JWT that was copied stays valid until it
-    ends."""
+    ends. Without effect with spec.server."""

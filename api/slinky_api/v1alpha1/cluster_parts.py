@@ -1,9 +1,10 @@
 """The parts of a Cluster: daemons, users, partitions."""
 
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from slinky_api.v1alpha1.accounting_tree import AccountTree
 from slinky_api.v1alpha1.common import (
     ApiModel,
     Component,
@@ -17,7 +18,6 @@ from slinky_api.v1alpha1.fields import (
     AnyMap,
     ConfText,
     DnsSubdomain,
-    Duration,
     HomesFolder,
     HostName,
     Image,
@@ -50,7 +50,7 @@ class Controller(Component):
     service: ServiceFragment | None = None
     """The Service in front of slurmctld, which is headless: labels and annotations are added to it. With spec there is
     a second one, <cluster>-controller-outside, of which spec gives the type and other fields, for slurmds and commands
-    outside Kubernetes."""
+    outside Kubernetes, and a ConfigMap of that name with what their administrator needs."""
 
 
 class RestApi(Component):
@@ -84,6 +84,10 @@ class MariaDb(Component):
     """Where the database keeps its data."""
 
 
+_OF_OWN_SLURMDBD: Final = ("image", "resources", "template", "extraConf", "service")
+_OF_OWN_SLURMDBD_MESSAGE: Final = "belongs to a slurmdbd that the operator runs, but external names one elsewhere"
+
+
 class Accounting(Component):
     """The accounting daemon, slurmdbd. Without database and external it gets its own MariaDB."""
 
@@ -93,7 +97,15 @@ class Accounting(Component):
                 cel(
                     "[has(self.external), has(self.database), has(self.mariadb)].filter(given, given).size() <= 1",
                     "only one of external, database and mariadb can be given",
-                )
+                ),
+                *(
+                    cel(
+                        f"!has(self.external) || !has(self.{name})",
+                        f"{name} {_OF_OWN_SLURMDBD_MESSAGE}",
+                        field=f".{name}",
+                    )
+                    for name in _OF_OWN_SLURMDBD
+                ),
             ]
         }
     )
@@ -110,11 +122,16 @@ class Accounting(Component):
     """Lines for slurmdbd.conf."""
     service: ServiceFragment | None = None
     """The Service in front of slurmdbd."""
+    tree: AccountTree | None = None
+    """Accounts, users, QOS and limits that the operator keeps in slurmdbd. Default: it leaves them alone."""
 
     @model_validator(mode="after")
     def _one_backend(self) -> Self:
         if sum(given is not None for given in (self.external, self.database, self.mariadb)) > 1:
             raise ValueError("only one of external, database and mariadb can be given")
+        for name in _OF_OWN_SLURMDBD:
+            if self.external is not None and name in self.given:
+                raise ValueError(f"{name} {_OF_OWN_SLURMDBD_MESSAGE}")
         return self
 
 
@@ -206,25 +223,3 @@ class StaticNode(ApiModel):
     """Name of the node, or a hostlist such as metal[01-16]."""
     config: NodeLine = ""
     """Additional keys of the node's line, for example CPUs=64 RealMemory=512000."""
-
-
-class ServiceMonitor(ApiModel):
-    """A ServiceMonitor for the Prometheus operator."""
-
-    enabled: bool = False
-    """Whether to create it."""
-    interval: Duration | None = None
-    """Scrape interval."""
-    scrape_timeout: Duration | None = None
-    """Scrape timeout."""
-    labels: dict[str, str] = Field(default_factory=dict)
-    """Labels by which Prometheus selects it."""
-
-
-class Metrics(ApiModel):
-    """Metrics of slurmctld itself (Slurm 25.11 and later)."""
-
-    enabled: bool = False
-    """Whether slurmctld serves them."""
-    service_monitor: ServiceMonitor = Field(default_factory=ServiceMonitor)
-    """How Prometheus finds them. Not supported yet: has no effect, and Degraded says so."""

@@ -11,11 +11,12 @@ from typing import Annotated, Final, Self
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from slinky_api.v1alpha1.cluster_auth import Auth, ServerToken
+from slinky_api.v1alpha1.cluster_jobs import Jobs
+from slinky_api.v1alpha1.cluster_metrics import Metrics
 from slinky_api.v1alpha1.cluster_parts import (
     Accounting,
     Controller,
     Identity,
-    Metrics,
     Partition,
     RestApi,
     StaticNode,
@@ -44,12 +45,26 @@ _MANAGED_ONLY: Final[tuple[str, ...]] = (
     "epilogSlurmctldScripts",
     "epilogSlurmctldScriptRefs",
     "nodes",
-    "metrics",
 )
+_MANAGED_ONLY_PARTS: Final[tuple[tuple[str, str], ...]] = (
+    ("auth", "keysWhenDeleted"),
+    ("controller", "image"),
+    ("controller", "resources"),
+    ("controller", "template"),
+    ("controller", "persistence"),
+    ("controller", "service"),
+    ("metrics", "enabled"),
+    ("metrics", "serviceMonitor"),
+    ("metrics.exporter", "username"),
+)
+"""The same in sections that both forms of a Cluster have."""
 _EXTERNAL_ONLY: Final[tuple[str, ...]] = ("token", "caBundle")
 _MANAGED_ONLY_MESSAGE: Final = "belongs to a cluster that the operator runs, but server names one that runs elsewhere"
 _EXTERNAL_ONLY_MESSAGE: Final = "belongs to a cluster that runs elsewhere, which server must name"
 _TOKEN_MESSAGE: Final = "is required with server, unless auth.jwtKeyRef gives a key to mint tokens from"  # noqa: S105
+_EXPORTER_TOKEN_MESSAGE: Final = (
+    "is required with server: the operator's own token rules that Slurm, and belongs into no pod that serves pages"  # noqa: S105
+)
 _FORM_MESSAGE: Final = "can be neither added nor removed: it decides who runs Slurm"
 _CONF_FILES: Final = ("slurm.conf", "slurmdbd.conf")
 _CONF_FILES_MESSAGE: Final = "slurm.conf and slurmdbd.conf are written by the operator; use extraConf"
@@ -95,6 +110,12 @@ def _check_server(url: str) -> str:
     return url
 
 
+def _lacks(path: str) -> list[str]:
+    """CEL terms of which one is true if a field, or a section that it is in, is not given."""
+    names = path.split(".")
+    return [f"!has(self.{'.'.join(names[:count])})" for count in range(1, len(names) + 1)]
+
+
 def _spec_rules() -> list[JsonValue]:
     rules: list[JsonValue] = [
         cel(
@@ -114,6 +135,19 @@ def _spec_rules() -> list[JsonValue]:
             field=".token",
         ),
         cel(
+            "has(self.server) || !has(self.metrics) || !has(self.metrics.exporter)"
+            " || !has(self.metrics.exporter.tokenRef)",
+            f"metrics.exporter.tokenRef {_EXTERNAL_ONLY_MESSAGE}",
+            field=".metrics.exporter.tokenRef",
+        ),
+        cel(
+            "!has(self.server) || !has(self.metrics) || !has(self.metrics.exporter)"
+            " || !has(self.metrics.exporter.enabled) || !self.metrics.exporter.enabled"
+            " || has(self.metrics.exporter.tokenRef)",
+            f"metrics.exporter.tokenRef {_EXPORTER_TOKEN_MESSAGE}",
+            field=".metrics.exporter",
+        ),
+        cel(
             "has(self.server) || !has(self.controller) || !has(self.controller.external)",
             f"controller.external {_EXTERNAL_ONLY_MESSAGE}",
             field=".controller.external",
@@ -126,6 +160,14 @@ def _spec_rules() -> list[JsonValue]:
     rules += [
         cel(f"!has(self.server) || !has(self.{name})", f"{name} {_MANAGED_ONLY_MESSAGE}", field=f".{name}")
         for name in _MANAGED_ONLY
+    ]
+    rules += [
+        cel(
+            " || ".join(("!has(self.server)", *_lacks(f"{part}.{name}"))),
+            f"{part}.{name} {_MANAGED_ONLY_MESSAGE}",
+            field=f".{part}.{name}",
+        )
+        for part, name in _MANAGED_ONLY_PARTS
     ]
     return rules
 
@@ -147,12 +189,12 @@ class ClusterSpec(ApiModel):
     token: ServerToken | None = None
     """How to authenticate with the server."""
     ca_bundle: Annotated[str, Field(min_length=1, max_length=262_144), AfterValidator(_check_ca_bundle)] | None = None
-    """CA certificates that verify slurmrestd's certificate, in PEM form, plain or base64-encoded. Default: the
-    system's."""
+    """CA certificates that verify slurmrestd's certificate, in PEM form, plain or base64-encoded. Without effect if
+    spec.server is not an https URL. Default: the system's."""
 
     cluster_name: SlurmName | None = None
     """ClusterName in slurm.conf. Default: namespace and name joined by an underscore, or the name alone if that is
-    longer than 40 characters. Immutable."""
+    longer than 40 characters. Immutable. Without effect with spec.server."""
     auth: Auth = Field(default_factory=Auth)
     """Keys and tokens."""
     controller: Controller = Field(default_factory=Controller)
@@ -207,7 +249,9 @@ class ClusterSpec(ApiModel):
     epilog_slurmctld_script_refs: _REFS = ()
     """ConfigMaps with such scripts."""
     metrics: Metrics = Field(default_factory=Metrics)
-    """Metrics of slurmctld itself."""
+    """Metrics for Prometheus."""
+    jobs: Jobs = Field(default_factory=Jobs)
+    """Jobs as objects: who may submit SlurmJobs to this cluster."""
 
     @property
     def external(self) -> bool:
@@ -226,16 +270,28 @@ class ClusterSpec(ApiModel):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        fields = type(self).model_fields
-        given = {fields[name].alias for name in self.model_fields_set if getattr(self, name) is not None}
+        given = self.given
         other, message = (
             (_EXTERNAL_ONLY, _EXTERNAL_ONLY_MESSAGE) if self.server is None else (_MANAGED_ONLY, _MANAGED_ONLY_MESSAGE)
         )
         for name in other:
             if name in given:
                 raise ValueError(f"{name} {message}")
+        parts: dict[str, ApiModel] = {
+            "auth": self.auth,
+            "controller": self.controller,
+            "metrics": self.metrics,
+            "metrics.exporter": self.metrics.exporter,
+        }
+        for part, name in _MANAGED_ONLY_PARTS:
+            if self.server is not None and name in parts[part].given:
+                raise ValueError(f"{part}.{name} {_MANAGED_ONLY_MESSAGE}")
         if self.server is None and self.controller.external is not None:
             raise ValueError(f"controller.external {_EXTERNAL_ONLY_MESSAGE}")
+        if self.server is None and self.metrics.exporter.token_ref is not None:
+            raise ValueError(f"metrics.exporter.tokenRef {_EXTERNAL_ONLY_MESSAGE}")
+        if self.server is not None and self.metrics.exporter.enabled and self.metrics.exporter.token_ref is None:
+            raise ValueError(f"metrics.exporter.tokenRef {_EXPORTER_TOKEN_MESSAGE}")
         if self.server is not None and self.token is None and self.auth.jwt_key_ref is None:
             raise ValueError(f"token {_TOKEN_MESSAGE}")
         return self

@@ -66,6 +66,23 @@ class ConfigStatus(ApiModel):
     """NodeSets whose part is omitted or not updated, and why."""
 
 
+class AccountCounts(ApiModel):
+    """What of spec.accounting.tree slurmdbd has."""
+
+    accounts: int = 0
+    """Accounts in the tree."""
+    users: int = 0
+    """Users in the tree."""
+    associations: int = 0
+    """Associations of the tree: each account by itself, and each user in each account."""
+    qos: int = 0
+    """QOS in the tree."""
+    pending: int = 0
+    """Changes of slurmdbd that are still to be made, or were refused."""
+    unmanaged: int = 0
+    """Accounts, users and QOS that slurmdbd has and the tree has not."""
+
+
 class ClusterStatus(ApiModel):
     """The observed state of the cluster."""
 
@@ -87,9 +104,13 @@ class ClusterStatus(ApiModel):
     """Slurm jobs by state."""
     config: ConfigStatus | None = None
     """State of the configuration."""
+    accounting: AccountCounts | None = None
+    """Accounts in slurmdbd, with spec.accounting.tree."""
     slurmd_image: str | None = None
     """Default image of slurmd for NodeSets: the operator's setting when the cluster was created, or a newer patch
     release of it."""
+    signing_key_id: str | None = None
+    """Id (kid) of the RSA key that tokens are signed with; not set while that is the key of auth/jwt."""
     observed_generation: int | None = None
     """The generation of the spec that this status describes."""
     last_contact: datetime | None = None

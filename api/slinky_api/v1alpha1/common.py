@@ -65,6 +65,13 @@ class ApiModel(BaseModel):
         ser_json_timedelta="iso8601",
     )
 
+    @property
+    def given(self) -> frozenset[str]:
+        """Names, as in the API, of the fields that have been set to something."""
+        fields = type(self).model_fields
+        set_to = (name for name in self.model_fields_set if getattr(self, name) is not None)
+        return frozenset(fields[name].alias or name for name in set_to)
+
     def to_dict(self) -> dict[str, Any]:
         """The model in the form of the API: camelCase, JSON types, no null values."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -192,7 +199,11 @@ class Persistence(ApiModel):
     access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"], ...] = ("ReadWriteOnce",)
     """Access modes of the generated claim."""
     size: Quantity = "4Gi"
-    """Size of the generated claim."""
+    """Size of the generated claim. A larger one is given to a claim that exists too, if its storage class allows that;
+    a claim never shrinks. All other settings of a generated claim are for one that does not exist yet."""
+    when_deleted: Literal["Retain", "Delete"] = "Retain"
+    """What becomes of the generated claim when the Cluster is deleted. A retained one is used by the next Cluster of
+    this name. Default: Retain."""
     labels: StringMap = Field(default_factory=dict)
     """Labels of the generated claim."""
     annotations: StringMap = Field(default_factory=dict)
@@ -237,11 +248,11 @@ class ApiObject(ApiModel):
         InvalidObjectError
             If it is not a valid object of this kind.
         """
-        expected = cls.__name__
-        kind, version = obj.get("kind", expected), obj.get("apiVersion", api_version())
-        if kind != expected or version != api_version():
+        expected, expected_version = cls.__name__, cls.model_fields["api_version"].default
+        kind, version = obj.get("kind", expected), obj.get("apiVersion", expected_version)
+        if kind != expected or version != expected_version:
             metadata = obj.get("metadata") or {}
-            reason = f"is {version} {kind}, not {api_version()} {expected}"
+            reason = f"is {version} {kind}, not {expected_version} {expected}"
             raise InvalidObjectError(
                 expected, metadata.get("namespace", ""), metadata.get("name", ""), (Problem("kind", reason),)
             )

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from slinky_api.labels import LABEL_NODESET_NAME
 from slinky_api.resource import Column, Resource, Scale
+from slinky_api.v1alpha1.autoscaling import Autoscaling, AutoscalingStatus
 from slinky_api.v1alpha1.common import (
     CONDITIONS,
     GROUP,
@@ -45,6 +46,7 @@ __all__ = [
     "ClaimRetention",
     "Confinement",
     "Drain",
+    "JobLogs",
     "NodeSet",
     "NodeSetNodeCounts",
     "NodeSetPartition",
@@ -75,6 +77,7 @@ NODESET: Final = Resource(
         Column("DESIRED", ".status.desired", "integer", "Desired number of pods."),
         Column("READY", ".status.readyReplicas", "integer", "Pods that are Ready in Kubernetes and in Slurm."),
         Column("STATUS", ".status.summary", "string", "The problem, or else the current activity."),
+        Column("WANTED", ".status.autoscaling.wanted", "integer", "Replicas that autoscaling wants.", wide=True),
         Column("REPLICAS", ".status.replicas", "integer", "Existing pods.", wide=True),
         Column("UPDATED", ".status.updatedReplicas", "integer", "Pods of the current revision.", wide=True),
         Column("IDLE", ".status.nodes.idle", "integer", "Nodes without jobs that accept jobs.", wide=True),
@@ -97,6 +100,9 @@ NODESET: Final = Resource(
 
 _INT32: Final = 2_147_483_647
 
+MAX_FUTURE_NODES: Final = 1000
+"""Nodes that jobs may wait for. Each costs slurmctld memory (10 to 20 KiB) and a submission a few microseconds."""
+
 NAME_MESSAGE: Final = (
     "metadata.name must be a DNS label without dots of at most"
     f" {NAME_LENGTH} characters: pods and Slurm nodes are named after it, with an ordinal"
@@ -109,6 +115,11 @@ names, and it must be possible to scale such an object down and to remove its fi
 also applies at creation needs Kubernetes 1.30.)"""
 
 _RESERVED_MESSAGE: Final = "metadata.name must not be 'default' or 'all', which mean something else to Slurm"
+
+
+_NOT_ON_EACH_NODE: Final = (
+    "autoscaling needs scalingMode StatefulSet: with DaemonSet, Nodes decide how many pods there are"
+)
 
 
 class ScalingMode(StrEnum):
@@ -183,6 +194,17 @@ class Drain(ApiModel):
     killing others. Cancel: jobs are cancelled. Force: the pod is deleted with its jobs. Default: Wait."""
 
 
+class JobLogs(ApiModel):
+    """Output of jobs for their owners in Kubernetes, without a shared file system."""
+
+    keep_for: Duration = timedelta(hours=24)
+    """How long output stays on the node after it was last written to; 0s: as long as the pod. What a process has open
+    stays in any case. Default: 24h."""
+    resources: Resources | None = None
+    """Resource requests and limits of the server's container. Default: requests and limits of 100m and 128Mi, which
+    keep the pod in the QoS class Guaranteed if slurmd's container is."""
+
+
 class NodeSetSpec(ApiModel):
     """The desired state of the NodeSet."""
 
@@ -200,6 +222,11 @@ class NodeSetSpec(ApiModel):
                     "scalingMode is immutable: it decides how nodes are named",
                     field=".scalingMode",
                 ),
+                cel(
+                    "!has(self.autoscaling) || !has(self.scalingMode) || self.scalingMode != 'DaemonSet'",
+                    _NOT_ON_EACH_NODE,
+                    field=".autoscaling",
+                ),
             ]
         }
     )
@@ -211,11 +238,15 @@ class NodeSetSpec(ApiModel):
     """Name of the Cluster object, in the same namespace. Immutable."""
     replicas: Annotated[int, Field(ge=0, le=MAX_ORDINALS), Keywords({"format": "int32"})] | None = None
     """Number of pods, for example 2; 0 drains and deletes them all. With scalingMode DaemonSet, the maximum number of
-    Nodes with a pod. Default: all matching Nodes; with a template of Slinky 0.2 or 0.3 (a host name that ends in a
-    dash, or the label nodeset.slinky.slurm.net/name) 0, as in Slinky."""
+    Nodes with a pod. With autoscaling, the operator sets it: leave it out. Default: all matching Nodes; with a template
+    of Slinky 0.2 or 0.3 (a host name that ends in a dash, or the label nodeset.slinky.slurm.net/name) 0, as in
+    Slinky; with autoscaling, its minReplicas."""
+    autoscaling: Autoscaling | None = None
+    """Sets replicas by the pending jobs of the Cluster. Default: none; replicas is what you set."""
     scaling_mode: ScalingMode | None = None
     """StatefulSet: pods with ordinals, on any Node. DaemonSet: one pod on each matching Node, which names the Slurm
-    node. Default: StatefulSet if replicas is set or the template is of Slinky 0.2 or 0.3, else DaemonSet.
+    node. Default: StatefulSet if replicas or autoscaling is set or the template is of Slinky 0.2 or 0.3, else
+    DaemonSet.
     Immutable."""
     selector: Annotated[LabelSelector, Keywords({"x-kubernetes-map-type": "atomic"})] | None = None
     """Labels of the pods, shown in status.selector. Ownership is by uid and does not depend on it."""
@@ -248,8 +279,16 @@ class NodeSetSpec(ApiModel):
     Constrain: it does, by cgroups, for cores, memory and devices (proctrack/cgroup, task/cgroup). slurmd's container
     then has the capability SYS_ADMIN and no AppArmor profile, but is not privileged; its namespace must allow the Pod
     Security level privileged. A change drains and replaces the pods. Default: None."""
+    job_logs: JobLogs | None = None
+    """Whether a small server beside slurmd serves output of jobs, live, to pods that may read it: what jobs write below
+    /var/spool/job-output. {} is enough. A change drains and replaces the pods. Default: none, no server."""
     extra_conf: NodeLine = ""
     """Additional keys of the node's line, for example MemSpecLimit=1024 CoreSpecCount=1."""
+    future_nodes: Annotated[int, Field(ge=0, le=MAX_FUTURE_NODES), Keywords({"format": "int32"})] = 0
+    """How many nodes jobs may wait for while they do not exist, for example 8: the most that an autoscaler makes. Slurm
+    refuses a job that none of its nodes could run; with this one, it queues jobs for up to so many nodes like those
+    of this NodeSet, even while replicas is 0. Only where the operator writes slurm.conf. Default: 0; with autoscaling,
+    its maxReplicas."""
 
     volume_claim_templates: Annotated[tuple[VolumeClaim, ...], Field(max_length=32)] = ()
     """Claims that every pod gets, named <claim>-<nodeset>-<ordinal>."""
@@ -275,14 +314,33 @@ class NodeSetSpec(ApiModel):
     workload_disruption_protection: bool = True
     """Whether a PodDisruptionBudget prevents the eviction of pods that are not proven drained. Default: true."""
 
+    @model_validator(mode="after")
+    def _can_be_scaled(self) -> Self:
+        if self.autoscaling is not None and self.scaling_mode is ScalingMode.DAEMON_SET:
+            raise ValueError(_NOT_ON_EACH_NODE)
+        return self
+
     @property
     def wanted_mode(self) -> ScalingMode:
         """The mode the spec asks for. ``status.scalingMode``, once set, takes precedence."""
         if self.scaling_mode is not None:
             return self.scaling_mode
-        if self.replicas is None and not self.counts_from_zero:
+        if self.replicas is None and self.autoscaling is None and not self.counts_from_zero:
             return ScalingMode.DAEMON_SET
         return ScalingMode.STATEFUL_SET
+
+    @property
+    def replicas_if_unset(self) -> int:
+        """The number of pods with ordinals while ``replicas`` is not set."""
+        if self.autoscaling is not None:
+            return self.autoscaling.min_replicas
+        return 0 if self.counts_from_zero else 1
+
+    @property
+    def awaited_nodes(self) -> int:
+        """How many nodes jobs may wait for: ``futureNodes``, and as many as autoscaling may make."""
+        made = self.autoscaling.max_replicas if self.autoscaling is not None else 0
+        return max(self.future_nodes, min(made, MAX_FUTURE_NODES))
 
     @property
     def counts_from_zero(self) -> bool:
@@ -359,6 +417,8 @@ class NodeSetStatus(ApiModel):
     """Number of hash collisions of revisions."""
     ordinal_to_node: dict[str, str] | None = None
     """With pinToNode: the Node of each ordinal."""
+    autoscaling: AutoscalingStatus | None = None
+    """With autoscaling: what it last decided."""
 
     desired: int = 0
     """Desired number of pods."""

@@ -31,14 +31,15 @@ NOBODY: Final = "nobody"
 _NUMBER: Final = "^([0-9]+|0[xX][0-9a-fA-F]*)$"
 _NUMBER_PATTERN: Final = re.compile(_NUMBER, re.ASCII)
 
-_NO_NUMBER: Final = Rule(
+NO_NUMBER: Final = Rule(
     "must be a name and not a number: Slurm reads a number as a uid, and 0 is root",
     lambda text: _NUMBER_PATTERN.match(text) is None,
     f"!self.matches({cel_string(_NUMBER)})",
 )
+"""Of a user's name."""
 
 
-TokenUser = Annotated[UserName, Text(_NO_NUMBER, at_least=1, at_most=64)]
+TokenUser = Annotated[UserName, Text(NO_NUMBER, at_least=1, at_most=64)]
 TOKEN: Final = Resource(
     group=GROUP,
     version=VERSION,

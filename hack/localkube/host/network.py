@@ -50,6 +50,11 @@ class Fabric:
         return str(self.subnet[254])
 
     @property
+    def outsider(self) -> str:
+        """The address of a machine outside Kubernetes; there is one at most."""
+        return str(self.subnet[200])
+
+    @property
     def host_interface(self) -> str:
         """The one interface that the host gets; at most 15 characters."""
         return f"lk{self.mark}"
@@ -96,14 +101,14 @@ def wire_control_plane(fabric: Fabric, machine: Machine) -> None:
         "sysctl -qw net.ipv4.ip_forward=1",
     )
     _run(["ip", "link", "delete", fabric.host_interface], may_fail=True)
-    _cable(machine, "to-host", fabric.host_interface, None)
+    _cable(machine, "to-host", fabric.host_interface, os.getpid())
     _run(["ip", "addr", "add", f"{fabric.host}/{fabric.subnet.prefixlen}", "dev", fabric.host_interface])
     _run(["ip", "link", "set", fabric.host_interface, "up"])
 
 
 def wire_node(fabric: Fabric, control_plane: Machine, machine: Machine, index: int, nodes: int) -> None:
     """Plug a Node into the fabric, with routes to the pods of all other Nodes."""
-    _cable(control_plane, f"to-{machine.name}"[:15], "eth0", machine)
+    _cable(control_plane, f"to-{machine.name}"[:15], "eth0", machine.pid)
     others = [
         f"ip route add {fabric.pods(other)} via {fabric.node(other)}" for other in range(1, nodes + 1) if other != index
     ]
@@ -121,10 +126,37 @@ def wire_node(fabric: Fabric, control_plane: Machine, machine: Machine, index: i
     _script(control_plane, f"ip route add {fabric.pods(index)} via {fabric.node(index)}")
 
 
-def _cable(switch: Machine, port: str, plug: str, machine: Machine | None) -> None:
-    """Lay a cable from the switch's bridge to a machine, or to the host."""
+def wire_outsider(fabric: Fabric, control_plane: Machine, name: str, process: int) -> str:
+    """Plug the network of a process outside Kubernetes into the fabric, as a machine whose site routes pods.
+
+    Parameters
+    ----------
+    name
+        Of its port on the bridge; at most 12 characters.
+    process
+        One whose network namespace is its own. The cable goes with that, or with the cluster.
+
+    Returns
+    -------
+    str
+        Its address, which Nodes and pods reach.
+    """
+    inside = ["nsenter", "--target", str(process), "--net", "--"]
+    _cable(control_plane, f"to-{name}", "eth0", process)
+    for command in (
+        ["ip", "link", "set", "lo", "up"],
+        ["ip", "addr", "add", f"{fabric.outsider}/{fabric.subnet.prefixlen}", "dev", "eth0"],
+        ["ip", "link", "set", "eth0", "up"],
+        ["ip", "route", "add", "default", "via", fabric.control_plane],
+    ):
+        _run([*inside, *command])
+    return fabric.outsider
+
+
+def _cable(switch: Machine, port: str, plug: str, process: int) -> None:
+    """Lay a cable from the switch's bridge to the network of a process."""
     # Made inside the switch's namespace, so that a crash between two commands leaves nothing on the host.
-    far_end = ["netns", str(machine.pid if machine else os.getpid())]
+    far_end = ["netns", str(process)]
     _run(switch.in_network("ip", "link", "add", port, "type", "veth", "peer", "name", plug, *far_end))
     _run(switch.in_network("ip", "link", "set", port, "master", "fabric", "up"))
 

@@ -73,7 +73,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "leaderElection: retryPeriod must be below renewDeadline, and that below leaseDuration" -}}
 {{- end -}}
 {{- end -}}
+{{- if .Values.nodeLabels.enabled -}}
+{{- if .Values.watchNamespaces -}}
+{{- fail "nodeLabels.enabled: not together with watchNamespaces, since Nodes are in no namespace" -}}
+{{- end -}}
+{{- if ne (include "slurm-operator.watchNodes" .) "true" -}}
+{{- fail "nodeLabels.enabled: needs watchNodes" -}}
+{{- end -}}
+{{- else if .Values.nodeLabels.fromSlurm -}}
+{{- fail "nodeLabels.fromSlurm: needs nodeLabels.enabled" -}}
+{{- end -}}
+{{- if and .Values.jobs.sylabs (not .Values.jobs.enabled) -}}
+{{- fail "jobs.sylabs: needs jobs.enabled" -}}
+{{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled" -}}
+{{- end -}}
+{{- if and .Values.metrics.podMonitor.enabled .Values.metrics.serviceMonitor.enabled -}}
+{{- fail "metrics.podMonitor.enabled: not together with metrics.serviceMonitor.enabled" -}}
 {{- end -}}
 {{- end -}}

@@ -11,10 +11,7 @@ tests/integration/helm compares these rules with the API server's audit log.
   resources: [clusters, nodesets]
   verbs: [get, list, watch, patch]
 - apiGroups: [slinky.slurm.net]
-  resources: [tokens]
-  verbs: [get, list, watch]
-- apiGroups: [slinky.slurm.net]
-  resources: [loginsets]
+  resources: [tokens, loginsets]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [slinky.slurm.net]
   resources: [clusters/status, nodesets/status, loginsets/status, tokens/status]
@@ -43,10 +40,52 @@ tests/integration/helm compares these rules with the API server's audit log.
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]
+{{- if .Values.jobs.enabled }}
+- apiGroups: [slinky.slurm.net]
+  resources: [slurmjobs]
+  verbs: [get, list, watch, patch, delete]
+- apiGroups: [slinky.slurm.net]
+  resources: [slurmjobs/status]
+  verbs: [patch]
+{{- end }}
+{{- if .Values.jobs.sylabs }}
+- apiGroups: [slinky.slurm.net]
+  resources: [slurmjobs]
+  verbs: [create]
+- apiGroups: [wlm.sylabs.io]
+  resources: [slurmjobs, wlmjobs]
+  verbs: [get, list, watch]
+- apiGroups: [slurm.sylabs.io]
+  resources: [slurmjobs]
+  verbs: [get, list, watch]
+- apiGroups: [wlm.sylabs.io]
+  resources: [slurmjobs/status, wlmjobs/status]
+  verbs: [patch]
+- apiGroups: [slurm.sylabs.io]
+  resources: [slurmjobs/status]
+  verbs: [patch]
+{{- end }}
+{{- if .Values.rbac.serviceMonitors }}
+- apiGroups: [monitoring.coreos.com]
+  resources: [servicemonitors]
+  verbs: [get, create, patch]
+{{- end }}
+{{- end -}}
+
+{{/* Labels of namespaces, by which a Cluster may name the tenants of its jobs. */}}
+{{- define "slurm-operator.namespaceRules" -}}
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [get]
 {{- end -}}
 
 {{- define "slurm-operator.nodeRules" -}}
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
+{{- if .Values.nodeLabels.enabled }}
+- apiGroups: [""]
+  resources: [nodes/status]
+  verbs: [patch]
+{{- end }}
 {{- end -}}

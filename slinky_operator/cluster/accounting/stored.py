@@ -5,7 +5,7 @@ Secret                                holds
 ====================================  ==========================================================================
 `<cluster>-database-password`         the generated password; written once, and put back if it is lost
 `<cluster>-database`                  the statements with which MariaDB starts, and the password once more
-`<cluster>-accounting`                slurmdbd.conf
+`<cluster>-accounting`                slurmdbd.conf, and the public keys of tokens
 the one of `database.passwordRef`     the user's password; only read
 ====================================  ==========================================================================
 
@@ -29,6 +29,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting import slurmdbd_conf
 from slinky_operator.slurm.accounting.slurmdbd_conf import PASSWORD_RULE, SLURMDBD_CONF, Storage
+from slinky_operator.slurm.tokens import key_set
 
 PASSWORD: Final = "password"  # noqa: S105
 """Key of a password within its Secret."""
@@ -38,6 +39,9 @@ INIT_SQL: Final = "init.sql"
 
 VERSION: Final = "version"
 """Key beside slurmdbd.conf: identifies it, so that a pod does not start with an earlier one."""
+
+SECRET_FOLDER: Final = "/etc/slurmdbd-conf"  # noqa: S105
+"""Where slurmdbd's pod mounts the Secret with slurmdbd.conf."""
 
 DATABASE: Final = "slurm_acct_db"
 ACCOUNT: Final = "slurm"
@@ -105,9 +109,12 @@ def contents(snapshot: Snapshot) -> Contents:
         storage, found = _storage_elsewhere(snapshot)
     problem = problem or found
     if problem is None and storage is not None:
-        text = slurmdbd_conf.render(f"{naming.accounting(cluster.name)}-0", storage, accounting.extra_conf)
-        version = _keyed(snapshot, text.encode()).encode()
-        secrets[naming.accounting(cluster.name)] = {SLURMDBD_CONF: text.encode(), VERSION: version}
+        keys = token_keys(snapshot)
+        path = f"{SECRET_FOLDER}/{key_set.FILE}" if keys else ""
+        text = slurmdbd_conf.render(f"{naming.accounting(cluster.name)}-0", storage, accounting.extra_conf, path)
+        version = _keyed(snapshot, f"{text}{keys}".encode()).encode()
+        more = {key_set.FILE: keys.encode()} if keys else {}
+        secrets[naming.accounting(cluster.name)] = {SLURMDBD_CONF: text.encode(), VERSION: version, **more}
     return Contents(secrets, problem)
 
 
@@ -125,6 +132,12 @@ def digest(snapshot: Snapshot, secret: str) -> str:
     found = snapshot.sources.get(secret)
     data = found.data if found is not None and found.exists else {}
     return _keyed(snapshot, b"\0".join(part for key in sorted(data) for part in (key.encode(), data[key])))
+
+
+def token_keys(snapshot: Snapshot) -> str:
+    """The public keys of tokens for slurmdbd: those with which slurmctld was last seen to run; empty for none."""
+    live = snapshot.children.get(("ConfigMap", naming.good_config(snapshot.cluster.name))) or {}
+    return str((live.get("data") or {}).get(key_set.FILE, ""))
 
 
 def version_in(snapshot: Snapshot) -> str:

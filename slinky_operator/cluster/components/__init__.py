@@ -1,8 +1,9 @@
 """The objects of a Cluster, each daemon in its own module: pure functions from a Cluster to bodies.
 
-None of them has an owner reference to the Cluster. `kubectl delete --cascade=foreground` makes the garbage collector
+They have no owner references to the Cluster. `kubectl delete --cascade=foreground` makes the garbage collector
 delete what a Cluster owns before its finalizers are handled: slurmctld would be deleted while jobs run. The Cluster's
-finalizer deletes them instead, and the label with its uid identifies the owner.
+finalizer deletes them instead, and the label with its uid identifies the owner. Only the exporter, without which jobs
+go on, is different.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Any
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurm import naming
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Images used if a Cluster names none."""
+    """Images, and the priority of pods, used if a Cluster names none."""
 
     slurmctld: str
     slurmrestd: str
@@ -34,6 +36,8 @@ class Images:
 
     slurmdbd: str = ""
     mariadb: str = ""
+    priority_class: str = ""
+    """PriorityClass of the daemons' pods; empty for that of the Kubernetes cluster."""
 
     @property
     def sssd_image(self) -> SssdImage:
@@ -59,6 +63,19 @@ def metadata(cluster: Cluster, name: str, component: str, annotations: dict[str,
     if annotations:
         body["annotations"] = annotations
     return body
+
+
+def owned(cluster: Cluster, about: Object) -> Object:
+    """Metadata of an object without which jobs go on: the garbage collector deletes it with the Cluster.
+
+    Parameters
+    ----------
+    about
+        From `metadata`.
+    """
+    # It blocks no deletion, which would need another right.
+    owner = {"apiVersion": CLUSTERS.api_version, "kind": CLUSTERS.kind, "name": cluster.name, "uid": cluster.uid}
+    return {**about, "ownerReferences": [owner]}
 
 
 def locked_down() -> dict[str, Any]:

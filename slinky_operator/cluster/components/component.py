@@ -15,12 +15,13 @@ from typing import Protocol
 from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
-from slinky_operator.reconcile.children import Child
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble, of_pod
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 
 
@@ -57,6 +58,8 @@ class Component(Protocol):
         Whether its pods mount keys of the Cluster: its workload is not created before these exist.
     keeps_state
         Whether it leaves state that an older release cannot read.
+    state_volume
+        Name of the volume with its state, in its pods and in its StatefulSet; empty without `persistence`.
     """
 
     daemon: str
@@ -66,10 +69,30 @@ class Component(Protocol):
     condition: ClusterCondition | None = None
     mounts_keys: bool = False
     keeps_state: bool = False
+    state_volume: str = ""
 
     def spec(self, cluster: Cluster) -> ComponentSpec:
         """The Cluster's settings for the daemon: image, resources, template."""
         ...
+
+    def persistence(self, cluster: Cluster) -> Persistence | None:
+        """The Cluster's settings for the volume with its state; `None` if it keeps none."""
+        _ = cluster
+        return None
+
+    def with_persistence(self, cluster: Cluster, persistence: Persistence) -> Cluster:
+        """The Cluster with other settings for that volume."""
+        _ = persistence
+        return cluster
+
+    @property
+    def persistence_field(self) -> str:
+        """Where a user writes them, for messages."""
+        return self.template_field.removesuffix("template") + "persistence"
+
+    def claim_name(self, cluster: Cluster) -> str:
+        """The claim that its StatefulSet makes for that volume."""
+        return f"{self.state_volume}-{naming.daemon(cluster.name, self.component)}-0"
 
     def workload(self, materials: Materials) -> Child:
         """Build the object that creates its pods.

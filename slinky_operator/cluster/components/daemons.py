@@ -17,9 +17,9 @@ from slinky_operator.cluster.components.component import Component, Materials
 from slinky_operator.cluster.components.slurmctld import SLURMCTLD
 from slinky_operator.cluster.components.slurmrestd import SLURMRESTD
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.reconcile.children import Child
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
-from slinky_operator.slurm.templates import RefusedFragment
+from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
 DAEMONS: Final[tuple[Component, ...]] = (MARIADB, SLURMDBD, SLURMCTLD, SLURMRESTD)
 

@@ -20,7 +20,6 @@ reason.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -35,13 +34,10 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.image_tags import TAGGED, is_newer_patch, is_older
 
 ANNOTATION: Final = labels.CLUSTER_PREFIX + "image-from"
 """On the StatefulSet and the Deployment: who has set the image of the daemon."""
-
-_VERSION: Final = re.compile(
-    r"(?P<place>.+):(?P<series>[0-9]+\.[0-9]+)(?:\.(?P<patch>[0-9]+))?(?:[-_+][^:/]*)?", re.ASCII
-)
 
 
 class Origin(StrEnum):
@@ -101,26 +97,6 @@ def with_running_agent(snapshot: Snapshot, images: Images) -> Images:
     return replace(images, agent=agent) if agent else images
 
 
-def is_newer_patch(new: str, old: str) -> bool:
-    """Whether an image is of a later patch release of the same series in the same repository."""
-    one, other = _VERSION.fullmatch(new), _VERSION.fullmatch(old)
-    if one is None or other is None or not one["patch"] or not other["patch"]:
-        return False
-    same = one.group("place", "series") == other.group("place", "series")
-    return same and int(one["patch"]) > int(other["patch"])
-
-
-def is_older(new: str, old: str) -> bool:
-    """Whether an image is of an older Slurm than another, as far as their tags show."""
-    one, other = _VERSION.fullmatch(new), _VERSION.fullmatch(old)
-    if one is None or other is None:
-        return False
-    series, other_series = _numbers(one["series"]), _numbers(other["series"])
-    if series != other_series or not one["patch"] or not other["patch"]:
-        return series < other_series
-    return int(one["patch"]) < int(other["patch"])
-
-
 def _of_daemon(live: Object | None, daemon: Component, cluster: Cluster, default: str, *, served: bool) -> str:
     """The default image for one daemon.
 
@@ -143,7 +119,7 @@ def _of_daemon(live: Object | None, daemon: Component, cluster: Cluster, default
 
 def _of_slurmd(known: str | None, slurmctld: str, default: str) -> str:
     """The default image for slurmd: the recorded one, else none that is newer than slurmctld."""
-    place = _VERSION.fullmatch(default)
+    place = TAGGED.fullmatch(default)
     if not known and place is not None and is_older(slurmctld, default):
         # What an older version of the operator created, or a former Cluster left, does not show slurmd's image.
         known = f"{place['place']}:{slurmctld.rpartition(':')[2]}"
@@ -160,7 +136,3 @@ def _is_up(live: Object) -> bool:
 def _image(live: Object | None, container: str, kind: str = "containers") -> str:
     containers = [] if live is None else live["spec"]["template"]["spec"].get(kind) or []
     return next((str(one.get("image") or "") for one in containers if one.get("name") == container), "")
-
-
-def _numbers(series: str) -> tuple[int, ...]:
-    return tuple(map(int, series.split(".")))

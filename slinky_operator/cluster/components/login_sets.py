@@ -14,7 +14,7 @@ from slinky_api.v1alpha1.fields import format_duration
 from slinky_api.v1alpha1.login import Login
 from slinky_operator.cluster.components import metadata
 from slinky_operator.kube.resources import LOGINSETS
-from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 
 

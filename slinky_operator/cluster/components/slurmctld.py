@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,17 +17,19 @@ from typing_extensions import override
 from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.components import Images, default_images, metadata, slurmctld_pod
-from slinky_operator.cluster.components.claims import claim_of
 from slinky_operator.cluster.components.component import Component, Materials
-from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
+from slinky_operator.cluster.components.monitoring import monitored_services
+from slinky_operator.cluster.components.shared.claims import claim_of
+from slinky_operator.cluster.components.shared.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
-from slinky_operator.reconcile.children import Child
 from slinky_operator.reconcile.pod_trouble import NO_POD, TERMINATING, DaemonTrouble, is_settled
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import restart_keys
 from slinky_operator.slurm.exit_messages import stuck
@@ -121,10 +124,20 @@ class Slurmctld(Component):
     condition = ClusterCondition.CONTROLLER_UP
     mounts_keys = True
     keeps_state = True
+    state_volume = slurmctld_pod.STATE
 
     @override
     def spec(self, cluster: Cluster) -> ComponentSpec:
         return cluster.spec.controller
+
+    @override
+    def persistence(self, cluster: Cluster) -> Persistence:
+        return cluster.spec.controller.persistence
+
+    @override
+    def with_persistence(self, cluster: Cluster, persistence: Persistence) -> Cluster:
+        controller = cluster.spec.controller.model_copy(update={"persistence": persistence})
+        return cluster.model_copy(update={"spec": cluster.spec.model_copy(update={"controller": controller})})
 
     @override
     def services(self, materials: Materials) -> Iterable[Child]:
@@ -133,6 +146,7 @@ class Slurmctld(Component):
         outside = outside_service(cluster)
         if outside is not None:
             yield Child(SERVICES, outside)
+        yield from monitored_services(cluster, self.component)
 
     @override
     def workload(self, materials: Materials) -> Child:
@@ -168,7 +182,7 @@ class Slurmctld(Component):
     @override
     def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
         if snapshot.controller_pod is not None:
-            yield from super().troubles(snapshot, wall)
+            yield from map(_with_advice, super().troubles(snapshot, wall))
             return
         namespace, name = snapshot.cluster.namespace, naming.controller_pod(snapshot.cluster.name)
         ending = snapshot.controller_ending
@@ -186,6 +200,20 @@ class Slurmctld(Component):
 
 
 SLURMCTLD: Final = Slurmctld()
+
+_UNREADABLE: Final = "start with '-i' to ignore this"
+"""In the last words of a slurmctld that cannot read its state, of both releases."""
+
+
+def _with_advice(trouble: DaemonTrouble) -> DaemonTrouble:
+    """Say what to do instead of what such a slurmctld proposes, which loses jobs."""
+    if _UNREADABLE not in trouble.message:
+        return trouble
+    advice = (
+        "It has changed nothing of its state. After a change of spec.controller.image, name the image that ran before; "
+        "never start slurmctld with -i, which loses jobs"
+    )
+    return replace(trouble, message=f"{trouble.message}. {advice}")
 
 
 def claim_name(snapshot: Snapshot) -> str:

@@ -15,13 +15,14 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, pod_security
-from slinky_operator.cluster.components.shared_objects import CONFIG_MODE
+from slinky_operator.cluster.components.shared.availability import priority
+from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.cache.managed_fields import applied_part, has_leftovers, inside
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.children import Child, applied_fields, shows
+from slinky_operator.reconcile.writes.children import Child, applied_fields, shows
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.template_rules import fitted
+from slinky_operator.slurm.pod_templates.template_rules import fitted
 
 ANNOTATION_RESTART: Final = labels.CLUSTER_PREFIX + "restart"
 """On the pod template: values of keys that slurmctld reads only at start."""
@@ -106,8 +107,9 @@ def template(cluster: Cluster, images: Images, restart: Mapping[str, str], start
                 "automountServiceAccountToken": False,
                 "enableServiceLinks": False,
                 "terminationGracePeriodSeconds": 30,
+                **priority(images),
                 "securityContext": pod_security(naming.SLURM_UID, volumes=True),
-                "containers": [_slurmctld(cluster, images, start, id_of), _agent(images)],
+                "containers": [_slurmctld(cluster, images, start, id_of), _agent(cluster, images)],
                 "volumes": _volumes(cluster),
             },
             cluster,
@@ -192,15 +194,20 @@ def _slurmctld(cluster: Cluster, images: Images, start: int, id_of: str | None) 
     return container
 
 
-def _agent(images: Images) -> dict[str, Any]:
+def _agent(cluster: Cluster, images: Images) -> dict[str, Any]:
+    sssd = identity.has_sssd(cluster)
     return {
         "name": naming.AGENT_CONTAINER,
         **image_of(None, images.agent, images.pull_policy),
-        "command": ["python", "-m", "slinky_operator.agent", naming.CONF_FOLDER, str(naming.AGENT_PORT)],
+        "command": ["python", "-m", "slinky_operator.agent", naming.CONF_FOLDER, str(naming.AGENT_PORT)]
+        + ([identity.OFFLINE] if sssd else []),
         "ports": [{"name": "agent", "containerPort": naming.AGENT_PORT, "protocol": "TCP"}],
         "resources": {"requests": {"cpu": "5m", "memory": "24Mi"}, "limits": {"memory": "64Mi"}},
         "securityContext": {**locked_down(), "runAsUser": naming.NOBODY, "runAsGroup": naming.NOBODY},
-        "volumeMounts": [{"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True}],
+        "volumeMounts": [
+            {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},
+            *([identity.sockets_mount()] if sssd else ()),
+        ],
     }
 
 

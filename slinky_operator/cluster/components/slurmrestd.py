@@ -7,7 +7,7 @@ must be named, or Slurm 24.11 refuses to start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from typing_extensions import override
@@ -19,23 +19,43 @@ from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.accounting import in_conf, variants
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.components.component import Component, Materials
-from slinky_operator.cluster.components.service_fragment import exposed, with_fragment
+from slinky_operator.cluster.components.shared.availability import apart, one_at_a_time, priority
+from slinky_operator.cluster.components.shared.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.replicas import is_ready
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
-from slinky_operator.reconcile.children import Child
 from slinky_operator.reconcile.pod_trouble import NO_POD, DaemonTrouble
-from slinky_operator.reconcile.text import cut
+from slinky_operator.reconcile.text import cut, moment, stamp
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.connection.replicas import ALIVE_HEADERS, ALIVE_PATH
 from slinky_operator.slurm.exit_messages import LONGEST
-from slinky_operator.slurm.template_rules import fitted
+from slinky_operator.slurm.pod_templates.template_rules import fitted
 
 CONFIG: Final = "config"
 RUN: Final = "run"
 
-# Its own health checks need a token in 26.05 and do not exist in 24.11.
 _PORT: Final = {"tcpSocket": {"port": naming.SLURMRESTD_PORT}}
+
+_HEADERS: Final = "".join(f"{name}: {value}\\r\\n" for name, value in ALIVE_HEADERS.items())
+
+ANSWERS: Final = (
+    f"exec 3<>/dev/tcp/127.0.0.1/{naming.SLURMRESTD_PORT} && "
+    f"printf 'GET {ALIVE_PATH} HTTP/1.0\\r\\n{_HEADERS}\\r\\n' >&3 && "
+    "read -r -t 8 answer <&3 && [[ $answer == HTTP/* ]]"
+)
+"""Whether it answers at all, which it does without slurmctld. Not by `httpGet`: 26.05 says 204, and 24.11 says 404."""
+
+THREADS: Final = 32
+"""Calls that may wait for slurmctld at a time. By default 26.05 has four threads on two CPUs; once all of them wait, it
+answers nobody."""
+
+NOT_ANSWERING: Final = "NotAnswering"
+
+SLOW: Final = timedelta(seconds=60)
+"""How long a slurmrestd may be unready until that is reported."""
 
 
 def service(cluster: Cluster, live: Object | None = None, pods: Object | None = None) -> Object:
@@ -87,6 +107,8 @@ def deployment(
             "slurmrestd",
             "-a",
             "rest_auth/jwt",
+            "-t",
+            str(THREADS),
             "-s",
             "openapi/slurmctld,openapi/slurmdbd" if accounting else "openapi/slurmctld",
             f"0.0.0.0:{naming.SLURMRESTD_PORT}",
@@ -99,7 +121,8 @@ def deployment(
         ],
         "ports": [{"name": "slurmrestd", "containerPort": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
         "startupProbe": {**_PORT, "periodSeconds": 1, "failureThreshold": 300},
-        "readinessProbe": {**_PORT, "periodSeconds": 10},
+        "readinessProbe": {"exec": {"command": ["bash", "-c", ANSWERS]}, "periodSeconds": 10, "timeoutSeconds": 10},
+        # Not by an answer: with a slurmctld that is silent and many callers, none of its threads is free to give one.
         "livenessProbe": {**_PORT, "periodSeconds": 20, "failureThreshold": 6},
         "securityContext": locked_down(),
         "volumeMounts": [
@@ -120,6 +143,8 @@ def deployment(
             {
                 "automountServiceAccountToken": False,
                 "enableServiceLinks": False,
+                **priority(images),
+                "affinity": apart(naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)),
                 "securityContext": pod_security(naming.NOBODY),
                 # As PID 1 it ignores SIGTERM; its calls are short, and may be repeated.
                 "terminationGracePeriodSeconds": 3,
@@ -138,6 +163,8 @@ def deployment(
         "metadata": metadata(cluster, naming.restapi(cluster.name), naming.COMPONENT_RESTAPI, dict(annotations or {})),
         "spec": {
             "replicas": restapi.replicas,
+            # Pods that answer stay until those of another template do.
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}},
             "selector": {"matchLabels": naming.selector_labels(cluster, naming.COMPONENT_RESTAPI)},
             "template": fitted(generated, restapi.template or {}, naming.RESTAPI_CONTAINER),
         },
@@ -162,6 +189,7 @@ class Slurmrestd(Component):
         cluster, children = materials.snapshot.cluster, materials.snapshot.children
         live, pods = children.get((SERVICES.kind, naming.restapi(cluster.name))), children.get(self.key(cluster))
         yield Child(SERVICES, service(cluster, live, pods))
+        yield from one_at_a_time(cluster, self.component, cluster.spec.restapi.replicas)
 
     @override
     def workload(self, materials: Materials) -> Child:
@@ -173,12 +201,41 @@ class Slurmrestd(Component):
     @override
     def troubles(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
         yield from super().troubles(snapshot, wall)
+        yield from self._silent(snapshot, wall)
         owner = snapshot.children.get(self.key(snapshot.cluster)) or {}
         for one in (owner.get("status") or {}).get("conditions") or ():
             if one.get("type") == "ReplicaFailure" and one.get("status") == "True":
                 why = cut(one.get("message") or one.get("reason") or "no word", LONGEST)
                 message = f"slurmrestd's pod cannot be created: {why}"
                 yield DaemonTrouble(self.daemon, one.get("reason") or NO_POD, message)
+
+    def _silent(self, snapshot: Snapshot, wall: datetime) -> Iterable[DaemonTrouble]:
+        """Pods that run and do not answer, beside others that do."""
+        pods = self.pods(snapshot)
+        if not any(is_ready(pod) for pod in pods):
+            return
+        for pod in pods:
+            since = _unready_since(pod)
+            if since is not None and wall - since > SLOW:
+                name, namespace = pod["metadata"]["name"], snapshot.cluster.namespace
+                message = (
+                    f"slurmrestd's pod {name} has not answered since {stamp(since)}; calls go to the others. If it "
+                    f"does not recover, kubectl -n {namespace} delete pod {name} replaces it"
+                )
+                yield DaemonTrouble(self.daemon, NOT_ANSWERING, message)
+
+
+def _unready_since(pod: Object) -> datetime | None:
+    """Since when a slurmrestd that runs has not been ready; None if it is, or has not started."""
+    status = pod.get("status") or {}
+    runs = any(
+        one.get("name") == naming.RESTAPI_CONTAINER and one.get("started") and "running" in (one.get("state") or {})
+        for one in status.get("containerStatuses") or ()
+    )
+    for one in status.get("conditions") or ():
+        if runs and one.get("type") == "Ready" and one.get("status") == "False":
+            return moment(one.get("lastTransitionTime"))
+    return None
 
 
 SLURMRESTD: Final = Slurmrestd()

@@ -28,7 +28,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm.conf import ConfInputs, Line, StaticNodeConf, TextProblem, parse, parse_words
 from slinky_operator.slurm.conf.render import SLURM_CONF
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 from slurm_client.notation import hostlist
 
 ASK_FIRST: Final = 0.5

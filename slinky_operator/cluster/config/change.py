@@ -9,7 +9,8 @@ from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, AskStates, AskUse, Write
-from slinky_operator.cluster.components import Images, shared_objects
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.config import manual_changes
 from slinky_operator.cluster.config.draft import Draft, Rollout
 from slinky_operator.cluster.config.held_nodesets import changed, holding
@@ -20,7 +21,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import decision
 from slinky_operator.cluster.preflight.attempts import Stage
 from slinky_operator.kube.resources import CONFIGMAPS
-from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.conf import ConfInputs, render
 
 TRY_REFUSED: Final = timedelta(minutes=5)

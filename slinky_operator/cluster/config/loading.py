@@ -22,8 +22,8 @@ from slinky_api import labels
 from slinky_operator.agent.files import expected
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.actions import Action, AskAgent, Reload, ReplacePod, TouchPod
-from slinky_operator.cluster.components import shared_objects
 from slinky_operator.cluster.components.daemons import DAEMONS
+from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.observe import Snapshot
@@ -31,7 +31,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.exit_messages import last_words
 
 ASK_EVERY: Final = 0.25
@@ -139,8 +139,10 @@ def _load(snapshot: Snapshot, pod: Object, config_map: Object, change: str, now:
             return Loading(Stage.UNDER_WAY, message, (), RETRY_LOST)
         if not loaded.lost and now - loaded.at < RETRY_RELOAD:
             return Loading(Stage.REFUSED, loaded.why, (), RETRY_RELOAD)
-    shown = {name: line.get("Nodes") for name, line in parse(config_map["data"][SLURM_CONF]).partitions.items()}
-    return Loading(Stage.UNDER_WAY, message, (Reload(uid, change, shown, loaded),))
+    parsed = parse(config_map["data"][SLURM_CONF])
+    shown = {name: line.get("Nodes") for name, line in parsed.partitions.items()}
+    action = Reload(uid, change, shown, loaded, parsed.words_for_node_sets)
+    return Loading(Stage.UNDER_WAY, message, (action,))
 
 
 def is_asked(snapshot: Snapshot, config_map: Object) -> bool:

@@ -17,7 +17,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.events import EventType
 from slinky_operator.slurm.conf import Rendered
 from slinky_operator.slurm.conf.states import UP, marked
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 
 VALID: Final = 6.0
 """Seconds for which an answer is valid when a change is to be applied."""

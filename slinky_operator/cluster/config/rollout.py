@@ -28,7 +28,8 @@ from slinky_api.v1alpha1.cluster_status import ConfigStatus
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.actions import Action, AskUse, Write
-from slinky_operator.cluster.components import Images, shared_objects
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.config import addresses, loading, manual_changes, membership, slurm_use
 from slinky_operator.cluster.config.change import Change, bring_in
 from slinky_operator.cluster.config.draft import Draft, Rollout, remarks
@@ -41,20 +42,30 @@ from slinky_operator.cluster.in_use.removals import Kept
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import decision
 from slinky_operator.kube.resources import CONFIGMAPS
-from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.conf import ConfInputs, NodeSetConf, Parsed, parse, render
 from slinky_operator.slurm.conf.admit import lines_of
 from slinky_operator.slurm.conf.render import hash_of
 from slinky_operator.slurm.conf.states import marked
+from slinky_operator.slurm.tokens.signing_keys import PublicKey
 
 
-def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime, first: str = "") -> Rollout:
+def plan_rollout(
+    snapshot: Snapshot,
+    images: Images,
+    now: float,
+    wall: datetime,
+    first: str = "",
+    own_keys: Sequence[PublicKey] = (),
+) -> Rollout:
     """Decide the next steps.
 
     Parameters
     ----------
     first
         What a change that has to be tried waits for; empty if nothing.
+    own_keys
+        Public halves of the keys that the operator signs tokens with.
     images
         The images of tried daemons if nothing else is set.
     now
@@ -69,7 +80,9 @@ def plan_rollout(snapshot: Snapshot, images: Images, now: float, wall: datetime,
     members, joining = membership.members(snapshot, lines)
     parts = [*map(NodeSetConf.of, members), *membership.unreadable(snapshot, lines)]
     never_ran = stored.never_ran(snapshot, stored.status)
-    inputs = ConfInputs.of(cluster, parts, snapshot.texts, in_conf.endpoint(snapshot, text, never_ran=never_ran))
+    inputs = ConfInputs.of(
+        cluster, parts, snapshot.texts, in_conf.endpoint(snapshot, text, never_ran=never_ran), own_keys
+    )
     inputs = replace(inputs, held=held(snapshot, inputs))
     known = addresses.addresses(snapshot, inputs, current, good)
     inputs = addresses.over(inputs, known)

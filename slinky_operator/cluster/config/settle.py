@@ -7,7 +7,7 @@ from datetime import datetime
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.actions import Action, Write
-from slinky_operator.cluster.components import shared_objects
+from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.config import addresses, loading, manual_changes, membership
 from slinky_operator.cluster.config.addresses import Addresses
 from slinky_operator.cluster.config.change import Change
@@ -16,7 +16,7 @@ from slinky_operator.cluster.config.held_nodesets import next_suspect
 from slinky_operator.cluster.config.slurm_use import asks_in
 from slinky_operator.cluster.preflight import attempts, single_trial
 from slinky_operator.kube.resources import CONFIGMAPS
-from slinky_operator.reconcile.children import Child, shows
+from slinky_operator.reconcile.writes.children import Child, shows
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
 

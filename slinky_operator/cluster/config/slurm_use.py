@@ -7,7 +7,7 @@ from typing import Final
 from slinky_api.v1alpha1.cluster_status import ConfigStatus
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.jobs import wait_after
 
 USE_VALID: Final = 3.0

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slinky_api.v1alpha1.cluster_status import ConfigStatus
-from slinky_operator.cluster.components import shared_objects
+from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from slinky_operator.cluster.memory import AccountingAnswer
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurm.cluster_client import ClusterClient
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors
 
 TIMEOUT: Final = 15.0

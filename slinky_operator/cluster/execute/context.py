@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx
 
@@ -16,8 +16,9 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
+from slinky_operator.metrics.changes import Changes
 from slinky_operator.reconcile.secrets import SecretReader
-from slinky_operator.slurm.clients import ClientMap
+from slinky_operator.slurm.connection.clients import ClientMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ class Tools:
     recorder: Recorder
     http: httpx.AsyncClient
     """For queries to agents."""
+
+    changes: Changes = field(default_factory=Changes)
+    """Counts what is done, for metrics."""
 
     clock: Callable[[], float] = time.monotonic
     """Monotonic seconds."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
+from slinky_api.events import EventReason
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
+    ApplyAccounts,
     AskAccounting,
     AskAgent,
     AskClaim,
+    AskDirectory,
     AskNames,
     AskStates,
     AskUse,
@@ -22,9 +25,11 @@ from slinky_operator.cluster.actions import (
     EmitEvent,
     EndPreflight,
     ExcludeSlurmdKinds,
+    GrowClaim,
     HoldBackNodeSets,
     Hurry,
     KeepKeys,
+    KeepMonitor,
     MakeKey,
     MakePassword,
     PutKeyBack,
@@ -38,9 +43,19 @@ from slinky_operator.cluster.actions import (
     TearDown,
     TouchPod,
     TryKey,
+    UseReplicas,
     Write,
 )
-from slinky_operator.cluster.execute import accounting_queries, key_writes, kubernetes_writes, reload, slurm_queries
+from slinky_operator.cluster.execute import (
+    accounting_queries,
+    accounts,
+    claim_writes,
+    key_writes,
+    kubernetes_writes,
+    monitors,
+    reload,
+    slurm_queries,
+)
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.kube.events import EventType
@@ -50,7 +65,12 @@ from slinky_operator.kube.resources import (
     NODESETS,
     PODS,
 )
-from slurm_client import MintedToken, StaticToken, TokenProvider
+from slinky_operator.reconcile.text import cut, joined
+from slinky_operator.slurm.connection.own_tokens import OwnTokens
+from slurm_client import StaticToken, TokenProvider
+
+LONGEST_EVENT: Final = 900
+"""Characters of an Event: Kubernetes takes 1024."""
 
 
 async def act(actions: tuple[Action, ...], cluster: Cluster, memory: Memory, tools: Tools) -> bool:
@@ -97,10 +117,12 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
             return True
         case Write():
             return await kubernetes_writes.write(action, cluster, memory, tools)
+        case KeepMonitor():
+            return await monitors.keep(action, cluster, memory, tools)
         case Connect():
             token: TokenProvider = StaticToken(action.token)
             if action.keys:
-                token = MintedToken(action.keys[0], lifetime=action.lifetime, others=action.keys[1:])
+                token = OwnTokens(action.keys, action.lifetime)
             await tools.clients.put(
                 cluster.uid,
                 cluster.namespace,
@@ -108,8 +130,13 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
                 endpoint=action.endpoint,
                 token=token,
                 fingerprint=action.fingerprint,
+                replicas=action.replicas,
             )
             return True
+        case UseReplicas():
+            client = tools.clients.get(cluster.uid)
+            if client is not None:
+                client.replicas.use(action.urls)
         case Disconnect():
             await tools.clients.close(cluster.uid)
         case Hurry():
@@ -124,9 +151,12 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
             await kubernetes_writes.remove(PODS, pod["name"], pod["namespace"], pod["uid"], tools)
             memory.replaced |= {(action.component, action.hash)}
         case StartPreflight():
+            tools.changes.preflight_started(cluster.uid, action.preflight.name, tools.clock())
             return await kubernetes_writes.start_preflight(action, cluster, memory, tools)
         case EndPreflight():
             memory.judge(action.name, action.verdict)
+            outcome = action.verdict.outcome.name.lower()
+            tools.changes.preflight_ended(cluster.uid, action.name, outcome, tools.clock())
             return True
         case ExcludeSlurmdKinds():
             memory.left_out = dict(action.left_out)
@@ -151,9 +181,18 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
             uid = action.pod["metadata"]["uid"]
             memory.names = await slurm_queries.ask_names(tools.http, url, uid, memory.names, tools.clock)
             return not memory.names.why
+        case AskDirectory():
+            url, said = tools.agent_url(action.pod), memory.directory
+            uid = action.pod["metadata"]["uid"]
+            memory.directory = await slurm_queries.ask_directory(tools.http, url, uid, tools.clock)
+            return said is None or replace(memory.directory, asked_at=said.asked_at) != said
         case AskClaim():
             memory.claim = await kubernetes_writes.ask_claim(action.name, cluster.namespace, tools)
             return bool(memory.claim.deleted)
+        case GrowClaim():
+            known = memory.claims.get(action.name)
+            memory.claims[action.name] = size = await claim_writes.grow(action, cluster.namespace, tools)
+            return size.shows_other_than(known)
         case Reload():
             memory.loaded = await reload.reload(tools.clients.get(cluster.uid), action, tools.clock)
             return True
@@ -164,9 +203,13 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
         case AskAccounting():
             client, before = tools.clients.get(cluster.uid), memory.accounting
             memory.accounting = await accounting_queries.ask_accounting(client, cluster.slurm_name, tools.clock)
+            if before is not None and before.why and memory.accounts is not None:
+                memory.accounts = replace(memory.accounts, stale=True)
             return memory.accounting is not None and (
                 before is None or replace(memory.accounting, at=before.at) != before
             )
+        case ApplyAccounts():
+            return await _apply_accounts(action, cluster, memory, tools)
         case TearDown():
             return await kubernetes_writes.tear_down(action, cluster, memory, tools)
         case EmitEvent():
@@ -178,3 +221,17 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
         case _:
             assert_never(action)
     return False
+
+
+async def _apply_accounts(action: ApplyAccounts, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
+    """Make a batch of changes in slurmdbd, and tell of it."""
+    before = memory.accounts
+    found = await accounts.apply_accounts(tools.clients.get(cluster.uid), action, before, tools.clock)
+    memory.accounts = found.outcome
+    if found.done:
+        foreign = before is not None and before.settled and before.version == action.version and not before.stale
+        reason = EventReason.ACCOUNTS_PUT_BACK if foreign else EventReason.ACCOUNTS_CHANGED
+        told = f"changed by somebody else, and put back: {joined(found.done)}" if foreign else joined(found.done)
+        kind = EventType.WARNING if foreign else EventType.NORMAL
+        tools.recorder.event(_reference(cluster), kind, reason, cut(told, LONGEST_EVENT))
+    return before is None or replace(before, at=0.0, cost=0.0) != replace(found.outcome, at=0.0, cost=0.0)

@@ -8,14 +8,15 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import AdoptKey, SetFinalizer, StartPreflight, TearDown, TouchPod, Write
+from slinky_operator.cluster.execute import claim_writes
 from slinky_operator.cluster.execute.admission import refused_parts
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.memory import Claim, Denied, Memory, left_out_again
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
-from slinky_operator.reconcile import finalizers
-from slinky_operator.reconcile.children import Settled, is_current
+from slinky_operator.reconcile.writes import finalizers
+from slinky_operator.reconcile.writes.children import Settled, is_current
 
 logger = logging.getLogger(__name__)
 
@@ -106,9 +107,9 @@ async def remove(resource: Resource, name: str, namespace: str, uid: str, tools:
 
 
 async def start_preflight(action: StartPreflight, cluster: Cluster, memory: Memory, tools: Tools) -> bool:
-    """Create the ConfigMap, then the pod; existing ones are used, since names identify contents."""
+    """Create the ConfigMap if there is one, then the pod; existing ones are used, since names identify contents."""
     wanted = action.preflight
-    for child in (wanted.config_map, wanted.pod):
+    for child in filter(None, (wanted.config_map, wanted.pod)):
         try:
             await tools.kube.create(child.resource, dict(child.body), cluster.namespace)
         except errors.AlreadyExists:
@@ -141,6 +142,8 @@ async def tear_down(action: TearDown, cluster: Cluster, memory: Memory, tools: T
         await remove(resource, name, cluster.namespace, uid, tools)
         if resource is SECRETS:
             tools.sources.forget(cluster.namespace, name)
+    for name, wanted in action.claims:
+        await claim_writes.delete(name, wanted, cluster.namespace, tools)
     for obj in node_sets:
         if labels.FINALIZER_NODESET_CONFIG in (obj["metadata"].get("finalizers") or ()):
             await set_finalizer(

@@ -9,12 +9,13 @@ is, only the check is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
 from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.memory import Loaded
-from slinky_operator.slurm.cluster_client import ClusterClient
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import SlurmClient, errors
 from slurm_client.models import Partition
 
@@ -61,7 +62,7 @@ async def reload(client: ClusterClient | None, action: Reload, clock: Clock) -> 
     if found is None:
         return _unread(last, clock())
     client.hurry()
-    why = _differs(found, action.partitions)
+    why = _differs(found, action.partitions, action.node_sets)
     return replace(last, at=clock(), proven=not why, lost=False, why=why, asked=None, unread=0)
 
 
@@ -95,11 +96,20 @@ def _unread(last: Loaded, now: float) -> Loaded:
     return replace(last, at=now, lost=False, why=why, asked=None, unread=0)
 
 
-def _differs(found: Iterable[Partition], wanted: Mapping[str, str]) -> str:
+def _differs(found: Iterable[Partition], wanted: Mapping[str, str], node_sets: AbstractSet[str]) -> str:
     """What slurmctld shows that differs from the files; empty if there is nothing."""
-    shown = {one.name: one.node_sets for one in found}
+    shown = {one.name: frozenset(filter(None, one.node_sets.split(","))) for one in found}
     missing = sorted(name for name in wanted if name not in shown)
     if missing:
         return f"slurmctld does not show partition {', '.join(missing)} after a reconfigure"
-    other = sorted(name for name, nodes in wanted.items() if shown[name] and nodes and shown[name] != nodes)
+    other = sorted(name for name, nodes in wanted.items() if nodes and _is_other(shown[name], nodes, node_sets))
     return f"slurmctld shows other nodes for partition {', '.join(other)}" if other else ""
+
+
+def _is_other(shown: AbstractSet[str], nodes: str, node_sets: AbstractSet[str]) -> bool:
+    """Whether the NodeSets that slurmctld shows of a partition cannot be those of its `Nodes=`.
+
+    Names of nodes are not among what it shows, and NodeSets of a file that is included are not in `node_sets`.
+    """
+    words = frozenset(nodes.split(","))
+    return bool(shown) and not (words & node_sets <= shown <= words)

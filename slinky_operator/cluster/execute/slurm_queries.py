@@ -15,11 +15,11 @@ import httpx
 
 from slinky_operator.cluster.in_use.parameters import tasks_in
 from slinky_operator.cluster.in_use.removals import JobUse, ReservationUse, Use
-from slinky_operator.cluster.memory import Jobs, Mounted, Names, PartitionStates
+from slinky_operator.cluster.memory import Directory, Jobs, Mounted, Names, PartitionStates
 from slinky_operator.cluster.report.job_counts import count_jobs
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.cluster_client import ClusterClient
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors
 from slurm_client.models import Job, Partition
 
@@ -35,6 +35,16 @@ USE_TIMEOUT: Final = 20.0
 
 LONGEST_ANSWER: Final = 8 * 2**20
 """Maximum bytes of an agent's answer: names of more nodes than Slurm can have."""
+
+
+MOST_DOMAINS: Final = 64
+"""Maximum number of domains of a directory that are read from an agent's answer."""
+
+LONGEST_DOMAIN: Final = 255
+"""Characters of a domain's name that are read."""
+
+LAST_SECOND: Final = 253_402_300_799
+"""The last second of the year 9999, since 1970: later ones cannot be shown."""
 
 
 def agent_url(pod: Object) -> str:
@@ -71,6 +81,29 @@ async def ask_names(http: httpx.AsyncClient, url: str, pod_uid: str, before: Nam
         why = f"the agent beside slurmctld cannot be asked for addresses: {str(error) or type(error).__name__}"
         return replace(known, asked_at=clock(), why=why)
     return Names(pod_uid, clock(), found, missing)
+
+
+async def ask_directory(http: httpx.AsyncClient, url: str, pod_uid: str, clock: Clock) -> Directory:
+    """Query which domains of the directory SSSD cannot reach."""
+    try:
+        told = json.loads(await _read(http, f"{url.removesuffix('/files')}/directory"))
+        domains = list(told["offline"].items())[:MOST_DOMAINS]
+        offline = {str(name)[:LONGEST_DOMAIN]: min(max(int(since), 0), LAST_SECOND) for name, since in domains}
+    except httpx.HTTPStatusError:
+        # Without the file: SSSD does not run, or an image of the site's own does not keep it.
+        return Directory(pod_uid, clock(), why="SSSD's container does not say whether it reaches the directory")
+    except (
+        httpx.HTTPError,
+        httpx.InvalidURL,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+    ) as error:
+        why = f"the agent beside slurmctld cannot be asked for the directory: {str(error) or type(error).__name__}"
+        return Directory(pod_uid, clock(), why=why)
+    return Directory(pod_uid, clock(), offline)
 
 
 async def _read(http: httpx.AsyncClient, url: str) -> bytes:

@@ -28,7 +28,7 @@ from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_operator.cluster.in_use.parameters import JobsThere, keys_that_stay, quoted, users
-from slinky_operator.slurm.conf import ConfInputs, StaticNodeConf
+from slinky_operator.slurm.conf import ConfInputs, StaticNodeConf, future_nodes
 from slinky_operator.slurm.conf.derive import GRES_CONF
 from slinky_operator.slurm.conf.directives import TextProblem, parse_words
 from slinky_operator.slurm.conf.parsed import Line, Parsed, parse
@@ -191,7 +191,8 @@ def keep(
 
 
 def _room(old: Parsed, new: Parsed, nodes: int | None, why: list[str]) -> int:
-    before, after = (int(one.value("MaxNodeCount", "0")) for one in (old, new))
+    # Future nodes have no slurmd: what counts is the room beside them.
+    before, after = (int(one.value("MaxNodeCount", "0")) - future_nodes.count_in(one) for one in (old, new))
     if after >= before or (nodes is not None and nodes <= after):
         return 0
     for_what = "until Slurm says how many nodes there are" if nodes is None else f"while there are {nodes} nodes"
@@ -252,7 +253,11 @@ def _partitions(
 def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, frozenset[str]]:
     """Lines of nodes outside Kubernetes, each with those of its nodes that are removed or change hardware."""
     # A line may contain tens of thousands of nodes: those that are the same in both are not expanded.
-    before, now = ({key: _hardware(line) for key, line in one.nodes.items()} for one in (old, new))
+    # Nor are future nodes of NodeSets among them, on which there is never a job.
+    before, now = (
+        {key: _hardware(line) for key, line in one.nodes.items() if key not in future}
+        for one, future in ((one, frozenset(future_nodes.lines_in(one).values())) for one in (old, new))
+    )
     others = {key: hardware for key, hardware in now.items() if before.get(key) != hardware}
     after = {name: hardware for key, hardware in others.items() for name in hostlist.expand(key)}
     changed = {

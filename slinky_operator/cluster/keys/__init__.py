@@ -1,1 +1,14 @@
-"""The signing keys of a Cluster: where they are, how they are generated, rotated, guarded and loaded."""
+"""The keys of a Cluster: where they are, how they are generated, rotated, guarded and loaded.
+
+==============  ================================================================================
+module          concern
+==============  ================================================================================
+`lifecycle`     which keys daemons run with, and what to do if a Secret differs
+`stored_keys`   where they are kept
+`key_sets`      whether one `slurm.jwks` may replace another
+`key_guard`     no daemon reads a key of auth/slurm that others lack
+`key_loading`   a changed secret of auth/jwt is loaded into slurmctld
+`signing`       the private key of tokens: added, switched to, dropped
+`key_messages`  what people are told
+==============  ================================================================================
+"""

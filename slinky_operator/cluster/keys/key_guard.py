@@ -70,5 +70,5 @@ def _reads_keys(action: Action, snapshot: Snapshot) -> bool:
 
 def _is_held(action: Action, keys: Keys) -> bool:
     if isinstance(action, Reload):
-        return keys.slurm is not None
-    return keys.slurm is not None or not keys.mountable
+        return keys.held is not None
+    return keys.held is not None or not keys.mountable

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_operator.cluster.actions import Action, Reload, TouchPod, TryKey
-from slinky_operator.cluster.components import shared_objects
+from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 
 MOUNTED_AFTER: Final = 2.0
 """Seconds that a kubelet gets to mount a changed Secret, once its pod was touched."""
@@ -75,8 +75,10 @@ def _tell(snapshot: Snapshot, since: float, now: float) -> Step:
         return Step((TouchPod(pod, digest, f"{digest}.{int(now)}"),), MOUNTED_AFTER)
     if now - touched < MOUNTED_AFTER:
         return Step((), MOUNTED_AFTER - (now - touched))
-    shown = {name: line.get("Nodes") for name, line in parse(files[SLURM_CONF]).partitions.items()}
+    parsed = parse(files[SLURM_CONF])
+    shown = {name: line.get("Nodes") for name, line in parsed.partitions.items()}
     uid, change, last = pod["metadata"]["uid"], shared_objects.change_of(config_map) or digest, snapshot.memory.loaded
     # The outcome of one sent before is checked first.
     on_its_way = last is not None and (last.pod_uid, last.change) == (uid, change) and last.asked is not None
-    return Step((Reload(uid, change, shown, last if on_its_way else None),), MOUNTED_AFTER)
+    before = last if on_its_way else None
+    return Step((Reload(uid, change, shown, before, parsed.words_for_node_sets),), MOUNTED_AFTER)

@@ -62,6 +62,40 @@ def changed(cluster: Cluster, source: KeySource, early_default: str = "") -> str
     )
 
 
+def refused(source: KeySource, why: str) -> str:
+    """A key of the user's cannot be used, and nothing runs with it yet."""
+    return f"{why}; no daemon is started with it. {_make(source)}"
+
+
+def refused_beside(cluster: Cluster, name: str, why: str) -> str:
+    """The same, while daemons run with an earlier key."""
+    return (
+        f"{why}; running daemons go on with the earlier key, no configuration is loaded, and no new pod can start. Put "
+        f"the earlier one back, which is {name} of Secret {naming.key_copy(cluster.name)}"
+    )
+
+
+def weak(source: KeySource, why: str) -> str:
+    """Daemons run with such a key."""
+    if source.file == naming.SLURM_JWKS:
+        how = "Mend it with the next rotation, step by step"
+    elif source.file == naming.SLURM_KEY:
+        how = "Give another one and scale all NodeSets to 0, which waits for their jobs: then it is used"
+    else:
+        how = "Give another one in the Secret: slurmctld reads it, and tokens that others signed with this one end"
+    return f"{why}. The daemons run with it, and go on. {how}"
+
+
+def _make(source: KeySource) -> str:
+    """How to make a key."""
+    if source.file == naming.SLURM_JWKS:
+        return "Correct the key set"
+    size = 1024 if source.file == naming.SLURM_KEY else 32
+    return (
+        f"Make one with head -c {size} /dev/urandom > {source.key}, or leave the field out, and the operator makes one"
+    )
+
+
 def pending(source: KeySource, why: str) -> str:
     """The key of auth/jwt has changed, and slurmctld must read it."""
     return (

@@ -9,8 +9,11 @@ were lost, or restored from a backup.
   earlier one, and a slurmctld with another rejects the ends of their jobs.
 - A user's key belongs to the user: if it is missing or changed, that is reported, and nothing is done that would make a
   daemon read it. A changed one of auth/slurm is used once nothing is left that runs with the earlier one.
+- A user's key that Slurm cannot use safely, or at all, is refused before a daemon reads it (`key_sizes`); one that
+  daemons run with already is only reported.
 - A changed key of auth/jwt is loaded into slurmctld, the only daemon that has it. Until then tokens are signed with the
   earlier one, and with whichever slurmctld accepts (`key_loading`).
+- A private key of tokens has rules of its own (`signing`).
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator.cluster.actions import Action, EmitEvent, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey
 from slinky_operator.cluster.components import metadata
-from slinky_operator.cluster.keys import key_messages, key_sets, stored_keys
+from slinky_operator.cluster.keys import key_messages, key_sets, key_sizes, stored_keys
+from slinky_operator.cluster.keys.signing import Signing
+from slinky_operator.cluster.keys.signing import look as look_at_signing
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.slurm_connection import Missing, check, not_allowed
 from slinky_operator.kube.events import EventType
@@ -33,6 +38,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
 KEY_SIZES: Final = {naming.SLURM_KEY: 128, naming.JWT_KEY: 32}
 """Bytes of generated keys."""
@@ -58,15 +64,34 @@ class Keys:
     mountable: bool = True
     """Whether both Secrets contain what a new pod of slurmctld has to mount, and the copy has been written."""
 
+    signing: Signing = Signing()  # noqa: RUF009 - frozen
+    """What is known of the private key of tokens."""
+
+    weak: tuple[str, ...] = ()
+    """What is wrong with keys that daemons run with: a new Cluster would be refused with them."""
+
+    @property
+    def held(self) -> Missing | None:
+        """Why slurmctld must not reconfigure: it would read a key that others lack, or that is refused."""
+        refused = self.jwt is not None and self.jwt.reason is Reason.SECRET_INVALID
+        return self.slurm or (self.jwt if refused else None)
+
     @property
     def trouble(self) -> Missing | None:
-        """The trouble to report."""
+        """The trouble to report about keys that daemons mount."""
         return self.slurm or self.jwt
 
     @property
-    def candidates(self) -> tuple[bytes, ...]:
+    def troubled(self) -> bool:
+        """Whether Secrets are to be read again soon."""
+        return self.trouble is not None or self.signing.trouble is not None
+
+    @property
+    def candidates(self) -> tuple[SigningKey, ...]:
         """Keys to sign tokens with, the one that slurmctld is known to have first."""
-        return tuple(one for one in (self.known.get(naming.JWT_KEY), self.changed) if one)
+        secrets = (self.known.get(naming.JWT_KEY), self.changed)
+        own = () if self.signing.in_use is None else (self.signing.in_use,)
+        return (*own, *(SigningKey(one) for one in secrets if one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +120,10 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
     of_jwt, changed = _of_jwt(snapshot, jwt, now)
     found = {naming.SLURM_KEY: of_slurm, naming.JWT_KEY: of_jwt}
     known = {name: one.known for name, one in found.items() if one.known}
-    keep = tuple(_keep(snapshot, known, now))
+    signing = look_at_signing(snapshot, wall)
+    keep = tuple(_keep(snapshot, {**known, **signing.kept} if known else {}, now))
+    if signing.in_use is not None:
+        known[naming.SIGNING_KEY] = signing.in_use.value
     return Keys(
         known,
         (*of_slurm.actions, *of_jwt.actions, *keep),
@@ -103,6 +131,8 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
         of_jwt.trouble,
         changed,
         not keep and all(one.known and one.mountable for one in found.values()),
+        signing,
+        tuple(_weak(known, slurm, naming.SLURM_KEY)) + tuple(_weak(known, jwt, naming.JWT_KEY)),
     )
 
 
@@ -142,6 +172,15 @@ def _of_slurm(snapshot: Snapshot, source: KeySource, now: float, wall: datetime)
         return _Found(known, tuple(_seal(snapshot, source)))
     if not value:
         return _gone(snapshot, naming.SLURM_KEY, source, known, now)
+    return _of_other(snapshot, source, known, value, now, wall)
+
+
+def _of_other(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, now: float, wall: datetime) -> _Found:
+    """The findings if the Secret has another key of auth/slurm than the daemons."""
+    why = key_sizes.why_not(source, value)
+    if why:
+        trouble = Missing(Reason.SECRET_INVALID, key_messages.refused_beside(snapshot.cluster, naming.SLURM_KEY, why))
+        return _Found(known, trouble=trouble, mountable=False)
     if source.generated and snapshot.sources[source.secret].cluster_uid:
         return _put_back(snapshot, source, known, key_messages.undone(source), now)
     if not source.generated and _may_change(snapshot, source, known, value, wall):
@@ -160,6 +199,11 @@ def _of_jwt(snapshot: Snapshot, source: KeySource, now: float) -> tuple[_Found, 
         return _gone(snapshot, naming.JWT_KEY, source, known, now), b""
     if value == known or _is_accepted(snapshot, value):
         return _Found(value), b""
+    refused = key_sizes.why_not(source, value)
+    if refused:
+        words = key_messages.refused_beside(snapshot.cluster, naming.JWT_KEY, refused)
+        # It is tried all the same: a slurmctld that its kubelet has restarted has read it.
+        return _Found(known, trouble=Missing(Reason.SECRET_INVALID, words), mountable=False), value
     loaded = snapshot.memory.loaded
     why = loaded.why if loaded is not None and not loaded.proven else ""
     return _Found(known, trouble=Missing(Reason.KEY_PENDING, key_messages.pending(source, why))), value
@@ -169,10 +213,13 @@ def _first(snapshot: Snapshot, name: str, source: KeySource, value: bytes, now: 
     """The findings if nothing is known of the key so far."""
     cluster, purpose = snapshot.cluster, key_messages.PURPOSES[name]
     found, mark = snapshot.sources.get(source.secret), stored_keys.mark_of(snapshot, source)
-    if value and mark in {"", stored_keys.fingerprint(value)}:
+    why = key_sizes.why_not(source, value) if value and not stored_keys.started(snapshot) else ""
+    if why:
+        trouble: Missing | None = Missing(Reason.SECRET_INVALID, key_messages.refused(source, why))
+    elif value and mark in {"", stored_keys.fingerprint(value)}:
         return _Found(value)
-    if value:
-        trouble: Missing | None = Missing(Reason.KEY_CHANGED, key_messages.other_than_started(cluster, name, source))
+    elif value:
+        trouble = Missing(Reason.KEY_CHANGED, key_messages.other_than_started(cluster, name, source))
     elif not source.generated or (found is not None and found.exists and not stored_keys.existed(snapshot)):
         trouble = check(found, source.secret, source.key, purpose)
     elif stored_keys.existed(snapshot):
@@ -237,6 +284,13 @@ def _put_back(snapshot: Snapshot, source: KeySource, known: bytes, words: str, n
     return _Found(known, (PutKeyBack(_body(snapshot, source), source.key, known, replaces, tell),), mountable=False)
 
 
+def _weak(known: Mapping[str, bytes], source: KeySource, name: str) -> Iterator[str]:
+    """What is wrong with a key that daemons run with."""
+    why = key_sizes.why_not(source, known[name]) if name in known else ""
+    if why:
+        yield key_messages.weak(source, why)
+
+
 # What is written
 
 
@@ -254,10 +308,10 @@ def _body(snapshot: Snapshot, source: KeySource) -> Object:
 
 
 def _keep(snapshot: Snapshot, known: Mapping[str, bytes], now: float) -> Iterator[KeepKeys]:
-    """Write the copy if it does not contain what is known; other entries stay."""
+    """Write the copy if it does not contain what is known; entries known to be empty go, and others stay."""
     name, copy = naming.key_copy(snapshot.cluster.name), stored_keys.copy_in(snapshot)
     held = dict(copy.data) if copy is not None else {}
-    wanted = {**held, **known}
+    wanted = {key: value for key, value in {**held, **known}.items() if value}
     if not known or stored_keys.denied(snapshot, name, now) is not None:
         return
     if copy is not None and wanted == held and stored_keys.is_ours(snapshot, copy):

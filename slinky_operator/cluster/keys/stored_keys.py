@@ -72,6 +72,11 @@ def existed(snapshot: Snapshot) -> bool:
     )
 
 
+def started(snapshot: Snapshot) -> bool:
+    """Whether a slurmctld may run with what its Secrets hold: its StatefulSet is there, or it is known to have run."""
+    return ("StatefulSet", naming.controller(snapshot.cluster.name)) in snapshot.children or ran(snapshot)
+
+
 def ran(snapshot: Snapshot) -> bool:
     """Whether a slurmctld of this Cluster is known to have run."""
     cluster, config = snapshot.cluster, snapshot.cluster.status.config

@@ -15,8 +15,11 @@ from typing import Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, ExcludeSlurmdKinds, Remove, StartPreflight
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
-from slinky_operator.cluster.components.rehearsal_pod import is_rehearsal
+from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
+from slinky_operator.cluster.components.trials.rehearsal_pod import is_rehearsal
+from slinky_operator.cluster.components.trials.slurmdbd_pod import is_slurmdbd_trial
+from slinky_operator.cluster.components.trials.state_pod import is_state_trial
+from slinky_operator.cluster.components.trials.version_pod import asks_versions
 from slinky_operator.cluster.memory import Denied, LeftOut, Outcome, Verdict, left_out_again
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import pod_troubles
@@ -121,7 +124,7 @@ def start(wanted: Preflight) -> StartPreflight:
 def denied_of(snapshot: Snapshot, wanted: Preflight) -> Denied | None:
     """Why its objects could not be created; `None` if they could, or it has not been tried."""
     known = snapshot.memory.denied
-    return known.get(wanted.config_map.key) or known.get(wanted.pod.key)
+    return (known.get(wanted.config_map.key) if wanted.config_map else None) or known.get(wanted.pod.key)
 
 
 def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[str, LeftOut]:
@@ -134,7 +137,7 @@ def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
     pods = [
         Remove(PODS, name, pod["metadata"]["uid"])
         for name, pod in sorted(snapshot.preflights.items())
-        if name != current and not is_rehearsal(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
+        if name != current and not _is_another_kind(snapshot, pod) and not pod["metadata"].get("deletionTimestamp")
     ]
     maps = [
         Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
@@ -142,9 +145,16 @@ def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
         if kind == CONFIGMAPS.kind
         and name != current
         and naming.is_preflight(snapshot.cluster.name, name)
-        and not is_rehearsal(snapshot.cluster, obj)
+        and not _is_another_kind(snapshot, obj)
     ]
     return (*pods, *maps)
+
+
+def _is_another_kind(snapshot: Snapshot, obj: Object) -> bool:
+    """Whether an object with a preflight's name tries something else."""
+    cluster = snapshot.cluster
+    kinds_of_pods = (is_rehearsal, is_slurmdbd_trial, asks_versions, is_state_trial)
+    return any(is_one(cluster, obj) for is_one in kinds_of_pods)
 
 
 def outcome_of(

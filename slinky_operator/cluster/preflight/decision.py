@@ -17,7 +17,7 @@ from datetime import datetime
 from typing_extensions import override
 
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.preflight_pod import SlurmdKind
+from slinky_operator.cluster.components.trials.preflight_pod import SlurmdKind
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts
 from slinky_operator.cluster.preflight.attempts import Stage, Trial

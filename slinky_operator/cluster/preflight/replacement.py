@@ -9,6 +9,8 @@ State in an `emptyDir` ends with the pod, and jobs with it. Such a pod is replac
 has changed its settings in the spec, never because another version of the operator has other settings: the
 StatefulSet's annotation `pod-spec` distinguishes the two.
 
+A slurmctld of another image then starts with a copy of the state (`state_copy`).
+
 There is nothing to protect if slurmctld has never run, or if its current pod does not start: the change may be the
 correction.
 """
@@ -16,27 +18,30 @@ correction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
-from slinky_operator.cluster.components import Images, shared_objects, slurmctld_pod
-from slinky_operator.cluster.components.preflight_pod import REFUSED, UNTRIED, Preflight
-from slinky_operator.cluster.components.rehearsal_pod import NO_COMMAND, claims, is_rehearsal, rehearsal
+from slinky_operator.cluster.components import Images, slurmctld_pod
+from slinky_operator.cluster.components.shared import shared_objects
+from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, UNTRIED, Preflight
+from slinky_operator.cluster.components.trials.rehearsal_pod import NO_COMMAND, is_rehearsal, rehearsal
 from slinky_operator.cluster.memory import Outcome, Verdict
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import attempts, pod_troubles
+from slinky_operator.cluster.preflight import attempts, pod_troubles, running_release, state_copy
+from slinky_operator.cluster.preflight.differences import differences
 from slinky_operator.cluster.slurm_connection import check
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS
-from slinky_operator.reconcile.children import Child, has_settled, shows
+from slinky_operator.reconcile.writes.children import Child, has_settled
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import hash_of
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.exit_messages import held_up, short, stuck
+from slinky_operator.slurm.releases import Release
 
 ALONE: Final = timedelta(seconds=60)
 """How long changes of the configuration wait for a rehearsal without trouble; a slow pull may take longer."""
@@ -66,6 +71,11 @@ class Replacement:
     message: str = ""
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None
+    release: str = ""
+    """What `slurmctld -V` said in the new pod, once that has started."""
+
+    untried: str = ""
+    """Why slurmctld may be replaced without a trial on a copy of its state."""
 
 
 def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: float, wall: datetime) -> Replacement:
@@ -78,16 +88,17 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
     """
     live = None if wanted is None else snapshot.children.get(wanted.key)
     config = shared_objects.intact(snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name))))
-    free = Replacement(Stage.FREE, "", _leftovers(snapshot))
+    stale = (*_leftovers(snapshot), *state_copy.leftovers(snapshot))
+    free = Replacement(Stage.FREE, "", stale)
     if wanted is None or live is None or config is None or not _protected(snapshot):
         return free
     if slurmctld_pod.same_pod(wanted.body, live) or has_settled(wanted, live, snapshot.memory.settled.get(wanted.key)):
         return free
     trouble = _key_trouble(snapshot)
     if trouble:
-        return Replacement(Stage.HELD, f"slurmctld's pod stays as it is: {trouble}", _leftovers(snapshot))
+        return Replacement(Stage.HELD, f"slurmctld's pod stays as it is: {trouble}", stale)
     template, running = wanted.body["spec"]["template"]["spec"], live["spec"]["template"]["spec"]
-    where = " and ".join(_fields(snapshot, template, running)) or "the operator's own part of its template"
+    where = " and ".join(differences(snapshot.cluster, template, running)) or "the operator's own part of its template"
     jobs = _jobs_at_risk(snapshot, wanted.body, live, now)
     if jobs:
         words = (
@@ -95,16 +106,32 @@ def replacement(snapshot: Snapshot, images: Images, wanted: Child | None, now: f
             f"emptyDir, and {jobs}. It is replaced once there are no jobs, or at the next change of spec.controller "
             f"that concerns the pod (an annotation in template.metadata is enough)"
         )
-        return Replacement(Stage.HELD, words, _leftovers(snapshot), LOOK_FOR_JOBS)
+        return Replacement(Stage.HELD, words, stale, LOOK_FOR_JOBS)
     node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName", "")
     files = config["data"]
     tried = rehearsal(snapshot.cluster, images, template, running, files, hash_of(files), node)
     found = _look(snapshot, tried, template, now, wall)
+    starts = found.stage is Stage.FREE
+    if starts:
+        found = _with_state(found, state_copy.trial(snapshot, images, wanted, live, files, now, wall))
+    else:
+        found = replace(found, actions=(*found.actions, *state_copy.leftovers(snapshot)))
     if found.stage is Stage.FREE:
         return found
-    kind = "does not start" if found.stage is Stage.HELD else "is tried first"
+    kind = "is tried first"
+    if found.stage is Stage.HELD:
+        kind = "is refused" if found.release else "does not start"
+        kind = "does not start with a copy of slurmctld's state" if starts else kind
     words = f"slurmctld's pod stays as it is: one that follows {where} {kind}"
     return Replacement(found.stage, f"{words}: {found.message}", found.actions, found.wake_up)
+
+
+def _with_state(found: Replacement, state: attempts.Trial) -> Replacement:
+    """What is known of a pod that starts, with the trial of its slurmctld on a copy of the state."""
+    if state.stage is attempts.Stage.PASSED:
+        return replace(found, actions=(*found.actions, *state.actions), untried=state.message)
+    stage = Stage.HELD if state.stage is attempts.Stage.REFUSED else Stage.TRYING
+    return Replacement(stage, state.message, (*found.actions, *state.actions), state.wake_up)
 
 
 def _key_trouble(snapshot: Snapshot) -> str:
@@ -148,7 +175,10 @@ def _look(  # noqa: C901, PLR0911 - one for each stage
     stale = _leftovers(snapshot, tried.name)
     verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
     if verdict is not None and verdict.outcome is Outcome.PASSED:
-        return Replacement(Stage.FREE, "", _leftovers(snapshot))
+        refused = running_release.refused(snapshot, verdict.why)
+        if refused:
+            return Replacement(Stage.HELD, refused, _leftovers(snapshot), release=verdict.why)
+        return Replacement(Stage.FREE, "", _leftovers(snapshot), release=verdict.why)
     if verdict is not None and verdict.outcome is Outcome.REFUSED:
         return Replacement(Stage.HELD, verdict.why, _leftovers(snapshot))
     stage, words = Stage.TRYING, "it is being started"
@@ -200,7 +230,8 @@ def _verdict(  # noqa: PLR0911 - one for each end
     # Some container runtimes look for the command when they create a container, others when they start it.
     done = ends.keys() | {one["name"] for one in status.get("containerStatuses") or () if NO_COMMAND in held_up(one)}
     if status.get("phase") == "Succeeded" or (own is not None and everybody <= done):
-        return Verdict(Outcome.PASSED, "", now)
+        said = Release.read((own or {}).get("message") or "")
+        return Verdict(Outcome.PASSED, "" if said is None else str(said), now)
     if status.get("phase") == "Failed":
         return Verdict(Outcome.UNDECIDED, status.get("message") or status.get("reason") or "it was removed", now)
     if wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) > attempts.PULLING:
@@ -229,45 +260,6 @@ def _named_sources(template: Mapping[str, Any]) -> Iterable[str]:
             yield f"claim {one['persistentVolumeClaim'].get('claimName')}"
         elif "emptyDir" not in one:
             yield f"volume {one['name']}"
-
-
-def _fields(snapshot: Snapshot, template: Mapping[str, Any], running: Mapping[str, Any]) -> Iterable[str]:
-    """Fields of the spec in which the two differ, as far as known."""
-    controller = snapshot.cluster.spec.controller
-    new, old = _own(template), _own(running)
-    if new.get("image") != old.get("image"):
-        in_template = any(one.get("image") for one in _own_fragments(controller.template))
-        if not in_template:
-            yield "spec.controller.image" if controller.image else "the operator's default image"
-    if controller.resources is not None and not shows(new.get("resources") or {}, old.get("resources") or {}):
-        yield "spec.controller.resources"
-    if controller.persistence.existing_claim is not None and controller.persistence.existing_claim not in claims(
-        running
-    ):
-        yield "spec.controller.persistence.existingClaim"
-    if controller.template:
-        yield "spec.controller.template"
-    if _of_users(template) != _of_users(running):
-        yield "spec.identity"
-
-
-def _of_users(spec: Mapping[str, Any]) -> tuple[frozenset[str], str]:
-    """Volumes with which slurmctld finds users, and the image of SSSD."""
-    volumes = frozenset(one["name"] for one in spec.get("volumes") or ()) & identity.VOLUMES
-    sidecars = (one.get("image") for one in spec.get("initContainers") or () if one["name"] == identity.SSSD)
-    return volumes, next(sidecars, None) or ""
-
-
-def _own(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = next(
-        (one for one in spec["containers"] if one["name"] == naming.CONTROLLER_CONTAINER), {}
-    )
-    return found
-
-
-def _own_fragments(template: Mapping[str, Any] | None) -> Iterable[Mapping[str, Any]]:
-    containers = ((template or {}).get("spec") or {}).get("containers") or ()
-    return (one for one in containers if one.get("name") == naming.CONTROLLER_CONTAINER)
 
 
 def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from slinky_operator.cluster.actions import ExcludeSlurmdKinds
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.preflight_pod import Preflight, SlurmdKind
+from slinky_operator.cluster.components.trials.preflight_pod import Preflight, SlurmdKind
 from slinky_operator.cluster.memory import Outcome, left_out_again
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts, pod_troubles

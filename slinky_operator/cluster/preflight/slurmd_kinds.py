@@ -16,11 +16,11 @@ from slinky_api import labels
 from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
 from slinky_operator.cluster.components import Images
-from slinky_operator.cluster.components.preflight_pod import SlurmdKind
+from slinky_operator.cluster.components.trials.preflight_pod import SlurmdKind
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import confinement, security
-from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
-from slinky_operator.slurm.templates import RefusedFragment, merge
+from slinky_operator.slurm.pod_templates import confinement, security
+from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment, merge
 
 SLURMD: Final = "slurmd"
 """Name of slurmd's container in its pod."""

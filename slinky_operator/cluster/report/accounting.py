@@ -1,7 +1,8 @@
 """Whether accounting works: what the spec, the daemons' pods and slurmdbd itself show. Pure.
 
 slurmctld goes on without slurmdbd, and keeps what it has to tell until that is back: accounting that fails makes no
-Cluster unready. Slurm's own answer comes last, since what Kubernetes knows of a pod explains it.
+Cluster unready. Only one that starts with an empty state waits for slurmdbd, since it has all resources (TRES) and
+associations from there. Slurm's own answer comes last, since what Kubernetes knows of a pod explains it.
 """
 
 from __future__ import annotations
@@ -12,31 +13,43 @@ from typing import Final, Literal
 from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_operator.cluster.accounting import in_conf, stored, variants
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.cluster.preflight.slurmdbd_conf import KEEPS
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import SLURM_CONF
 
 Word = Literal["True", "False", "Unknown"]
 
-GOES_ON: Final = "slurmctld goes on, and keeps what it has to tell until slurmdbd is back"
+GOES_ON: Final = (
+    "A slurmctld that has reached slurmdbd before goes on, and keeps what it has to tell until slurmdbd is back; a new "
+    "one waits for it"
+)
 
 ANSWERS: Final = "slurmdbd answers, and slurmctld has registered with it"
+
+UNTRIED: Final = Trial(Stage.PASSED)
+"""No configuration waits for a trial."""
 
 _DAEMONS: Final = (naming.DATABASE_CONTAINER, naming.ACCOUNTING_CONTAINER)
 
 
-def of_accounting(snapshot: Snapshot, stuck: Iterable[DaemonTrouble]) -> tuple[Word, Reason, str] | None:
+def of_accounting(
+    snapshot: Snapshot, stuck: Iterable[DaemonTrouble], trial: Trial = UNTRIED
+) -> tuple[Word, Reason, str] | None:
     """Status, reason and message of `AccountingReady`; `None` for a Cluster without accounting.
 
     Parameters
     ----------
     stuck
         Why pods of the daemons do not start.
+    trial
+        What is known of slurmdbd's next configuration.
     """
     cluster = snapshot.cluster
     if variants.wanted(cluster) is None:
         return None
-    found = _of_spec(snapshot) or _of_pods(snapshot, tuple(stuck))
+    found = _of_spec(snapshot) or _of_trial(trial) or _of_pods(snapshot, tuple(stuck))
     if found is not None:
         return ("False", *found)
     return _of_slurm(snapshot)
@@ -54,15 +67,38 @@ def _of_spec(snapshot: Snapshot) -> tuple[Reason, str] | None:
     return None
 
 
+def _of_trial(trial: Trial) -> tuple[Reason, str] | None:
+    """Why slurmdbd keeps its earlier configuration; nothing while a trial runs."""
+    if trial.stage is Stage.REFUSED:
+        return Reason.CONFIG_REFUSED, f"spec.accounting.extraConf: slurmdbd refuses it: {trial.message}. {KEEPS}"
+    if trial.stage is Stage.STUCK:
+        return Reason.CONFIG_UNTRIED, f"spec.accounting.extraConf: {trial.message}. {KEEPS} until it is tried"
+    return None
+
+
 def _of_pods(snapshot: Snapshot, stuck: tuple[DaemonTrouble, ...]) -> tuple[Reason, str] | None:
     words = [str(one) for one in stuck if one.daemon in _DAEMONS]
     if words:
         return Reason.DAEMON_STUCK, f"{'; '.join(words)}. {GOES_ON}"
     if variants.runs_database(snapshot.cluster) and not _is_ready(snapshot, naming.database(snapshot.cluster.name)):
-        return Reason.DAEMONS_STARTING, f"MariaDB is starting. {GOES_ON}"
+        return Reason.DAEMONS_STARTING, f"{_starting(snapshot, 'MariaDB', naming.COMPONENT_DATABASE)}. {GOES_ON}"
     if variants.runs_slurmdbd(snapshot.cluster) and not in_conf.slurmdbd_is_ready(snapshot):
-        return Reason.DAEMONS_STARTING, f"slurmdbd is starting. {GOES_ON}"
+        return Reason.DAEMONS_STARTING, f"{_starting(snapshot, 'slurmdbd', naming.COMPONENT_ACCOUNTING)}. {GOES_ON}"
     return None
+
+
+def _starting(snapshot: Snapshot, daemon: str, component: str) -> str:
+    """That a daemon is starting, or has no pod.
+
+    Only the Events of a StatefulSet say why the API server refuses its pods; its status has no word about it.
+    """
+    name = naming.daemon(snapshot.cluster.name, component)
+    owner = snapshot.children.get(("StatefulSet", name))
+    # A pod that is being deleted counts until it has gone.
+    if owner is None or snapshot.daemon_pods.get(component) or (owner.get("status") or {}).get("replicas"):
+        return f"{daemon} is starting"
+    namespace = snapshot.cluster.namespace
+    return f"{daemon} has no pod; if that lasts, kubectl -n {namespace} describe statefulset {name} says why"
 
 
 def _of_slurm(snapshot: Snapshot) -> tuple[Word, Reason, str]:
@@ -84,7 +120,7 @@ def _of_slurm(snapshot: Snapshot) -> tuple[Word, Reason, str]:
     name = snapshot.cluster.slurm_name
     missing = "" if answer.controller else f"slurmdbd answers; slurmctld of cluster {name} has not registered with it"
     if answer.why or missing:
-        return "False", Reason.ACCOUNTING_DOWN, f"{answer.why or missing}. {GOES_ON}"
+        return "False", Reason.ACCOUNTING_DOWN, f"{answer.why or missing}{_where(snapshot)}. {GOES_ON}"
     own = ((snapshot.controller_pod or {}).get("status") or {}).get("podIP")
     if variants.runs_slurmdbd(snapshot.cluster) and own and answer.controller != own:
         words = (
@@ -94,6 +130,21 @@ def _of_slurm(snapshot: Snapshot) -> tuple[Word, Reason, str]:
         )
         return "False", Reason.CLUSTER_NAME_TAKEN, words
     return "True", Reason.AS_EXPECTED, ANSWERS
+
+
+def _where(snapshot: Snapshot) -> str:
+    """What may be wrong with a slurmdbd elsewhere: Slurm has the same words for each; empty for one of the operator's.
+
+    Slurm 26.05: a closed port, an unknown host and another key of auth/jwt are all `Unable to connect to database`.
+    """
+    accounting = snapshot.cluster.spec.accounting
+    if accounting is None or accounting.external is None:
+        return ""
+    port = accounting.external.port or naming.SLURMDBD_PORT
+    return (
+        f"; spec.accounting.external is {accounting.external.host}, port {port}: it must be reachable from the pods "
+        "and have the keys of auth.slurmKeyRef and auth.jwtKeyRef (its log says so if it has others)"
+    )
 
 
 def _is_ready(snapshot: Snapshot, name: str) -> bool:

@@ -18,16 +18,23 @@ from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.components.daemons import DAEMONS
 from slinky_operator.cluster.config.draft import Rollout
+from slinky_operator.cluster.keys.signing import Signing
 from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.preflight.attempts import Stage as StageOfTrial
+from slinky_operator.cluster.preflight.attempts import Trial
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
 from slinky_operator.cluster.report.accounting import of_accounting
+from slinky_operator.cluster.report.accounts import of_accounts
+from slinky_operator.cluster.report.directory import of_directory
+from slinky_operator.cluster.report.exporter import Workload, of_exporter
 from slinky_operator.cluster.report.not_supported import not_supported
 from slinky_operator.cluster.report.out_of_service import OutOfService, message
 from slinky_operator.cluster.slurm_connection import Missing
+from slinky_operator.cluster.upgrade.order import Upgrade
 from slinky_operator.identity import users
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.contact import ContactState, Trouble
+from slinky_operator.slurm.connection.contact import ContactState, Trouble
 
 Word = Literal["True", "False", "Unknown"]
 
@@ -42,10 +49,12 @@ ON_ITS_WAY: Final = frozenset(
         Reason.CONNECTING,
         Reason.DAEMONS_STARTING,
         Reason.KEY_PENDING,
+        Reason.ACCOUNTS_PENDING,
         Reason.PARTITION_IN_USE,
         Reason.NODES_IN_USE,
         Reason.GRES_IN_USE,
         Reason.WAITING_FOR_JOBS,
+        Reason.CLAIM_GROWING,
         Reason.DELETING,
     }
 )
@@ -77,14 +86,35 @@ class Findings:
     replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
     """What is known of the pod that will replace slurmctld's."""
 
+    slurmdbd: Trial = Trial(StageOfTrial.PASSED)  # noqa: RUF009 - frozen
+    """What is known of slurmdbd's next configuration."""
+
     stuck: tuple[DaemonTrouble, ...] = ()
     """Why pods of the daemons do not start."""
+
+    claims_refused: tuple[str, ...] = ()
+    """Settings of claims that cannot be carried out, and why."""
+
+    claims_growing: tuple[str, ...] = ()
+    """Claims whose volumes are still to grow."""
+
+    upgrade: Upgrade = Upgrade()  # noqa: RUF009 - frozen
+    """Which daemon gets another image, and which wait for it."""
 
     identity: users.Trouble | None = None
     """What is wrong with the source of users."""
 
+    signing: Signing = Signing()  # noqa: RUF009 - frozen
+    """What is known of the private key of tokens; without it, tokens of auth/jwt go on."""
+
+    weak_keys: tuple[str, ...] = ()
+    """What is wrong with keys that daemons run with, and go on with."""
+
     slurmd_image: str | None = None
     """Image for NodeSets that name none; `None` for an external Cluster."""
+
+    exporter: Workload = Workload()  # noqa: RUF009 - frozen
+    """What is known of the exporter's pod."""
 
 
 def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> list[Condition]:
@@ -102,14 +132,23 @@ def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> 
         ready,
         _progressing(ready, findings, deleting=snapshot.cluster.deleting),
     ]
-    accounting = of_accounting(snapshot, findings.stuck)
-    found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec), accounting))
+    accounting = of_accounting(snapshot, findings.stuck, findings.slurmdbd)
+    accounts = of_accounts(snapshot)
+    exporter = of_exporter(snapshot, findings.exporter)
+    told = (
+        (ClusterCondition.ACCOUNTING_READY, accounting),
+        (ClusterCondition.ACCOUNTS_APPLIED, accounts),
+        (ClusterCondition.EXPORTER_READY, exporter),
+    )
+    found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec), told))
     rollout = findings.rollout
     if rollout is not None:
         status: Word = "True" if rollout.applied else "False"
         found.append(condition(ClusterCondition.CONFIG_APPLIED, status, rollout.reason, rollout.message))
-    if accounting is not None:
-        found.append(condition(ClusterCondition.ACCOUNTING_READY, *accounting))
+    directory = of_directory(snapshot)
+    if directory is not None:
+        found.append(condition(ClusterCondition.DIRECTORY_REACHABLE, *directory))
+    found += [condition(kind, *one) for kind, one in told if one is not None]
     found.append(_nodes(snapshot, bad))
     if snapshot.cluster.deleting:
         found.append(condition(ClusterCondition.DELETING, "True", Reason.DELETING, findings.deleting))
@@ -241,40 +280,53 @@ def _is_connecting(slurm: SlurmView) -> bool:
 
 
 def _progressing(ready: Condition, findings: Findings, *, deleting: bool) -> Condition:
-    kind, rollout, key = ClusterCondition.PROGRESSING, findings.rollout, findings.key
+    kind, rollout = ClusterCondition.PROGRESSING, findings.rollout
+    keys = (findings.key, findings.signing.trouble)
+    key = next((one for one in keys if one is not None and one.reason in ON_ITS_WAY), None)
     if deleting:
         return condition(kind, "True", Reason.DELETING, findings.deleting)
-    if ready.status != "True" and ready.reason in ON_ITS_WAY:
-        return condition(kind, "True", Reason(ready.reason), ready.message)
-    if key is not None and key.reason in ON_ITS_WAY:
-        return condition(kind, "True", key.reason, key.message)
-    if rollout is not None and not rollout.applied and rollout.reason in ON_ITS_WAY:
-        return condition(kind, "True", rollout.reason, rollout.message)
-    if findings.replacement.stage is Stage.TRYING:
-        return condition(kind, "True", Reason.DAEMONS_STARTING, findings.replacement.message)
+    trying = findings.replacement.message if findings.replacement.stage is Stage.TRYING else ""
+    if findings.upgrade.message and findings.replacement.stage is not Stage.HELD:
+        return condition(kind, "True", Reason.UPGRADING, "; ".join(filter(None, (findings.upgrade.message, trying))))
+    found = [(Reason(ready.reason), ready.message)] if ready.status != "True" else []
+    found += [(key.reason, key.message)] if key is not None else []
+    found += [(rollout.reason, rollout.message)] if rollout is not None and not rollout.applied else []
+    going = next((one for one in found if one[0] in ON_ITS_WAY), None)
+    if going is None and trying:
+        going = Reason.DAEMONS_STARTING, trying
+    if going is None and findings.claims_growing:
+        going = Reason.CLAIM_GROWING, "; ".join(findings.claims_growing)
+    if going is not None:
+        return condition(kind, "True", *going)
     return condition(kind, "False", Reason.AS_EXPECTED)
 
 
 def _degraded(
-    ready: Condition, findings: Findings, without_effect: str, accounting: tuple[Word, Reason, str] | None
+    ready: Condition,
+    findings: Findings,
+    without_effect: str,
+    told: Iterable[tuple[ClusterCondition, tuple[Word, Reason, str] | None]],
 ) -> Condition:
     """What needs somebody's help, the worst first."""
-    kind, key, refused = ClusterCondition.DEGRADED, findings.key, _refused(findings.rollout)
+    kind, refused = ClusterCondition.DEGRADED, _refused(findings.rollout)
     found: list[tuple[Reason, str]] = []
     serves = ready.status == "True"
     if not serves and ready.reason not in ON_ITS_WAY:
         found.append((Reason(ready.reason), ready.message))
-    if key is not None and key.reason not in ON_ITS_WAY:
-        found.append((key.reason, key.message))
+    found += _of_keys(findings)
+    found += [(Reason.SECRET_INVALID, words) for words in findings.weak_keys]
     found += [(Reason.CHILD_REFUSED, words) for words in findings.refused]
     if refused is not None:
         found.append((refused.reason, refused.message))
     found += _of_users(findings)
-    if findings.replacement.stage is Stage.HELD:
-        found.append((Reason.REPLACEMENT_HELD_BACK, findings.replacement.message))
+    held = findings.replacement.message if findings.replacement.stage is Stage.HELD else ""
+    upgrade = ((Reason.UPGRADE_REFUSED, findings.upgrade.refused), (Reason.REPLACEMENT_HELD_BACK, held))
+    found += [(reason, words) for reason, words in upgrade if words]
+    found += [(Reason.CLAIM_REFUSED, words) for words in findings.claims_refused]
     if findings.rollout is not None:
         found += _of_node_sets(findings.rollout)
-    found += _of_accounting(accounting)
+    for about, one in told:
+        found += _of_part(about, one)
     if serves:
         found += [(Reason.DAEMON_STUCK, str(one)) for one in findings.stuck if not one.passing]
     found += [(Reason.NOT_SUPPORTED, without_effect)] if without_effect else []
@@ -288,16 +340,23 @@ def _degraded(
     return condition(kind, "True", found[0][0], "; ".join(said))
 
 
+def _of_keys(findings: Findings) -> Iterable[tuple[Reason, str]]:
+    """What is wrong with keys."""
+    for one in (findings.key, findings.signing.trouble):
+        if one is not None and one.reason not in ON_ITS_WAY:
+            yield one.reason, one.message
+
+
 def _of_users(findings: Findings) -> Iterable[tuple[Reason, str]]:
     """What is wrong with the source of users: daemons start and run without."""
     if findings.identity is not None:
         yield findings.identity.reason, findings.identity.message
 
 
-def _of_accounting(found: tuple[Word, Reason, str] | None) -> Iterable[tuple[Reason, str]]:
-    """What accounting needs help with."""
+def _of_part(kind: ClusterCondition, found: tuple[Word, Reason, str] | None) -> Iterable[tuple[Reason, str]]:
+    """What a part of a Cluster, without which Slurm serves, needs help with."""
     if found is not None and found[0] == "False" and found[1] not in ON_ITS_WAY:
-        yield found[1], f"{ClusterCondition.ACCOUNTING_READY}: {found[2]}"
+        yield found[1], f"{kind}: {found[2]}"
 
 
 def _of_node_sets(rollout: Rollout) -> Iterable[tuple[Reason, str]]:

@@ -19,7 +19,9 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.report.conditions import ON_ITS_WAY
 from slinky_operator.kube.events import EventType
 
-_SILENT: Final = frozenset({Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAEMONS_STARTING, Reason.DELETING})
+_SILENT: Final = frozenset(
+    {Reason.ACCOUNTS_PENDING, Reason.CONFIG_PENDING, Reason.CONNECTING, Reason.DAEMONS_STARTING, Reason.DELETING}
+)
 """What ends within seconds without action, or is reported elsewhere."""
 
 _TOLD_ELSEWHERE: Final = frozenset({Reason.CONFIG_REFUSED, Reason.CONFIG_UNTRIED, Reason.NODES_WITHOUT_ADDRESS})
@@ -28,6 +30,10 @@ _TOLD_ELSEWHERE: Final = frozenset({Reason.CONFIG_REFUSED, Reason.CONFIG_UNTRIED
 _ORDER: Final = (
     ClusterCondition.READY,
     ClusterCondition.CONFIG_APPLIED,
+    ClusterCondition.ACCOUNTING_READY,
+    ClusterCondition.ACCOUNTS_APPLIED,
+    ClusterCondition.DIRECTORY_REACHABLE,
+    ClusterCondition.EXPORTER_READY,
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,
 )
@@ -70,6 +76,9 @@ def _event(snapshot: Snapshot, kind: ClusterCondition, one: Condition, old: Cond
         # The end of what was wrong shows in the other two, or was reported with its beginning.
         return
     if good and kind is ClusterCondition.CONFIG_APPLIED and old is not None and old.status == one.status:
+        return
+    if kind is ClusterCondition.ACCOUNTS_APPLIED and one.status != "False":
+        # Changes have Events of their own, and AccountingReady says why slurmdbd is away.
         return
     normal = good or one.reason in ON_ITS_WAY
     words = one.message or f"{one.type} is {one.status}"

@@ -1,8 +1,8 @@
-"""Fields of a Cluster that are in the API and that this version of the operator does not act on.
+"""Fields of a Cluster that have no effect in the Cluster that has them.
 
-They stay in the API, so that manifests need not change when they are implemented. Until then nobody may assume that
-they have an effect: the condition `Degraded` names those that are set, and what to do. A test compares this list with
-what a pass reads (`tests/unit/test_every_field_counts.py`): a field is either read or listed here.
+Nobody may assume that they have an effect: the condition `Degraded` names those that are set, and what to do. Tests
+look at what passes read (`tests/unit/test_every_field_counts.py`) and at what comes of each field for a Slurm that runs
+elsewhere (`tests/unit/test_fields_of_a_slurm_elsewhere.py`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,27 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
 
-_JWKS: Final = "only tokens signed with the key of auth.jwtKeyRef are accepted"
+_KEYS: Final = "with spec.server the keys are elsewhere, and are given to Slurm there"
+_NAME: Final = "with spec.server Slurm's name is in the slurm.conf there"
+_GIVEN: Final = "spec.token is used instead of tokens that the operator signs"
+_NO_TOKENS: Final = "Token objects need a Cluster that the operator runs; make tokens there, with scontrol token"
+_NO_TLS: Final = "spec.server is not an https URL, so there is no certificate to verify"
 
 NOT_SUPPORTED: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = {
-    "auth.jwksRef": (lambda spec: spec.auth.jwks_ref is not None, _JWKS),
-    "metrics.serviceMonitor": (
-        lambda spec: spec.metrics.service_monitor.enabled,
-        "create the ServiceMonitor yourself",
-    ),
+    "clusterName": (lambda spec: spec.external and spec.cluster_name is not None, _NAME),
+    "caBundle": (lambda spec: spec.ca_bundle is not None and not _is_https(spec), _NO_TLS),
+    "auth.jwtKeyRef": (lambda spec: spec.token is not None and spec.auth.jwt_key_ref is not None, _GIVEN),
+    "auth.tokenLifetime": (lambda spec: spec.token is not None and spec.auth.token_lifetime is not None, _GIVEN),
+    "auth.jwksRef": (lambda spec: spec.external and spec.auth.jwks_ref is not None, _KEYS),
+    "auth.signingKeyRef": (lambda spec: spec.external and spec.auth.signing_key_ref is not None, _KEYS),
+    "auth.tokens": (lambda spec: spec.external and bool(spec.auth.tokens), _NO_TOKENS),
 }
-"""By field: whether it is set, and what to do instead."""
+"""By field: whether it is set to no effect, and what to do instead."""
+
+
+def _is_https(spec: ClusterSpec) -> bool:
+    """Whether the server's certificate is verified."""
+    return spec.server is not None and spec.server.startswith("https:")
 
 
 def not_supported(spec: ClusterSpec) -> str:
@@ -30,4 +41,4 @@ def not_supported(spec: ClusterSpec) -> str:
     if not found:
         return ""
     fields = "; ".join(f"spec.{field} ({advice})" for field, advice in found)
-    return f"not supported by this version of the operator, and without effect: {fields}. Remove what is not supported"
+    return f"without effect in this Cluster: {fields}. Remove what has no effect"

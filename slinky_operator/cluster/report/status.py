@@ -9,12 +9,13 @@ from typing import Any, Final
 from slinky_api.conditions import ClusterCondition, Reason, is_true, merge
 from slinky_api.v1alpha1.cluster_status import ClusterStatus, ConfigStatus
 from slinky_operator.cluster.observe import SlurmView, Snapshot
+from slinky_operator.cluster.report.accounts import counts
 from slinky_operator.cluster.report.conditions import Findings, condition, conditions_of
 from slinky_operator.cluster.report.job_counts import count_nodes
 from slinky_operator.cluster.report.out_of_service import out_of_service
 from slinky_operator.cluster.report.summary import summary
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 
 COUNTS: Final = ("nodes", "jobs")
 """Fields of the status that change all the time; written less often than the others."""
@@ -43,7 +44,9 @@ def status_of(snapshot: Snapshot, findings: Findings, now: datetime) -> ClusterS
         nodes=count_nodes(slurm.nodes.values()) if slurm is not None and up else before.nodes,
         jobs=jobs.counts if jobs is not None and jobs.counts is not None and up else before.jobs,
         config=_config(snapshot, findings),
+        accounting=counts(snapshot),
         slurmd_image=findings.slurmd_image,
+        signing_key_id=None if findings.signing.in_use is None else findings.signing.in_use.key_id,
         observed_generation=cluster.metadata.generation,
         last_contact=_last_contact(before, slurm, up=up),
     )

@@ -44,7 +44,9 @@ _TROUBLE: Final[Mapping[Reason, str]] = {
     Reason.CONFIG_ROLLED_BACK: "configuration rolled back",
     Reason.CONFIG_UNTRIED: "configuration cannot be tried",
     Reason.CONFIG_SOURCE_NOT_FOUND: "ConfigMap missing",
-    Reason.REPLACEMENT_HELD_BACK: "new slurmctld pod does not start",
+    Reason.CLAIM_REFUSED: "claim cannot be changed",
+    Reason.UPGRADE_REFUSED: "upgrade refused",
+    Reason.REPLACEMENT_HELD_BACK: "new slurmctld pod held back",
     Reason.NODES_WITHOUT_ADDRESS: "nodes without an address",
     Reason.INVALID_SPEC: "spec invalid",
 }
@@ -58,6 +60,8 @@ _UNDER_WAY: Final[Mapping[Reason, str]] = {
     Reason.WAITING_FOR_JOBS: "change waits for jobs",
     Reason.KEY_PENDING: "loading changed key",
     Reason.DAEMONS_STARTING: "trying new slurmctld pod",
+    Reason.CLAIM_GROWING: "a claim grows",
+    Reason.UPGRADING: "upgrading",
 }
 
 
@@ -110,8 +114,12 @@ def _reasons(findings: Findings) -> Iterator[Reason]:
         yield Reason.CHILD_REFUSED
     if rollout is not None and not rollout.applied and rollout.reason not in ON_ITS_WAY:
         yield rollout.reason
+    if findings.upgrade.refused:
+        yield Reason.UPGRADE_REFUSED
     if findings.replacement.stage is Stage.HELD:
         yield Reason.REPLACEMENT_HELD_BACK
+    if findings.claims_refused:
+        yield Reason.CLAIM_REFUSED
 
 
 def _bad_nodes(bad: OutOfService) -> str:

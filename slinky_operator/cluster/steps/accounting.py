@@ -1,8 +1,9 @@
-"""Steps about accounting: the Secrets that its daemons mount, and slurmdbd when its database is back. Pure."""
+"""Steps about accounting: the Secrets that its daemons mount, once slurmdbd.conf is tried, and its answers. Pure."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -10,13 +11,18 @@ from slinky_api.events import EventReason
 from slinky_operator.cluster.accounting import in_conf, stored, variants
 from slinky_operator.cluster.actions import Action, AskAccounting, EmitEvent, KeepKeys, MakePassword, PutKeyBack
 from slinky_operator.cluster.components import metadata
+from slinky_operator.cluster.components.accounting.slurmdbd import SLURMDBD
+from slinky_operator.cluster.components.component import Materials
 from slinky_operator.cluster.keys import stored_keys
+from slinky_operator.cluster.preflight import slurmdbd_conf
+from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.cluster.steps.slurm import answers
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.render import SLURM_CONF
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
 ASK_EVERY: Final = 30.0
 """Seconds between two queries of a slurmdbd that answers."""
@@ -34,7 +40,13 @@ def keep_accounting(progress: Progress) -> Iterable[Action]:
     if wanted.needs_password:
         return _password(progress)
     # Versions are derived from the keys: nothing is written with a key that is not that of the daemons.
-    return () if keys.slurm is not None or not keys.mountable else _generated(progress, wanted)
+    if keys.slurm is not None or not keys.mountable:
+        return ()
+    progress.slurmdbd = _tried(progress, wanted)
+    progress.wake_up(progress.slurmdbd.wake_up)
+    # The database's Secret waits too, so that both daemons keep one password.
+    written = _generated(progress, wanted) if progress.slurmdbd.stage is Stage.PASSED else ()
+    return (*progress.slurmdbd.actions, *written)
 
 
 def ask_accounting(progress: Progress) -> Iterator[Action]:
@@ -53,6 +65,19 @@ def ask_accounting(progress: Progress) -> Iterator[Action]:
     if due <= 0:
         yield AskAccounting()
     progress.wake_up(due if due > 0 else ASK_EVERY_IN_VAIN)
+
+
+def _tried(progress: Progress, wanted: stored.Contents) -> Trial:
+    """Whether slurmdbd may take its next configuration."""
+    snapshot, template = progress.snapshot, None
+    if variants.runs_slurmdbd(snapshot.cluster) and not stored.holds(
+        snapshot, naming.accounting(snapshot.cluster.name), wanted
+    ):
+        # A template that is refused is reported by the step `write_daemons`, and the running pod stays.
+        with contextlib.suppress(RefusedFragment):
+            materials = Materials(snapshot, progress.images, "", {})
+            template = SLURMDBD.workload(materials).body["spec"]["template"]["spec"]
+    return slurmdbd_conf.trial(snapshot, wanted, template, progress.now, progress.wall)
 
 
 def _password(progress: Progress) -> Iterator[Action]:

@@ -19,7 +19,7 @@ def roll_out(progress: Progress) -> Iterable[Action]:
     """Take the next step of the rollout; a trial of slurmctld's next pod comes first."""
     snapshot, swap = progress.snapshot, progress.replacement
     first = swap.message if swap.stage is Stage.TRYING else ""
-    rollout = plan_rollout(snapshot, progress.images, progress.now, progress.wall, first)
+    rollout = plan_rollout(snapshot, progress.images, progress.now, progress.wall, first, progress.keys.signing.public)
     progress.rollout = rollout = _withheld(rollout, progress)
     progress.wake_up(rollout.wake_up)
     return [one for one in rollout.actions if not is_denied(snapshot, one, progress.now)]
@@ -32,12 +32,12 @@ def tell_of_configuration(progress: Progress) -> Iterable[Action]:
 
 def _withheld(rollout: Rollout, progress: Progress) -> Rollout:
     """The configuration, with what prevents its next step."""
-    snapshot, slurm_key = progress.snapshot, progress.keys.slurm
+    snapshot, key = progress.snapshot, progress.keys.held
     for one in rollout.actions:
         if isinstance(one, Write) and is_denied(snapshot, one, progress.now):
             kind, name = one.child.key
             words = f"{kind} {name} cannot be written: {snapshot.memory.denied[one.child.key].why}"
             return replace(rollout, applied=False, reason=Reason.CHILD_REFUSED, message=words)
-    if slurm_key is not None and any(isinstance(one, Reload) for one in rollout.actions):
-        return replace(rollout, applied=False, reason=slurm_key.reason, message=slurm_key.message)
+    if key is not None and any(isinstance(one, Reload) for one in rollout.actions):
+        return replace(rollout, applied=False, reason=key.reason, message=key.message)
     return rollout

@@ -7,20 +7,26 @@ from dataclasses import replace
 from typing import Final
 
 from slinky_api import labels
+from slinky_api.conditions import Reason
 from slinky_operator.cluster import succession
-from slinky_operator.cluster.actions import Action, AskClaim, Remove
-from slinky_operator.cluster.components import daemons, default_images, shared_objects, slurmctld, slurmctld_pod
+from slinky_operator.cluster.actions import Action, AskClaim, EmitEvent, Remove, Write
+from slinky_operator.cluster.components import daemons, default_images, slurmctld, slurmctld_pod
 from slinky_operator.cluster.components.component import Materials
 from slinky_operator.cluster.components.login_sets import login_sets
+from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.components.slurmctld import SLURMCTLD
 from slinky_operator.cluster.keys import lifecycle
+from slinky_operator.cluster.preflight import running_release
 from slinky_operator.cluster.preflight.replacement import Stage, replacement
 from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.cluster.steps.writes import writes
+from slinky_operator.cluster.upgrade import order
+from slinky_operator.cluster.upgrade.asking import Answers, ask
+from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import LOGINSETS, PODDISRUPTIONBUDGETS, SERVICES
-from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.conf.render import SLURM_CONF
-from slinky_operator.slurm.templates import RefusedFragment
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 
 ASK_CLAIM_EVERY: Final = 5.0
 """Seconds between two queries of the claim of a slurmctld without a pod."""
@@ -55,9 +61,15 @@ def write_daemons(progress: Progress) -> Iterator[Action]:
     assert rollout is not None  # noqa: S101 - the configuration comes before
     files = (progress.config_map or {}).get("data") or rollout.rendered.files
     made = daemons.make(_materials(progress, files.get(SLURM_CONF, "")))
-    children = (*_shared(progress), *made.children, *login_sets(snapshot.cluster))
+    workloads = (*made.children, *login_sets(snapshot.cluster))
+    asked = _ask_releases(progress, workloads)
+    yield from asked.actions
+    progress.upgrade = order.in_order(snapshot, workloads, asked, progress.replacement)
+    workloads = tuple(order.keeping_images(snapshot, progress.upgrade.held, one) for one in workloads)
+    children = (*_shared(progress), *workloads)
     if progress.replacement.stage is not Stage.FREE:
         children = tuple(_with_running_pod(progress, one) for one in children)
+    children = tuple(_with_release(progress, one) for one in children)
     progress.made = replace(made, children=children)
     if rollout.rendered.problems and progress.config_map is None:
         return
@@ -67,8 +79,19 @@ def write_daemons(progress: Progress) -> Iterator[Action]:
     unprepared = daemons.unprepared(snapshot)
     for write in writes(snapshot, children, progress.now):
         key = write.child.key
-        if key not in unprepared and (key not in held or key in snapshot.children):
+        waits = key in progress.upgrade.held and write.child.resource is not LOGINSETS
+        is_free = key not in unprepared and not waits
+        if is_free and (key not in held or key in snapshot.children):
+            yield from _told(progress, write)
             yield write
+
+
+def _told(progress: Progress, write: Write) -> Iterator[Action]:
+    """Say, with the write that brings its image, that slurmctld's state could not be tried."""
+    snapshot, reason, words = progress.snapshot, Reason.STATE_NOT_TRIED, progress.replacement.untried
+    is_slurmctld = write.child.key == SLURMCTLD.key(snapshot.cluster)
+    if words and is_slurmctld and snapshot.memory.last_events.get(reason) != words:
+        yield EmitEvent(snapshot.raw, EventType.WARNING, reason, words)
 
 
 def write_shared(progress: Progress) -> Iterable[Action]:
@@ -87,8 +110,8 @@ def remove_unwanted(progress: Progress) -> Iterator[Action]:
     made = {child.key for child in progress.made.children}
     for (kind, name), obj in sorted(progress.snapshot.children.items()):
         component = (obj["metadata"].get("labels") or {}).get(labels.LABEL_APP_COMPONENT)
-        # Services do not depend on a template, which may be refused: one that has not been made is not wanted.
-        surplus = kind == SERVICES.kind and component in known and (kind, name) not in made
+        # These do not depend on a template, which may be refused: one that has not been made is not wanted.
+        surplus = kind in {SERVICES.kind, PODDISRUPTIONBUDGETS.kind} and component in known and (kind, name) not in made
         if (
             (component in unwanted or surplus)
             and succession.is_ours(obj, cluster)
@@ -118,6 +141,19 @@ def _materials(progress: Progress, slurm_conf: str) -> Materials:
     return Materials(progress.snapshot, progress.images, slurm_conf, notes)
 
 
+def _ask_releases(progress: Progress, workloads: tuple[Child, ...]) -> Answers:
+    """Ask the images that daemons are to get which Slurm they have."""
+    snapshot = progress.snapshot
+    live = snapshot.children.get(SLURMCTLD.key(snapshot.cluster))
+    if live is None or snapshot.cluster.deleting:
+        return Answers()
+    template = live["spec"]["template"]["spec"]
+    needed, secrets = order.questions(snapshot, workloads), order.pull_secrets(workloads)
+    found = ask(snapshot, needed, template, secrets, progress.now, progress.wall)
+    progress.wake_up(found.wake_up)
+    return found
+
+
 def _shared(progress: Progress) -> tuple[Child, ...]:
     """What all slurmd pods of a Cluster share."""
     cluster = progress.snapshot.cluster
@@ -125,6 +161,13 @@ def _shared(progress: Progress) -> tuple[Child, ...]:
         Child(SERVICES, shared_objects.node_service(cluster)),
         Child(PODDISRUPTIONBUDGETS, shared_objects.disruption_budget(cluster)),
     )
+
+
+def _with_release(progress: Progress, child: Child) -> Child:
+    """slurmctld's StatefulSet with the release of its image; any other object unchanged."""
+    if child.key != SLURMCTLD.key(progress.snapshot.cluster):
+        return child
+    return running_release.noted(child, progress.snapshot.children.get(child.key), progress.replacement.release)
 
 
 def _with_running_pod(progress: Progress, child: Child) -> Child:

@@ -37,7 +37,7 @@ def read_keys(progress: Progress) -> Iterable[Action]:
 def load_changed_key(progress: Progress) -> Iterable[Action]:
     """Let slurmctld read a key of auth/jwt that has changed; if it is external, check whether it has."""
     snapshot, keys = progress.snapshot, progress.keys
-    settled = not snapshot.cluster.spec.external and StoredConfig.of(snapshot).is_live and keys.slurm is None
+    settled = not snapshot.cluster.spec.external and StoredConfig.of(snapshot).is_live and keys.held is None
     step = key_loading.load(snapshot, keys, progress.now, settled=settled)
     progress.wake_up(step.wake_up)
     return step.actions

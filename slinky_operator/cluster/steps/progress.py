@@ -13,8 +13,12 @@ from slinky_operator.cluster.components.daemons import Made
 from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight.attempts import Stage as StageOfTrial
+from slinky_operator.cluster.preflight.attempts import Trial
 from slinky_operator.cluster.preflight.replacement import Replacement, Stage
+from slinky_operator.cluster.report.exporter import Workload
 from slinky_operator.cluster.slurm_connection import Missing, Pace
+from slinky_operator.cluster.upgrade.order import Upgrade
 from slinky_operator.identity import users
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
@@ -25,6 +29,8 @@ class Progress:
     """What is known in one pass. A step writes its findings; only later steps may read them."""
 
     snapshot: Snapshot
+    """With the settings of claims that can be carried out (`steps.claims`)."""
+
     pace: Pace
     images: Images
     """The operator's defaults; from the step `images` on, those of this Cluster."""
@@ -35,12 +41,18 @@ class Progress:
     wall: datetime
     """The time of day."""
 
+    asked: Snapshot
+    """With the settings of claims that the spec asks for."""
+
     keys: Keys = field(default_factory=Keys)
     missing: Missing | None = None
     """Why there is no connection."""
 
     replacement: Replacement = Replacement(Stage.FREE)  # noqa: RUF009 - frozen
     """Whether slurmctld's pod may be replaced."""
+
+    slurmdbd: Trial = Trial(StageOfTrial.PASSED)  # noqa: RUF009 - frozen
+    """Whether slurmdbd may take its next configuration."""
 
     identity: users.Trouble | None = None
     """What is wrong with the source of users."""
@@ -50,6 +62,18 @@ class Progress:
 
     made: Made = Made()  # noqa: RUF009 - frozen
     """The written objects, except ConfigMaps and Secrets."""
+
+    claims_refused: tuple[str, ...] = ()
+    """Settings of claims that cannot be carried out, and why."""
+
+    claims_growing: tuple[str, ...] = ()
+    """Claims whose volumes are still to grow."""
+
+    upgrade: Upgrade = Upgrade()  # noqa: RUF009 - frozen
+    """Which daemons wait for others with their images."""
+
+    exporter: Workload = Workload()  # noqa: RUF009 - frozen
+    """What is known of the exporter's pod."""
 
     due: list[float] = field(default_factory=list)
     """Seconds until something is due without an event."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from slinky_operator.cluster import slurm_connection
-from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, Hurry
+from slinky_operator.cluster.actions import Action, CountJobs, Disconnect, Hurry, UseReplicas
 from slinky_operator.cluster.components import daemons
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.replicas import replicas
 from slinky_operator.cluster.slurm_connection import Missing
 from slinky_operator.cluster.steps.progress import Progress
-from slinky_operator.slurm.contact import ContactState, Trouble
+from slinky_operator.slurm.connection.contact import ContactState, Trouble
 
 COUNT_JOBS_EVERY: Final = 5.0
 """Seconds between two counts of jobs, if they are cheap."""
@@ -24,6 +26,7 @@ def connect(progress: Progress) -> Iterator[Action]:
     """Ensure a connection with the current server, Secrets and keys."""
     snapshot = progress.snapshot
     wanted = slurm_connection.connect(snapshot, progress.keys.candidates, progress.pace)
+    urls = replicas(snapshot)
     progress.missing = wanted if isinstance(wanted, Missing) else None
     slurm = snapshot.slurm
     if isinstance(wanted, Missing) or not wanted.endpoint.url:
@@ -31,8 +34,10 @@ def connect(progress: Progress) -> Iterator[Action]:
             yield Disconnect()
         return
     if slurm is None or slurm.fingerprint != wanted.fingerprint:
-        yield wanted
+        yield replace(wanted, replicas=urls)
         return
+    if slurm.replicas != frozenset(urls):
+        yield UseReplicas(urls)
     waiting = slurm.contact.state is not ContactState.READY and slurm.contact.trouble is not Trouble.UNAUTHORIZED
     if waiting and daemons.all_answering_are_ready(snapshot):
         # Its own back-off grows; once the daemons have started there is nothing to wait for.

@@ -7,6 +7,7 @@ from typing import Final
 from slinky_api import labels
 from slinky_operator.cluster.actions import Action, SetFinalizer, TearDown
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.steps.claims import claims_to_delete
 from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.kube.resources import (
     CLUSTERS,
@@ -18,13 +19,14 @@ from slinky_operator.kube.resources import (
     SECRETS,
     SERVICES,
     STATEFULSETS,
+    TOKENS,
 )
 from slinky_operator.slurm import naming
 
 LOOK_AGAIN_FOR_PODS: Final = 10.0
 """Seconds until the API server is queried again for slurmd pods of a Cluster that is being deleted."""
 
-_ORDER: Final = (LOGINSETS, DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS)
+_ORDER: Final = (LOGINSETS, DEPLOYMENTS, STATEFULSETS, SERVICES, PODDISRUPTIONBUDGETS, CONFIGMAPS, TOKENS)
 
 
 def set_finalizer(progress: Progress) -> list[Action]:
@@ -48,8 +50,10 @@ def tear_down(snapshot: Snapshot) -> TearDown:
         (place[kind][1], name, obj["metadata"]["uid"])
         for (kind, name), obj in sorted(snapshot.children.items(), key=lambda item: (place[item[0][0]][0], item[0]))
     ]
-    # Generated keys are deleted; the state on the claim, and the user's keys, stay.
+    # The user's keys stay; so do claims and generated keys, if the spec retains them.
     generated = set(naming.generated_secrets(snapshot.cluster.name))
+    if snapshot.cluster.spec.auth.keys_when_deleted == "Retain":
+        generated -= set(naming.key_secrets(snapshot.cluster.name))
     secrets = [
         (SECRETS, source.name, source.object_uid)
         for source in snapshot.sources.values()
@@ -60,4 +64,4 @@ def tear_down(snapshot: Snapshot) -> TearDown:
         and source.name in generated
     ]
     pods = [(PODS, name, pod["metadata"]["uid"]) for name, pod in sorted(snapshot.preflights.items())]
-    return TearDown((*pods, *children, *secrets))
+    return TearDown((*pods, *children, *secrets), claims_to_delete(snapshot))

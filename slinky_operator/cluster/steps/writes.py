@@ -8,7 +8,7 @@ from typing import Final
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import Action, Write
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.reconcile.children import Child, has_settled, is_current
+from slinky_operator.reconcile.writes.children import Child, has_settled, is_current
 from slinky_operator.slurm import naming
 
 TRY_AGAIN: Final = 60.0

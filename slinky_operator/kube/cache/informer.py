@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -86,6 +87,7 @@ class Informer:
         """Set once the store has shown a whole list for every namespace."""
         self.relists = 0
         """How often a list was taken, the first ones included."""
+        self._heard: dict[str | None, float] = {}
         self._client = client
         self._namespaces: tuple[str | None, ...] = tuple(dict.fromkeys(namespaces)) or (None,)
         self._label_selector = label_selector
@@ -94,6 +96,14 @@ class Informer:
         self._rng = rng or random.Random()  # noqa: S311 - jitter
         self._handlers: list[Handler] = []
         self._unsynced = set(self._namespaces)
+
+    @property
+    def heard_at(self) -> float | None:
+        """Monotonic seconds when the API server last said anything, bookmarks included; None before the first list.
+
+        Of several namespaces, that of the one that has been silent for longest.
+        """
+        return min(self._heard.values()) if len(self._heard) == len(self._namespaces) else None
 
     def add_handler(self, handler: Handler) -> None:
         """Call `handler(old, new)` after each change from now on."""
@@ -144,6 +154,7 @@ class Informer:
             items += page.items
             version = page.resource_version
         cursor.version = version
+        self._heard[namespace] = time.monotonic()
         self.relists += 1
         changes = self.store.replace(items, int(version or 0), namespace, known=known)
         self._unsynced.discard(namespace)
@@ -174,6 +185,7 @@ class Informer:
                 cursor.version = version
             cursor.moved = True
             cursor.failures = 0
+            self._heard[namespace] = time.monotonic()
 
     def _tell(self, changes: Iterable[Change]) -> None:
         for old, new in changes:

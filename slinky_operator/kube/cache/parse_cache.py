@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from slinky_api.errors import InvalidObjectError, Problem
 from slinky_api.v1alpha1.common import ApiObject
-from slinky_operator.kube.cache.weight import MOST_VALUES, Weight, decide, weigh
+from slinky_operator.kube.cache.weight import MOST_VALUES, Weight, decide, is_small, weigh
 from slinky_operator.kube.objects import Object
 
 M = TypeVar("M", bound=ApiObject)
@@ -48,15 +48,14 @@ class ParseCache(Generic[M]):
 
     async def prepare(self, *objects: Object | None) -> None:
         """Read them, in a thread where they would block the event loop; `read` finds them read."""
-        heavy = []
+        large = []
         for obj in self._unread(objects):
-            weight = weigh(obj)
-            if weight.heavy:
-                heavy.append((obj, weight))
+            if is_small(obj):
+                self._known[obj["metadata"].get("uid", "")] = obj, self._parse(obj, weigh(obj))
             else:
-                self._known[obj["metadata"].get("uid", "")] = obj, self._parse(obj, weight)
-        if heavy:
-            for (obj, _), parsed in zip(heavy, await decide(self._parse_all, heavy), strict=True):
+                large.append(obj)
+        if large:
+            for obj, parsed in zip(large, await decide(self._parse_all, large), strict=True):
                 self._known[obj["metadata"].get("uid", "")] = obj, parsed
 
     def keep(self, uids: Iterable[str]) -> None:
@@ -75,8 +74,8 @@ class ParseCache(Generic[M]):
             if obj is not None and self._known.get(obj["metadata"].get("uid", ""), known)[0] is not obj
         ]
 
-    def _parse_all(self, objects: list[tuple[Object, Weight]]) -> list[M | InvalidObjectError]:
-        return [self._parse(obj, weight) for obj, weight in objects]
+    def _parse_all(self, objects: list[Object]) -> list[M | InvalidObjectError]:
+        return [self._parse(obj, weigh(obj)) for obj in objects]
 
     def _parse(self, obj: Object, weight: Weight) -> M | InvalidObjectError:
         if weight.too_many:

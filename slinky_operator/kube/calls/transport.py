@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
@@ -33,8 +34,8 @@ ATTEMPTS: Final = 4
 LONGEST_WAIT: Final = 10.0
 """Seconds of a Retry-After that are waited for here; a longer one is raised to the caller, who can do other work."""
 
-Observer = Callable[[str, str, str], None]
-"""Called after each request with verb, resource and outcome (a status, or the name of the error); for metrics."""
+Observer = Callable[[str, str, str, float], None]
+"""Called after each request with verb, resource, outcome (`ok`, or the name of the error) and seconds; for metrics."""
 
 
 class Transport:
@@ -101,13 +102,15 @@ class Transport:
         renewed = False
         while True:
             attempt += 1
+            sent = time.monotonic()
             try:
                 async with self._slots:
+                    sent = time.monotonic()
                     answer = await self._attempt(
                         target, method, path, query, payload, content_type, self._fence if write else None
                     )
             except errors.KubeError as error:
-                self._observe(target, error)
+                self._observe(target, error, time.monotonic() - sent)
                 if isinstance(error, errors.Unauthorized) and not renewed and await self._connection.refresh():
                     renewed = True
                     continue
@@ -116,7 +119,7 @@ class Transport:
                     raise
                 await asyncio.sleep(wait)
             else:
-                self._observe(target, None)
+                self._observe(target, None, time.monotonic() - sent)
                 return answer
 
     async def _attempt(
@@ -172,9 +175,9 @@ class Transport:
     async def _raise_for(self, target: Target, response: aiohttp.ClientResponse) -> None:
         raise errors.from_response(target, response.status, await response.read(), response.headers.get("Retry-After"))
 
-    def _observe(self, target: Target, error: errors.KubeError | None) -> None:
+    def _observe(self, target: Target, error: errors.KubeError | None, seconds: float) -> None:
         if self._observer is not None:
-            self._observer(target.verb, target.resource, "ok" if error is None else type(error).__name__)
+            self._observer(target.verb, target.resource, "ok" if error is None else type(error).__name__, seconds)
 
 
 def words(error: BaseException) -> str:

@@ -7,7 +7,8 @@ ending=
 trap 'ending=1; kill "$sackd"' TERM INT
 while [ -z "$ending" ]; do
     key=$(version)
-    sackd -D --conf-server "$1" &
+    # By its path: when Slurm's configuration changes, sackd starts itself again by the name that it was started with.
+    "$(command -v sackd)" -D --conf-server "$1" &
     sackd=$!
     while kill -0 "$sackd" 2> /dev/null && [ -z "$ending" ] && [ "$(version)" = "$key" ]; do
         sleep 1 &

@@ -1,6 +1,8 @@
 """Which surplus pods are deleted first: those that cost least.
 
-Pods that do not run first, then idle ones, then by what would be lost. A node that the operator drains already keeps
+Pods that do not run first, then those whose node has not registered, then idle ones, then by what would be lost. An
+idle node that stays takes the next job at once, however long it has been idle; a pod that stays and still has to start
+makes that job wait. A node that the operator drains already keeps
 its place among the busy ones, so that a choice is not changed by every job that starts; an idle node is preferred to
 it, since it can be deleted at once.
 

@@ -13,6 +13,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
+from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.model.claims import Claim
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.pod_spec.generated import Defaults
@@ -78,6 +79,8 @@ class PassContext:
         Emits Events.
     now, clock
         The wall clock, and monotonic seconds.
+    changes
+        Counts what is done, for metrics.
     """
 
     kube: Kube
@@ -95,6 +98,7 @@ class PassContext:
     recorder: Recorder
     now: Callable[[], datetime]
     clock: Callable[[], float]
+    changes: Changes = field(default_factory=Changes)
     outcome: Outcome = field(default_factory=Outcome)
     unseen: bool = False
     """Whether the current action has written to Slurm what its cache does not show yet."""

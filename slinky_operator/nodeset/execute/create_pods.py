@@ -38,6 +38,7 @@ async def create(context: PassContext, action: CreatePods) -> None:
     stencil = PodBuilder(nodeset, cluster, revision=action.revision, guard_uid=guard_uid, defaults=context.defaults)
     created: set[str] = set()
     await growing((_create(context, nodeset, stencil, place, created) for place in wanted), FIRST)
+    context.changes.pods_created(len(created))
     if created:
         told = [place.pod for place in wanted if place.pod in created]
         context.say(Reason.SCALING_OUT, f"created: {listed(told)}")

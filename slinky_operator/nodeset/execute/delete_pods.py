@@ -15,14 +15,17 @@ from slinky_api import labels
 from slinky_api.events import EventReason
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.resources import PODS
+from slinky_operator.metrics.changes import DELETED, label_of
 from slinky_operator.nodeset.disruption import eviction, repairs
 from slinky_operator.nodeset.execute import slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model import pod_facts, pod_names, pod_state
 from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.batches import side_by_side
+from slinky_operator.slurm import whose
 from slurm_client import errors as slurm_errors
-from slurm_client.models import Job
+from slurm_client.models import Job, Node
 
 DELETE_BATCH: Final = 250
 """Maximum number of pods deleted on one answer from Slurm."""
@@ -37,6 +40,12 @@ JOBS_TOLD: Final = 5
 LONGEST_WHY: Final = 200
 """Maximum characters of why Slurm cannot be asked."""
 
+NEVER_STARTED: Final = "never-started"
+GIVEN_UP: Final = "given-up"
+DRAIN_TIMEOUT: Final = "drain-timeout"
+WITHOUT_DRAIN: Final = (NEVER_STARTED, GIVEN_UP, DRAIN_TIMEOUT)
+"""Why pods are deleted that are not drained, for metrics; others are deleted for the causes of their drains."""
+
 MAX_SINGLE_GETS: Final = 8
 """Up to this many pods are read individually; for more, those of the namespace are listed. Fewer than the nodes of
 `slurm_queries.MAX_SINGLE_GETS`: this list is of one namespace, and slurmctld's is of the whole cluster."""
@@ -50,15 +59,31 @@ async def delete_checked(context: PassContext, wanted: Sequence[Pod]) -> None:
         asked = context.clock()
         answer = await slurm_queries.everything(slurm, [pod.node_name for pod in batch])
         going: list[tuple[Pod, str | None]] = []
+        records: dict[str, Node] = {}
         for pod in batch:
             member = answer.join(pod, context.owner)
             why = pod_state.why_kept(member, context.now())
             if why is not None:
                 context.outcome.kept.append(why)
-            else:
-                # Without a record the proof is the pod's own status, which must not have changed.
-                going.append((pod, pod.resource_version if member.record is None else None))
-        await delete(context, going, until=asked + PROOF_HOLDS)
+                continue
+            # Without a record the proof is the pod's own status, which must not have changed.
+            going.append((pod, pod.resource_version if member.record is None else None))
+            if member.record is not None:
+                records[pod.uid] = member.record
+        for pod in await delete(context, going, until=asked + PROOF_HOLDS):
+            _count(context, records.get(pod.uid))
+
+
+def _count(context: PassContext, record: Node | None) -> None:
+    """Count a pod that was deleted, with the drain of its node, if it had one."""
+    if record is None:
+        context.changes.pod_deleted(NEVER_STARTED)
+        return
+    causes = drains.causes_in(record)
+    context.changes.pod_deleted(label_of(causes))
+    if record.reason_changed_at is not None:
+        waited = context.now() - record.reason_changed_at
+        context.changes.drain_ended(causes, DELETED, waited.total_seconds())
 
 
 async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
@@ -68,6 +93,8 @@ async def repair(context: PassContext, wanted: Sequence[Pod]) -> None:
     context.outcome.kept += kept
     # The proof is that they run and have not registered, which is part of their status.
     gone = await delete(context, [(pod, pod.resource_version) for pod in meant])
+    for _ in gone:
+        context.changes.pod_deleted(drains.Cause.REPAIR)
     if gone:
         told = listed([repairs.note(pod) for pod in gone])
         context.warn(
@@ -105,7 +132,20 @@ async def give_up(context: PassContext, wanted: Sequence[Pod], blind: str) -> No
             f"{asked}: pods are deleted with whatever jobs they hold: {listed(unknown)}; Slurm cannot be asked which "
             f"these are, and may show them RUNNING until it misses the nodes: {blind[:LONGEST_WHY]}",
         )
-    await delete(context, [(pod, None) for pod in wanted])
+    for _ in await delete(context, [(pod, None) for pod in wanted]):
+        context.changes.pod_deleted(GIVEN_UP)
+
+
+async def delete_idle(context: PassContext, wanted: Sequence[Pod]) -> None:
+    """Delete pods in which no slurmd can have run, in exactly the version that shows it."""
+    for _ in await delete(context, [(pod, pod.resource_version) for pod in wanted]):
+        context.changes.pod_deleted(NEVER_STARTED)
+
+
+async def delete_overdue(context: PassContext, wanted: Sequence[Pod]) -> None:
+    """Delete pods with their jobs, since their drains have taken longer than the spec allows."""
+    for _ in await delete(context, [(pod, None) for pod in wanted]):
+        context.changes.pod_deleted(DRAIN_TIMEOUT)
 
 
 def _some(jobs: Sequence[Job]) -> str:
@@ -175,4 +215,4 @@ async def standing(context: PassContext, names: Sequence[str]) -> frozenset[str]
             elif not isinstance(result, kube_errors.NotFound):
                 raise result
     alive = [obj for obj in found if pod_facts.read(obj, context.nodeset.name).slurmd is not pod_facts.Slurmd.ENDED]
-    return frozenset(map(pod_facts.node_name, alive))
+    return frozenset(map(whose.node_name, alive))

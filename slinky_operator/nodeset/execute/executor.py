@@ -52,7 +52,7 @@ from slinky_operator.nodeset.model.actions import (
     Unprotect,
 )
 from slinky_operator.nodeset.model.pod_facts import Pod
-from slinky_operator.reconcile.create_or_adopt import NameTaken
+from slinky_operator.reconcile.writes.create_or_adopt import NameTaken
 from slurm_client import errors as slurm_errors
 
 
@@ -125,7 +125,7 @@ class Executor:
             case EndDrains():
                 await slurm_writes.end_drains(context, action)
             case DeleteIdlePods():
-                await delete_pods.delete(context, [(pod, pod.resource_version) for pod in action.pods])
+                await delete_pods.delete_idle(context, action.pods)
             case DeletePods():
                 if action.forced:
                     await delete_pods.give_up(context, action.pods, action.blind)

@@ -12,8 +12,8 @@ from slinky_operator.nodeset.execute import claim_writes, owned_objects, takeove
 from slinky_operator.nodeset.execute.context import MustWait, PassContext, listed
 from slinky_operator.nodeset.model import guard
 from slinky_operator.nodeset.observation import lost_labels
-from slinky_operator.reconcile.create_or_adopt import create_or_adopt
-from slinky_operator.reconcile.finalizers import set_finalizer
+from slinky_operator.reconcile.writes.create_or_adopt import create_or_adopt
+from slinky_operator.reconcile.writes.finalizers import set_finalizer
 
 
 async def add_finalizer(context: PassContext) -> None:

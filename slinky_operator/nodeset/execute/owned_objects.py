@@ -19,7 +19,7 @@ from slinky_operator.nodeset.model.actions import DropRevisions, RecordRevision,
 from slinky_operator.nodeset.model.claims import Claim, Retention
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.ports import Kube
-from slinky_operator.reconcile.create_or_adopt import NameTaken
+from slinky_operator.reconcile.writes.create_or_adopt import NameTaken
 
 
 async def record(kube: Kube, nodeset: NodeSet, revision: Revision, action: RecordRevision) -> None:

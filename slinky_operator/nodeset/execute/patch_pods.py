@@ -22,6 +22,7 @@ from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model import guard
 from slinky_operator.nodeset.model.actions import PodStatusPatch
 from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod
+from slinky_operator.nodeset.pod_spec import machine_autoscalers
 from slinky_operator.nodeset.ports import Kube
 from slinky_operator.reconcile.batches import side_by_side
 from slinky_operator.slurm import naming
@@ -68,7 +69,7 @@ class Marks:
 
     async def protect(self, pods: Sequence[Pod]) -> list[Exception]:
         """Add these pods to the PodDisruptionBudget; returns the errors."""
-        return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: "true"}}) for pod in pods)
+        return await self._all(self._metadata(pod, self._budget(protected=True)) for pod in pods)
 
     async def adopt(self, pods: Sequence[Pod], cluster: Cluster) -> list[Exception]:
         """Set the labels of the existing Cluster on these pods; returns the errors."""
@@ -77,7 +78,7 @@ class Marks:
 
     async def unprotect(self, pods: Sequence[Pod]) -> list[Exception]:
         """Remove these pods from the PodDisruptionBudget; returns the errors."""
-        return await self._all(self._metadata(pod, {"labels": {labels.LABEL_POD_PROTECT: None}}) for pod in pods)
+        return await self._all(self._metadata(pod, self._budget(protected=False)) for pod in pods)
 
     async def guard(self, pods: Sequence[Pod], guard_uid: str) -> list[Exception]:
         """Set the guard as an owner of these pods, in place of an earlier one; returns the errors."""
@@ -101,6 +102,11 @@ class Marks:
         """Write on pods when they are recreated unless they register; returns the errors."""
         key = labels.ANNOTATION_POD_REGISTER_BY
         return await self._all(self._metadata(pod, {"annotations": {key: when}}) for pod, when in times)
+
+    def _budget(self, *, protected: bool) -> Object:
+        said = machine_autoscalers.told(self._nodeset, protected=protected)
+        label = {labels.LABEL_POD_PROTECT: "true" if protected else None}
+        return {"labels": label, **({"annotations": said} if said else {})}
 
     async def _all(self, calls: Iterable[Awaitable[None]]) -> list[Exception]:
         failures: list[Exception] = []

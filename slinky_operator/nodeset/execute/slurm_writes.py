@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
+from slinky_operator.metrics.changes import UNDRAINED
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
@@ -27,6 +28,7 @@ async def drain_nodes(context: PassContext, action: Drain) -> None:
     if wanted:
         context.unseen = True
         await slurm.client.drain_nodes(wanted, reason)
+        context.changes.drains_started(action.causes, len(wanted))
         notes = dict(zip(action.nodes, action.notes, strict=False))
         told = listed([notes.get(name, name) for name in wanted])
         context.say(EventReason.DRAINING, f"{told}; reason: {reason}")
@@ -37,10 +39,15 @@ async def drain_nodes(context: PassContext, action: Drain) -> None:
 async def undrain_nodes(context: PassContext, names: Sequence[str]) -> None:
     """Undrain nodes whose drains are the operator's."""
     slurm = context.reach()
-    wanted = drains.to_undrain(names, await slurm_queries.nodes(slurm, names), context.owner)
+    fresh = await slurm_queries.nodes(slurm, names)
+    wanted = drains.to_undrain(names, fresh, context.owner)
     if wanted:
         context.unseen = True
         await slurm.client.undrain_nodes(wanted)
+        for node in filter(None, map(fresh.get, wanted)):
+            if node.reason_changed_at is not None:
+                waited = context.now() - node.reason_changed_at
+                context.changes.drain_ended(drains.causes_in(node), UNDRAINED, waited.total_seconds())
         context.say(EventReason.UNDRAINED, f"resumed: {listed(wanted)}")
     context.outcome.acted = True
     await _read_back(context, slurm, names)
@@ -113,9 +120,10 @@ async def end_drains(context: PassContext, action: EndDrains) -> None:
         return
     told = listed([end_jobs.note(one, answer.jobs.get(one.pod.node_name, ())) for one in acting])
     context.warn(Reason.DRAIN_TIMED_OUT, f"{end_jobs.said(spec)}: {told}")
-    forced = [(one.pod, None) for one in acting if one.force]
+    context.changes.drains_timed_out(len(acting))
+    forced = [one.pod for one in acting if one.force]
     if forced:
-        await delete_pods.delete(context, forced)
+        await delete_pods.delete_overdue(context, forced)
     if len(forced) < len(acting):
         context.unseen = context.outcome.acted = True
         context.outcome.kept += await end_jobs.end_jobs(slurm.client, spec.on_timeout, acting)

@@ -17,8 +17,8 @@ from typing import Any
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import LONGEST_NAME, NodeSet, ScalingMode
-from slinky_operator.nodeset.model import claims, guard, pod_facts, pod_names, revision
-from slinky_operator.slurm import naming
+from slinky_operator.nodeset.model import claims, guard, pod_names, revision
+from slinky_operator.slurm import naming, whose
 
 LEASE: str = "0033bda7.slinky.slurm.net"
 """Name of the Lease of Slinky's operator for leader election."""
@@ -42,7 +42,7 @@ def patch(nodeset: NodeSet, cluster: Cluster, obj: Mapping[str, Any], guard_uid:
         labels.LABEL_NODESET_UID: nodeset.uid,
         # With a long NodeSet's name in front, their name may be longer than a label's value.
         labels.LABEL_POD_NAME: metadata["name"] if len(metadata["name"]) <= LONGEST_NAME else None,
-        labels.LABEL_POD_HOSTNAME: pod_facts.node_name(obj),
+        labels.LABEL_POD_HOSTNAME: whose.node_name(obj),
         labels.LABEL_SCALING_MODE: nodeset.mode.value,
         labels.LABEL_REVISION: _revision(nodeset, metadata.get("labels") or {}),
     }
@@ -63,7 +63,7 @@ def claims_of(nodeset: NodeSet, obj: Mapping[str, Any]) -> Iterator[tuple[str, d
         if pod_names.ordinal(nodeset.name, pod) is None:
             return
     else:
-        pod = pod_names.pod_name(nodeset, pod_facts.node_name(obj))
+        pod = pod_names.pod_name(nodeset, whose.node_name(obj))
     wanted = frozenset(claims.names(nodeset, pod))
     for volume in (obj.get("spec") or {}).get("volumes") or ():
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")

@@ -1,6 +1,7 @@
 """The facts about a Kubernetes Node that matter to slurmd pods, read once and frozen.
 
-A fact that rules need is a field of `KubernetesNode`, filled by `read`, from what `prune` leaves of a Node.
+A fact that rules need is a field of `KubernetesNode`, filled by `read`, from what
+`reconcile.indexes.prune_node` leaves of a Node.
 
 In this code a *node* is Slurm's and a *host* is a Kubernetes Node. Two hosts that compare equal mean the same to every
 NodeSet: a heartbeat makes no difference, and triggers no pass.
@@ -105,20 +106,6 @@ def read(obj: Mapping[str, Any]) -> KubernetesNode:
         cordoned=cordoned,
         why_cordoned=_why_cordoned(obj) if cordoned else "",
     )
-
-
-def prune(obj: Object) -> None:
-    """Reduce a Node, in place, to what `read` reads: the rest, above all its images, is most of its size."""
-    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
-    obj["metadata"] = {
-        key: metadata[key] for key in ("name", "uid", "resourceVersion", "labels", "annotations") if key in metadata
-    }
-    obj["spec"] = {key: spec[key] for key in ("unschedulable", "taints") if key in spec}
-    conditions = [
-        {key: one[key] for key in ("type", "status", "reason", "message") if key in one}
-        for one in status.get("conditions") or ()
-    ]
-    obj["status"] = {"conditions": conditions}
 
 
 def _node_name(metadata: Mapping[str, Any]) -> str:

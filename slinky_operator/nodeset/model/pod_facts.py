@@ -17,7 +17,7 @@ from slinky_api.v1alpha1.nodeset import ScalingMode
 from slinky_operator.nodeset.model import guard, hindrance, pod_names, scheduling
 from slinky_operator.nodeset.model.hindrance import Hindrance
 from slinky_operator.reconcile.text import moment
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import naming, whose
 
 SLURMD: Final = "slurmd"
 """Name of the container that matters; other containers are the user's."""
@@ -143,7 +143,7 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
     scheduled = conditions.get("PodScheduled") or {}
     return Pod(
         name=metadata["name"],
-        node_name=node_name(obj),
+        node_name=whose.node_name(obj),
         uid=metadata["uid"],
         resource_version=metadata.get("resourceVersion") or "",
         ordinal=None if on_node else pod_names.ordinal(nodeset, metadata["name"]),
@@ -171,11 +171,6 @@ def read(obj: Mapping[str, Any], nodeset: str) -> Pod:
         register_by=moment((metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_REGISTER_BY)),
         deadline=(metadata.get("annotations") or {}).get(labels.ANNOTATION_POD_DEADLINE) or "",
     )
-
-
-def node_name(obj: Mapping[str, Any]) -> str:
-    """Name of a pod's node in Slurm: its host name, which is the pod's own name unless the spec sets another."""
-    return str((obj.get("spec") or {}).get("hostname") or obj["metadata"]["name"])
 
 
 def has_ended(status: Mapping[str, Any], *, deleting: bool) -> bool:

@@ -34,6 +34,8 @@ class ClusterFacts:
     """Whether the running configuration contains the NodeSet."""
     refused: str = ""
     """Why the configuration leaves the NodeSet out, or keeps its earlier part; empty if it does neither."""
+    update_wait: str = ""
+    """What an update of pods waits for; empty if for nothing. It is paused meanwhile."""
 
     @property
     def exists(self) -> bool:

@@ -7,14 +7,11 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.kube.cache.store import Indexer, by_label
-from slinky_operator.nodeset.model import pod_facts
+from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS
 from slinky_operator.slurm import whose
 
 POD_INDEX: Final = "nodeset"
 """Index of the pod cache over the uid label of the NodeSet."""
-
-NODE_INDEX: Final = "node"
-"""Index of the pod cache over `<namespace>/<cluster>/<name of the Slurm node>`: pods outlive their Cluster."""
 
 REVISION_INDEX: Final = "nodeset"
 """Index of the ControllerRevision cache over the uid label of the NodeSet."""
@@ -22,27 +19,13 @@ REVISION_INDEX: Final = "nodeset"
 CLAIM_INDEX: Final = "nodeset"
 """Index of the claim cache over `<namespace>/<nodeset>`."""
 
-HOST_INDEX: Final = "host"
-"""Index of the pod cache over the Kubernetes Node that a pod of a NodeSet is bound to."""
-
 INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {
     POD_INDEX: lambda obj: (
         [uid]
         if (uid := (obj["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_UID)) and whose.is_slurmd(obj)
         else []
     ),
-    NODE_INDEX: lambda obj: (
-        [f"{obj['metadata'].get('namespace') or ''}/{cluster}/{pod_facts.node_name(obj)}"]
-        if (cluster := (obj["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_NAME))
-        and labels.LABEL_NODESET_UID in obj["metadata"]["labels"]
-        else []
-    ),
-    HOST_INDEX: lambda obj: (
-        [host]
-        if labels.LABEL_NODESET_UID in (obj["metadata"].get("labels") or {})
-        and (host := (obj.get("spec") or {}).get("nodeName"))
-        else []
-    ),
+    **INDEXES_OF_SLURMD_PODS,
 }
 """Indexes the pod cache must have."""
 

@@ -17,18 +17,20 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
+from slinky_operator.nodeset.disruption import cluster_upgrade
 from slinky_operator.nodeset.model import claims as claim_facts
 from slinky_operator.nodeset.model import pod_facts, pod_names, revision_records
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
 from slinky_operator.nodeset.model.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.observation import lost_labels
-from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, NODE_INDEX, POD_INDEX, REVISION_INDEX
+from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, REVISION_INDEX
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, Wanted
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
-from slinky_operator.slurm import node_features
-from slinky_operator.slurm.contact import ContactState, Trouble
+from slinky_operator.reconcile.indexes import NODE_INDEX
+from slinky_operator.slurm import naming, node_features, whose
+from slinky_operator.slurm.connection.contact import ContactState, Trouble
 from slurm_client.models import Job, Node
 
 OLDEST_PICTURE: Final = 120.0
@@ -134,6 +136,7 @@ class Observer:
         slurm = self._slurm_facts(nodeset, cluster, own)
         foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
         known = _cluster_facts(nodeset, cluster, gone=cluster_gone)
+        nodeset = cluster_upgrade.held(nodeset, known.update_wait)
         current = revision_records.current(nodeset, wanted.hash, recorded)
         return Snapshot(
             nodeset=nodeset,
@@ -244,7 +247,7 @@ class Observer:
             obj = self._pods.get(nodeset.namespace, name)
             text = lost_labels.words(nodeset, obj, revision) if obj is not None else None
             if obj is not None and text is not None:
-                found[pod_facts.node_name(obj)] = text
+                found[whose.node_name(obj)] = text
         return found
 
 
@@ -283,7 +286,21 @@ def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool) -> 
         node_sets=frozenset(config.node_sets if config is not None else ()),
         listed=config is not None and nodeset.name in config.node_sets,
         refused=next((one.message for one in (config.refused if config else ()) if one.name == nodeset.name), ""),
+        update_wait=cluster_upgrade.wait_of(cluster, _image(nodeset)),
     )
+
+
+def _image(nodeset: NodeSet) -> str:
+    """The image that a NodeSet names for slurmd; empty if it follows its Cluster."""
+    if nodeset.spec.image:
+        return nodeset.spec.image
+    spec = (nodeset.spec.template or {}).get("spec")
+    containers = spec.get("containers") if isinstance(spec, Mapping) else None
+    # The schema leaves templates open: what has another shape is refused elsewhere.
+    for one in containers if isinstance(containers, list) else ():
+        if isinstance(one, Mapping) and one.get("name") == naming.SLURMD:
+            return str(one.get("image") or "")
+    return ""
 
 
 def _blind(reason: Reason, why: str) -> SlurmFacts:

@@ -18,7 +18,7 @@ from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.model.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
-from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
+from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ def lay_out(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
 
 def _numbered(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
     nodeset = snapshot.nodeset
-    absent = 0 if nodeset.spec.counts_from_zero else 1
-    desired = nodeset.spec.replicas if nodeset.spec.replicas is not None else absent
+    desired = nodeset.spec.replicas if nodeset.spec.replicas is not None else nodeset.spec.replicas_if_unset
     missing = max(0, desired - len(live))
     held = {one.pod.ordinal for one in live if one.pod.ordinal is not None}
     numbers = claims.next_ordinals(nodeset, snapshot.claims, held, missing)

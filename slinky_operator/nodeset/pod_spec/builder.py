@@ -18,11 +18,13 @@ from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model import claims, guard, scheduling
 from slinky_operator.nodeset.model.pod_facts import SLURMD
 from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.pod_spec import generated, launch, slurmd_arguments
+from slinky_operator.nodeset.pod_spec import generated, machine_autoscalers, slurmd_arguments
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.pod_spec.validation import demand
-from slinky_operator.slurm import confinement, naming, security
-from slinky_operator.slurm.templates import POD_SPEC, merge
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pod_templates import confinement, security
+from slinky_operator.slurm.pod_templates.templates import POD_SPEC, merge
+from slinky_operator.slurm.slurmd import launch
 
 _LIMITS_OF_ENTRYPOINT: Final = frozenset({"POD_CPUS", "POD_MEMORY"})
 
@@ -69,7 +71,7 @@ class PodBuilder:
         self._container["securityContext"] = security.agreeing(context, own.get("securityContext") or {})
         started = launch.read(own)
         confined = nodeset.spec.confinement is Confinement.CONSTRAIN
-        self._container["command"] = list(confinement.COMMAND if confined else started.command)
+        self._container["command"] = list(confinement.COMMAND if confined else started.container_command)
         if started.joined:
             _offer_everything(self._container)
         self._arguments = slurmd_arguments.build(nodeset, cluster, started, self._container)
@@ -79,6 +81,7 @@ class PodBuilder:
             "namespace": nodeset.namespace,
             "annotations": {
                 "kubectl.kubernetes.io/default-container": SLURMD,
+                **machine_autoscalers.of_new_pod(nodeset),
                 **(metadata.get("annotations") or {}),
             },
             "ownerReferences": guard.owners(nodeset, guard_uid),

@@ -12,7 +12,9 @@ from slinky_operator.identity import pod as identity
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.nodeset.model.pod_facts import SLURMD
 from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.slurm import confinement, naming, security
+from slinky_operator.nodeset.pod_spec import job_logs
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pod_templates import confinement, security
 
 GRACE_SECONDS: Final = 30
 """Seconds between SIGTERM and SIGKILL. The operator deletes pods whose nodes are empty; slurmd then ends at once."""
@@ -36,6 +38,8 @@ class Defaults:
     """DNS domain of the Kubernetes cluster; empty if it is not known."""
     sssd: SssdImage = SssdImage("")  # noqa: RUF009 - frozen
     """The sidecar of Clusters with users from SSSD."""
+    agent: str = ""
+    """The operator's own image, for what runs beside slurmd."""
 
 
 def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, Any]:
@@ -98,7 +102,8 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
             }
         ],
     }
-    return identity.on_node(made, cluster, SLURMD, defaults.sssd)
+    known = identity.on_node(made, cluster, SLURMD, defaults.sssd)
+    return job_logs.attached(known, nodeset, cluster, SLURMD, defaults.agent, defaults.image_pull_policy)
 
 
 def own_labels(nodeset: NodeSet, cluster: Cluster, revision: str) -> dict[str, str]:

@@ -10,10 +10,11 @@ from typing import Any
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
 from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.pod_spec import node_conf
-from slinky_operator.nodeset.pod_spec.launch import CONF, CONF_SERVER, Launch
 from slinky_operator.nodeset.slurm_nodes import identity
-from slinky_operator.slurm import confinement, naming
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.pod_templates import confinement
+from slinky_operator.slurm.slurmd import node_conf
+from slinky_operator.slurm.slurmd.launch import CONF, CONF_SERVER, Launch
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NAME_LENGTH, NAME_MESSAGE, Confinement, NodeSet
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pod_facts import SLURMD
-from slinky_operator.nodeset.pod_spec import generated, launch, node_conf
+from slinky_operator.nodeset.pod_spec import generated, job_logs
 from slinky_operator.nodeset.pod_spec.generated import CONFIG_VOLUME, KEY_VOLUME, Defaults
 from slinky_operator.slurm import naming, whose
-from slinky_operator.slurm.shapes import CLAIM, misfits
-from slinky_operator.slurm.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
+from slinky_operator.slurm.pod_templates.shapes import CLAIM, misfits
+from slinky_operator.slurm.pod_templates.templates import POD_SPEC, POD_TEMPLATE, RefusedFragment, merge
+from slinky_operator.slurm.slurmd import launch, node_conf, resources
 
 MOST_PROBLEMS: Final = 8
 """Maximum number of fields of the wrong type that are reported at a time."""
@@ -102,14 +103,19 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
     confined = nodeset.spec.confinement is Confinement.CONSTRAIN
     if confined:
         yield from _check_confined(cluster, containers, where)
-    for field, reason in claims.check(nodeset, {KEY_VOLUME, CONFIG_VOLUME} if confined else {KEY_VOLUME}):
+    reserved = {
+        KEY_VOLUME,
+        *({CONFIG_VOLUME} if confined else ()),
+        *(job_logs.VOLUMES if nodeset.spec.job_logs else ()),
+    }
+    for field, reason in claims.check(nodeset, reserved):
         yield Problem(field, reason)
     yield from _check_line(nodeset, containers)
 
 
 def _check_line(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> Iterable[Problem]:
     try:
-        node_conf.node_line(nodeset, _resources(nodeset, containers))
+        node_conf.node_line(nodeset, resources.of(nodeset, containers))
     except node_conf.InvalidQuantity as error:
         yield Problem("spec.resources", str(error))
     except node_conf.UnbalancedQuotes as error:
@@ -189,9 +195,3 @@ def _check_confined(cluster: Cluster, containers: Iterable[Mapping[str, Any]], w
 
 def _own_conf_server(containers: Iterable[Mapping[str, Any]]) -> bool:
     return any(item.get("name") == SLURMD and launch.read(item).names_conf_server for item in containers)
-
-
-def _resources(nodeset: NodeSet, containers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    given = nodeset.spec.resources.to_dict() if nodeset.spec.resources is not None else {}
-    own = next((item for item in containers if item.get("name") == SLURMD), {})
-    return merge(given, own.get("resources") or {})

@@ -12,8 +12,8 @@ from typing import Final
 from slinky_api.v1alpha1.common import GROUP, VERSION
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model.pod_facts import SLURMD
-from slinky_operator.nodeset.pod_spec import launch
-from slinky_operator.slurm.shapes import POD_TEMPLATE, misfits
+from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
+from slinky_operator.slurm.slurmd import launch
 
 _RELEASE: Final = re.compile(r"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)-controller(?:\.[-a-z0-9.]+)?(?::[0-9]+)?")
 

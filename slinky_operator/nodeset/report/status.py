@@ -122,6 +122,7 @@ def report(
         update_hash=snapshot.revision.hash,
         collision_count=stored.collision_count,
         ordinal_to_node=pinning.remembered(nodeset, snapshot.pods),
+        autoscaling=stored.autoscaling if nodeset.spec.autoscaling is not None else None,
     )
     return Report(written, tuple(told.troubles))
 
@@ -209,7 +210,21 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
         _condition(NodeSetCondition.CLUSTER_GONE, troubles.cluster_gone(snapshot)),
         _condition(NodeSetCondition.SLURM_REACHABLE, (slurm.reason, slurm.why), holds=slurm.readable),
         _condition(NodeSetCondition.NODES_WATCHED, _unwatched(snapshot), holds=snapshot.hosts is not None),
+        *_autoscaling(nodeset=snapshot.nodeset),
     ]
+
+
+def _autoscaling(nodeset: NodeSet) -> Iterable[Condition]:
+    """What autoscaling has last decided; nothing without it, or before it has looked."""
+    decided = nodeset.status.autoscaling
+    if nodeset.spec.autoscaling is None or decided is None:
+        return
+    yield Condition(
+        type=NodeSetCondition.AUTOSCALING,
+        status="True" if decided.active else "False",
+        reason=decided.reason or Reason.AS_EXPECTED,
+        message=decided.message[:4096],
+    )
 
 
 def _all(found: Sequence[Trouble]) -> tuple[Reason, str] | None:

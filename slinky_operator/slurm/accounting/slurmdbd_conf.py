@@ -3,7 +3,7 @@
 A key by which slurmdbd finds its database, trusts others and is found is the operator's, and refused in `extraConf`; so
 is a line that is more than words `Key=Value` (`directives`). Everything else is the user's: `PurgeJobAfter` and the
 other keys of purging and archiving, `TrackWCKey`, `DebugLevel`, `StorageParameters` ... A key that slurmdbd does not
-know ends it, with its words in the Cluster's condition; slurmctld keeps what it has to tell meanwhile.
+know would end it: a disposable slurmdbd reads the file before a running one does (`trial_conf`).
 
 The file holds the password of the database, so it is kept in a Secret and never logged. slurmdbd reads only a file of
 mode 0600 that belongs to SlurmUser (slurmdbd.conf(5)); its pod sees to that.
@@ -101,7 +101,7 @@ def _archive_problem(words: tuple[Directive, ...]) -> str | None:
     return None
 
 
-def render(pod: str, storage: Storage, extra: str = "") -> str:
+def render(pod: str, storage: Storage, extra: str = "", key_set: str = "") -> str:
     """Write slurmdbd.conf.
 
     Parameters
@@ -112,12 +112,14 @@ def render(pod: str, storage: Storage, extra: str = "") -> str:
         The database.
     extra
         The user's lines, without `extra_problem`.
+    key_set
+        Path of the file with public keys of tokens; empty without one.
     """
     own = {
         "AuthType": "auth/slurm",
         "AuthInfo": "use_client_ids",
         "AuthAltTypes": "auth/jwt",
-        "AuthAltParameters": f"jwt_key={naming.KEY_FOLDER}/{naming.JWT_KEY}",
+        "AuthAltParameters": f"jwt_key={naming.KEY_FOLDER}/{naming.JWT_KEY}{f',jwks={key_set}' if key_set else ''}",
         "DbdHost": pod,
         "DbdPort": str(naming.SLURMDBD_PORT),
         "SlurmUser": "slurm",

@@ -2,20 +2,21 @@
 
 Pure: no I/O, no time. What becomes of the files is the Cluster controller's business.
 
-=============  ===================================================================================
-module         concern
-=============  ===================================================================================
-`admit`        which NodeSets take part
-`directives`   reads user text as Slurm would: words `Key=Value`, and nothing that could be more
-`key_rules`    what a change of each key of slurm.conf does to jobs
-`inputs`       what a configuration is made of, taken from a Cluster and its NodeSets
-`keys`         which keys need a restart
-`merge`        the operator's keys and the user's `extraConf`, each key once
-`nodes`        nodes outside Kubernetes, and whose names they may have
-`parsed`       a rendered file parsed again, to know what runs
-`render`       templates to files, and the hash over them
-`sources`      the user's part: files and scripts from the spec and from the ConfigMaps it names
-=============  ===================================================================================
+==============  ==================================================================================
+module          concern
+==============  ==================================================================================
+`admit`         which NodeSets take part
+`directives`    reads user text as Slurm would: words `Key=Value`, and nothing that could be more
+`future_nodes`  lines of nodes that a NodeSet may have some day
+`key_rules`     what a change of each key of slurm.conf does to jobs
+`inputs`        what a configuration is made of, taken from a Cluster and its NodeSets
+`keys`          which keys need a restart
+`merge`         the operator's keys and the user's `extraConf`, each key once
+`nodes`         nodes outside Kubernetes, and whose names they may have
+`parsed`        a rendered file parsed again, to know what runs
+`render`        templates to files, and the hash over them
+`sources`       the user's part: files and scripts from the spec and from the ConfigMaps it names
+==============  ==================================================================================
 """
 
 from slinky_operator.slurm.conf.admit import Refused

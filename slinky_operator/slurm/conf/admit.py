@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.errors import Problem
+from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, base_of
 from slinky_operator.slurm.conf.nodes import Names
@@ -193,4 +194,6 @@ def lines_of(node_set: str, running: Parsed) -> tuple[str, ...] | None:
     if declared is None:
         return None
     own = partition is not None and partition.get("Nodes") == node_set
-    return (str(declared), str(partition)) if own else (str(declared),)
+    future = future_nodes.lines_in(running).get(node_set)
+    lines = (declared, running.nodes.get(future or ""), partition if own else None)
+    return tuple(str(line) for line in lines if line is not None)

@@ -9,6 +9,8 @@ would write to the real database. So are the names of QOS and accounts in lines 
 knows: 26.05 ends on one that it does not find; and resources that slurmdbd counts, such as `gres/gpu`: without it, both
 releases end on them. What a preflight cannot check is refused by the real slurmctld, which goes on with its files.
 
+A slurmctld that finds jobs, in a copy of the live state, starts programs for them too: there, those are taken out.
+
 Devices are the other thing a preflight cannot know: a slurmd without a GPU waits for `File=/dev/nvidia0` for ever.
 Names, types and counts in gres.conf are checked, files and `AutoDetect` are not.
 """
@@ -16,7 +18,7 @@ Names, types and counts in gres.conf are checked, files and `AutoDetect` are not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from slinky_operator.slurm import naming
@@ -54,6 +56,9 @@ _TAKEN_OUT: Final = frozenset(
 )
 """Keys by which slurmctld acts on the world without being asked."""
 
+_FOR_JOBS: Final = frozenset(("burstbuffertype", "epilogslurmctld", "prologslurmctld"))
+"""Keys by which slurmctld starts programs for jobs that it finds."""
+
 _OF_ACCOUNTING: Final = frozenset(("accountingstoragetype", "accountingstoragetres", "priorityweighttres"))
 _OF_ACCOUNTING_IN_PARTITIONS: Final = frozenset(
     ("allowaccounts", "allowqos", "denyaccounts", "denyqos", "qos", "tresbillingweights")
@@ -63,7 +68,6 @@ _OF_ACCOUNTING_IN_PARTITIONS: Final = frozenset(
 _REPLACED: Final[Mapping[str, str]] = {
     "statesavelocation": f"{FOLDER}/state",
     "slurmdspooldir": SPOOL,
-    "authaltparameters": f"jwt_key={FOLDER}/{naming.JWT_KEY}",
     # Their words go to where the preflight looks for them.
     "slurmctldlogfile": "",
     "slurmdlogfile": "",
@@ -80,7 +84,7 @@ _GRES_REST: Final = frozenset({"cores", "count", "cpus", "flags"})
 """The other keys of gres.conf, but for those of devices."""
 
 
-def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
+def derive(files: Mapping[str, str], slurmd_user: str, *, finds_jobs: bool = False) -> dict[str, str]:
     """Make the files of a preflight.
 
     Parameters
@@ -89,36 +93,47 @@ def derive(files: Mapping[str, str], slurmd_user: str) -> dict[str, str]:
         A rendered configuration, slurm.conf among them.
     slurmd_user
         `SlurmdUser` of the disposable slurmds: `slurm` where they need not be root.
+    finds_jobs
+        Whether slurmctld starts with jobs, so that programs for jobs have to be taken out.
     """
+    taken_out = _TAKEN_OUT | _FOR_JOBS if finds_jobs else _TAKEN_OUT
     derived = {name: text for name, text in files.items() if name != SLURM_CONF}
     text = files[SLURM_CONF]
     accounting = parse(text).value("AccountingStorageType").lower().rpartition("/")[2] == "slurmdbd"
-    lines = [_derived_line(line, accounting=accounting) for _, line in logical_lines(text)]
+    lines = [_derived_line(line, taken_out, accounting=accounting) for _, line in logical_lines(text)]
     derived[SLURM_CONF] = "\n".join((*filter(None, lines), f"SlurmdUser={slurmd_user}", ""))
     if GRES_CONF in derived:
         derived[GRES_CONF] = "\n".join(_without_devices(line for _, line in logical_lines(derived[GRES_CONF])))
     return derived
 
 
-def _derived_line(line: str, *, accounting: bool) -> str:
+def _derived_line(line: str, taken_out: Collection[str], *, accounting: bool) -> str:
     words = parse_lines(line)
     # Any other line is read by the disposable slurmctld as by the real one.
-    return line if isinstance(words, TextProblem) else " ".join(map(str, _derived(words, accounting=accounting)))
+    if isinstance(words, TextProblem):
+        return line
+    return " ".join(map(str, _derived(words, taken_out, accounting=accounting)))
 
 
-def _derived(words: tuple[Directive, ...], *, accounting: bool) -> list[Directive]:
+def _derived(words: tuple[Directive, ...], taken_out: Collection[str], *, accounting: bool) -> list[Directive]:
     found = []
     in_partition = bool(words) and words[0].folded == "partitionname"
     needs_slurmdbd = (_OF_ACCOUNTING_IN_PARTITIONS if in_partition else _OF_ACCOUNTING) if accounting else frozenset()
     for word in words:
-        value = _REPLACED.get(word.folded)
-        if word.folded in _TAKEN_OUT or value == "" or word.folded in needs_slurmdbd:
+        value = _with_own_key(word.value) if word.folded == "authaltparameters" else _REPLACED.get(word.folded)
+        if word.folded in taken_out or value == "" or word.folded in needs_slurmdbd:
             continue
         found.append(word if value is None else Directive(word.key, value))
     if found and found[0].folded == "nodename":
         # slurmctld neither resolves nor pings a node of the future.
         return [*(word for word in found if word.folded != "state"), Directive("State", "FUTURE")]
     return found
+
+
+def _with_own_key(value: str) -> str:
+    """`AuthAltParameters` with the preflight's own secret; public keys are read as they would be."""
+    items = (one for one in value.split(",") if not one.startswith("jwt_key="))
+    return ",".join((f"jwt_key={FOLDER}/{naming.JWT_KEY}", *items))
 
 
 def _without_devices(lines: Iterable[str]) -> Iterator[str]:

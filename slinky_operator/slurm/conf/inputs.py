@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Self
@@ -11,7 +11,12 @@ from typing import Final, Self
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.slurm import naming, node_features
+from slinky_operator.slurm.conf import future_nodes
+from slinky_operator.slurm.conf.future_nodes import FutureNodes
+from slinky_operator.slurm.conf.sources import token_keys
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather
+from slinky_operator.slurm.conf.sources.token_keys import TokenKeys
+from slinky_operator.slurm.tokens.signing_keys import PublicKey
 
 MAX_NODE_COUNT: Final = 10_000
 """`MaxNodeCount` where the user does not say. There is room: nodes beyond it cannot register, and when it is lowered
@@ -43,6 +48,9 @@ class NodeSetConf:
     features: frozenset[str] = frozenset()
     """What its nodes register with beside its name."""
 
+    future: FutureNodes | None = None
+    """Nodes that jobs may wait for while they do not exist."""
+
     @classmethod
     def of(cls, nodeset: NodeSet) -> Self:
         """Take what matters from a NodeSet."""
@@ -54,6 +62,7 @@ class NodeSetConf:
             ordinals=nodeset.mode is ScalingMode.STATEFUL_SET,
             since=nodeset.metadata.creation_timestamp,
             features=frozenset(one.word for one in node_features.of(nodeset)),
+            future=future_nodes.of(nodeset),
         )
 
 
@@ -101,6 +110,9 @@ class ConfInputs:
     texts: Gathered = Gathered()  # noqa: RUF009 - frozen
     """The user's own files and scripts."""
 
+    token_keys: TokenKeys = TokenKeys()  # noqa: RUF009 - frozen
+    """The public keys of tokens."""
+
     kept_partitions: tuple[str, ...] = ()
     """Lines `PartitionName=` of the running configuration that nobody wants any more, but that are in use: they stay
     without taking new jobs, since removing a partition ends its jobs."""
@@ -136,6 +148,7 @@ class ConfInputs:
         node_sets: Iterable[NodeSetConf],
         sources: Mapping[str, TextSource] | None = None,
         accounting: tuple[str, int] | None = None,
+        own_keys: Sequence[PublicKey] = (),
     ) -> Self:
         """Take what matters from a Cluster.
 
@@ -149,6 +162,8 @@ class ConfInputs:
             The ConfigMaps it names, as last read, by name.
         accounting
             Host and port of slurmdbd, if slurm.conf is to name it.
+        own_keys
+            Public halves of the keys that the operator signs tokens with.
         """
         spec = cluster.spec
         return cls(
@@ -166,6 +181,7 @@ class ConfInputs:
             accounting=accounting,
             owns_accounting=spec.accounting is not None and spec.accounting.enabled,
             texts=gather(spec, sources or {}),
+            token_keys=token_keys.gather(spec, sources or {}, own_keys),
         )
 
 

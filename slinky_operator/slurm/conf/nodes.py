@@ -14,6 +14,7 @@ from typing import Final
 
 from slinky_api.errors import Problem
 from slinky_api.v1alpha1.fields import MAX_ORDINALS
+from slinky_operator.slurm.conf import future_nodes
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
 from slinky_operator.slurm.conf.inputs import NodeSetConf, StaticNodeConf, base_of
 from slinky_operator.slurm.conf.parsed import Parsed
@@ -44,7 +45,9 @@ class Names:
         """A name that a NodeSet has itself, or that one of its nodes may have."""
         if node_set.name in self.all:
             return node_set.name
-        return self.bases.get(node_set.name) if node_set.ordinals else None
+        future = future_nodes.names_of(node_set.name, node_set.future) if self.all and node_set.future else ()
+        numbered = self.bases.get(node_set.name) if node_set.ordinals else None
+        return numbered or next((name for name in future if name in self.all), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,8 @@ def static_nodes(
 
 def _runs(mine: Names, running: Parsed) -> bool:
     """Whether all these nodes run, in whatever lines."""
-    return mine.all <= {name for key in running.nodes for name in hostlist.expand(key)}
+    future = frozenset(future_nodes.lines_in(running).values())
+    return mine.all <= {name for key in running.nodes if key not in future for name in hostlist.expand(key)}
 
 
 def _lines(expression: str, words: tuple[Directive, ...], future: frozenset[str]) -> list[str]:

@@ -64,6 +64,11 @@ class Parsed:
         """Value of a key of the whole cluster; the last one where there are several."""
         return (self.keys.get(key.lower()) or (default,))[-1]
 
+    @property
+    def words_for_node_sets(self) -> frozenset[str]:
+        """What stands for NodeSets in ``Nodes=`` of a partition: their names, and ``ALL``."""
+        return frozenset({*self.node_sets, "ALL"})
+
     def node_sets_of(self, lines: Iterable[Line]) -> tuple[str, ...]:
         """NodeSets of this file that partitions name, in order of name."""
         return tuple(sorted({one for line in lines for one in line.nodes if one in self.node_sets}))

@@ -11,15 +11,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from slinky_operator.slurm.conf.directives import TextProblem, logical_lines, parse_lines
+from slinky_operator.slurm.tokens import key_set
 
 _SLURM_CONF: Final = "slurm.conf"
+_NOT_SLURMDS: Final = frozenset({_SLURM_CONF, key_set.FILE})
+"""Files that are compared by what is in them, or that slurmctld gives to nobody."""
+
 _SLURMCTLDS: Final = frozenset({"partitionname", "nodeset"})
 
 
 def beyond_slurmds(running: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Whether two configurations differ in nothing that a slurmd could end on."""
-    if {name: text for name, text in running.items() if name != _SLURM_CONF} != {
-        name: text for name, text in wanted.items() if name != _SLURM_CONF
+    if {name: text for name, text in running.items() if name not in _NOT_SLURMDS} != {
+        name: text for name, text in wanted.items() if name not in _NOT_SLURMDS
     }:
         return False
     before, after = _read(running.get(_SLURM_CONF, "")), _read(wanted.get(_SLURM_CONF, ""))

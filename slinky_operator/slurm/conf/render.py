@@ -9,6 +9,7 @@ Decisions this module makes, beside those of `merge`:
 - A partition that is no longer wanted but in use can be kept: it is then `State=INACTIVE`, which lets jobs run on and
   takes none, and not the default. What is wanted wins over what is kept under the same name.
 - A state that an administrator has given a partition by `scontrol` stays (`states`).
+- A NodeSet may have nodes of the future, which only make jobs possible (`future_nodes`).
 - A NodeSet that a partition of the Cluster names but that does not exist yet is still declared: Slurm takes
   a NodeSet without nodes, and a partition must not lose its nodes because of the order of two manifests.
 """
@@ -18,15 +19,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from slinky_api.errors import Problem
+from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf import states
+from slinky_operator.slurm.conf import future_nodes, states
 from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
@@ -36,6 +38,7 @@ from slinky_operator.slurm.conf.parsed import Line, parse
 from slinky_operator.slurm.conf.sources.files import implied_keys
 from slinky_operator.slurm.conf.sources.gather import check, check_size, contents
 from slinky_operator.slurm.conf.sources.scripts import in_order
+from slinky_operator.slurm.tokens import key_set
 
 SLURM_CONF: Final = "slurm.conf"
 CGROUP_CONF: Final = "cgroup.conf"
@@ -110,6 +113,8 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
             shown |= partitions_in(one.kept)
             continue
         lines.append(f"NodeSet={one.name} Feature={one.name}")
+        if one.future is not None:
+            lines.append(future_nodes.line_of(one.name, one.future))
         if one.partition is not None:
             words = parse_words(one.partition)
             assert not isinstance(words, TextProblem)  # noqa: S101 - `admit` has looked
@@ -120,8 +125,10 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     declared = {*undefined, *inputs.kept_node_sets} - known
     lines += [f"NodeSet={name} Feature={name}" for name in sorted(declared)]
     files = contents(inputs.texts) | dict(inputs.kept_files)
-    problems += check(inputs.texts)
-    main, rest = _keys(inputs, problems, node_sets, files)
+    problems += (*check(inputs.texts), *inputs.token_keys.missing, *inputs.token_keys.problems)
+    if inputs.token_keys.text:
+        files[key_set.FILE] = inputs.token_keys.text
+    main, rest = _keys(_with_room(inputs, lines), problems, node_sets, files)
     default = any(is_default(line) for line in lines) or defaults
     everything = f"PartitionName={ALL_PARTITION} Nodes=ALL Default={'NO' if default else 'YES'} State=UP"
     shown |= {ALL_PARTITION: "ALL"} | {name: where for name, where, _ in partitions}
@@ -152,7 +159,7 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
         partitions=shown,
         node_sets=tuple(one.name for one in node_sets),
         problems=tuple(problems),
-        missing=inputs.texts.missing,
+        missing=(*inputs.texts.missing, *inputs.token_keys.missing),
         refused=tuple(refused),
         undefined=tuple(undefined),
         by_hand=by_hand,
@@ -228,6 +235,12 @@ def _kept_partitions(inputs: ConfInputs, wanted: Iterable[str]) -> dict[str, Lin
     }
 
 
+def _with_room(inputs: ConfInputs, lines: Iterable[str]) -> ConfInputs:
+    """The inputs with room for the future nodes beside those that register."""
+    room = inputs.max_node_count + future_nodes.count_in(parse("\n".join(lines)))
+    return replace(inputs, max_node_count=min(room, max(inputs.max_node_count, MAX_ORDINALS)))
+
+
 def _keys(
     inputs: ConfInputs, problems: list[Problem], node_sets: Sequence[NodeSetConf], files: Mapping[str, str]
 ) -> tuple[tuple[Directive, ...], tuple[Directive, ...]]:
@@ -254,7 +267,7 @@ def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mappi
         "CredType": "cred/slurm",
         "AuthInfo": "use_client_ids",
         "AuthAltTypes": "auth/jwt",
-        "AuthAltParameters": f"jwt_key={naming.KEY_FOLDER}/{naming.JWT_KEY}",
+        "AuthAltParameters": ",".join(_token_keys(files)),
         "SlurmctldParameters": "enable_configless",
         "StateSaveLocation": naming.STATE_FOLDER,
         "SlurmdSpoolDir": naming.SPOOL_FOLDER,
@@ -286,6 +299,13 @@ def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mappi
         pairs["MetricsType"] = "metrics/openmetrics"
     pairs |= implied_keys(files)
     return [Directive(key, value) for key, value in pairs.items()]
+
+
+def _token_keys(files: Mapping[str, str]) -> Iterable[str]:
+    """Where the keys are by which tokens are checked."""
+    yield f"jwt_key={naming.KEY_FOLDER}/{naming.JWT_KEY}"
+    if key_set.FILE in files:
+        yield f"jwks={naming.CONF_FOLDER}/{key_set.FILE}"
 
 
 @cache

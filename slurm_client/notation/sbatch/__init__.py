@@ -9,7 +9,8 @@ slurmrestd does not read these lines: a script that is sent as it is loses them.
 
 Every option of sbatch becomes the field that sbatch would fill, or is refused with its name and the reason; one that
 changes nothing about the job is listed in :attr:`Parsed.without_effect`. Where sbatch would ignore something without
-saying so, it is refused. Where a caller has fields of its own, :attr:`Parsed.sources` shows what the lines say too.
+saying so, it is refused. A caller who has options beside the lines takes the lines by :func:`directives`, adds its own,
+or leaves some out, and has them read together by :func:`combine`.
 
 sbatch names a job after its script file, and passes on the environment and the limits of the shell that runs it; what a
 text does not have is not made up: give ``name`` and ``environment``.
@@ -20,7 +21,7 @@ all options in :mod:`~slurm_client.notation.sbatch.table`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -35,9 +36,7 @@ from slurm_client.notation.sbatch.table import LETTERS, OPTIONS, SAME, TAKES
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from slurm_client.notation.sbatch.lines import Word
-
-__all__ = ["Directive", "Parsed", "parse", "parse_components"]
+__all__ = ["Directive", "Parsed", "combine", "directives", "parse", "parse_components"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +87,57 @@ def parse(
     InvalidDirective
         With the line, the option and the reason; also for a heterogeneous job: see :func:`parse_components`.
     """
-    parsed = parse_components(script, now=now, zone=zone, environment=environment)
-    if len(parsed) > 1:
+    return combine(directives(script), script=script, now=now, zone=zone, environment=environment)
+
+
+def directives(script: str) -> tuple[Directive, ...]:
+    """
+    Return the options in the ``#SBATCH`` lines of a script, in their order; their values are not looked at.
+
+    Raises
+    ------
+    InvalidDirective
+        For what is no script, for an option that is unknown or lacks its value, and for a heterogeneous job.
+    """
+    found = lines.components(script)
+    if len(found) > 1:
         raise InvalidDirective(
-            f"the script is a heterogeneous job of {len(parsed)} components, and one job is asked for"
+            f"the script is a heterogeneous job of {len(found)} components, and one job is asked for"
         )
-    return parsed[0]
+    return tuple(options.directives(found[0], TAKES, LETTERS, SAME))
+
+
+def combine(
+    wanted: Iterable[Directive],
+    *,
+    script: str | None = None,
+    replaced: Iterable[Directive] = (),
+    now: datetime | None = None,
+    zone: tzinfo = UTC,
+    environment: Mapping[str, str] | None = None,
+) -> Parsed:
+    """
+    Make a job of options; of two that say the same, the later wins.
+
+    Parameters
+    ----------
+    wanted
+        The options that count, by their full names.
+    script
+        The script of the job; its lines are not read here.
+    replaced
+        Options that do not count. As for sbatch, one that is wrong in itself is refused all the same.
+    now, zone, environment
+        As for :func:`parse`.
+
+    Raises
+    ------
+    InvalidDirective
+        As for :func:`parse`.
+    """
+    around = Surroundings(now or datetime.now(UTC), zone, environment or {})
+    _read(Draft(around), replaced)
+    return _combined(tuple(wanted), around, script)
 
 
 def parse_components(
@@ -111,18 +155,27 @@ def parse_components(
     around = Surroundings(now or datetime.now(UTC), zone, environment or {})
     found = []
     for index, words in enumerate(lines.components(script)):
-        found.append(_component(words, around, None if index else script))
+        listed = tuple(options.directives(words, TAKES, LETTERS, SAME))
+        found.append(_combined(listed, around, None if index else script))
     return tuple(found)
 
 
-def _component(words: tuple[Word, ...], around: Surroundings, script: str | None) -> Parsed:
+def _combined(listed: tuple[Directive, ...], around: Surroundings, script: str | None) -> Parsed:
     draft = Draft(around)
-    directives = tuple(options.directives(words, TAKES, LETTERS, SAME))
-    for directive in directives:
+    _read(draft, listed)
+    rules.apply(draft)
+    return Parsed(JobSpec(script=script, **draft.fields), draft.sources, listed, draft.idle)
+
+
+def _read(draft: Draft, listed: Iterable[Directive]) -> None:
+    for directive in listed:
+        option = OPTIONS.get(directive.option.removeprefix("--"))
+        if option is None:
+            raise directive.refused("sbatch has no such option")
+        if option.takes == "value" and directive.value is None:
+            raise directive.refused("needs a value")
         try:
-            OPTIONS[directive.option[2:]].effect(draft, directive)
+            option.effect(draft, directive)
         except ValueError as error:
             raise directive.refused(str(error)) from None
         draft.given[directive.option] = directive
-    rules.apply(draft)
-    return Parsed(JobSpec(script=script, **draft.fields), draft.sources, directives, draft.idle)

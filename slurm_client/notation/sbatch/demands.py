@@ -38,6 +38,18 @@ def _per_gpu(draft: Draft) -> None:
             draft.set("tasks_per_gpu", draft.raw[option], draft.given[option])
 
 
+_MOST = 256
+"""Most kinds of resources in one option; GPUs of each task are put in order, and bound, one by one."""
+
+
+def _listed(draft: Draft, option: str) -> list[str]:
+    """Return what an option lists."""
+    words: list[str] = draft.raw[option].split(",") if option in draft.raw else []
+    if len(words) > _MOST:
+        raise draft.given[option].refused(f"lists more than {_MOST} resources")
+    return words
+
+
 _NOT_PER_TASK = ("mem", "energy", "node", "billing", "fs", "vmem", "pages", "bb")
 
 
@@ -61,7 +73,7 @@ def _per_task(draft: Draft) -> None:
 
 def _listed_of_a_task(draft: Draft) -> list[str]:
     """Return the TRES of a task in sbatch's order."""
-    listed = [_tres(word) for word in draft.raw.get("--tres-per-task", "").split(",") if word]
+    listed = [_tres(word) for word in _listed(draft, "--tres-per-task") if word]
     source = draft.given.get("--tres-per-task")
     for word in listed:
         assert source is not None  # noqa: S101 - for the type checker
@@ -72,7 +84,7 @@ def _listed_of_a_task(draft: Draft) -> list[str]:
         source = draft.given["--gpus-per-task"]
         if any(word.startswith("gres/gpu") for word in listed):
             raise source.refused("contradicts the gres/gpu of --tres-per-task")
-        for word in draft.raw["--gpus-per-task"].split(","):
+        for word in _listed(draft, "--gpus-per-task"):
             listed.insert(0, _gpus_of_a_task(source, word))
     if "--cpus-per-task" in draft.given:
         source = draft.given["--cpus-per-task"]
@@ -117,6 +129,27 @@ def _bind(draft: Draft, listed: list[str], source: Directive) -> None:
         draft.set("tres_bind", "+".join(words), source)
 
 
+_GPUS = re.compile(r"gres/gpu(?::([^:=]*[^0-9:=][^:=]*))?(?:[:=]([0-9]{1,9}))?")
+
+
+def tasks_of_gpus(draft: Draft) -> int | None:
+    """Return the number of tasks that share the GPUs of the job, where each task has a number of the same kind."""
+    of_task, of_job = (_gpus(draft.fields.get(name, "")) for name in ("tres_per_task", "tres_per_job"))
+    if len(of_task) != 1 or of_task.keys() != of_job.keys():
+        return None
+    ((kind, each),) = of_task.items()
+    tasks, rest = divmod(of_job[kind], max(each, 1))
+    if rest:
+        raise draft.given["--gpus"].refused(f"is no multiple of the {each} GPUs of each task")
+    return tasks
+
+
+def _gpus(listed: str) -> dict[str, int]:
+    """Return the GPUs in a list by their kind; of two of the same kind, the last."""
+    matches = [_GPUS.fullmatch(word) for word in listed.split(",")]
+    return {match[1] or "": int(match[2] or 1) for match in matches if match}
+
+
 def _resources(draft: Draft) -> None:
     """GRES of a node, GPUs of the job, of its nodes and sockets, licenses."""
     gres = draft.raw.get("--gres", "")
@@ -133,7 +166,7 @@ def _resources(draft: Draft) -> None:
         ("--gpus-per-socket", "tres_per_socket", []),
         ("--gpus", "tres_per_job", []),
     ):
-        gpus = [f"gres/gpu:{word}" for word in draft.raw.get(option, "").split(",") if word]
+        gpus = [f"gres/gpu:{word}" for word in _listed(draft, option) if word]
         if option in draft.given and not gpus:
             raise draft.given[option].refused("names no GPUs")
         if option == "--gpus" and gpus:

@@ -89,18 +89,14 @@ def when(name: str) -> Effect:
     return effect
 
 
-def node_names(name: str) -> Effect:
-    """``--nodelist`` and ``--exclude``."""
-
-    def effect(draft: Draft, directive: Directive) -> None:
-        text = directive.value or ""
-        if "/" in text:
-            raise ValueError(f"{text[:40]!r} is a file of names, which is read where sbatch runs: name the nodes")
-        if hostlist.size(text) > hostlist.LIMIT:
-            raise ValueError(f"{text[:40]!r} are more than {hostlist.LIMIT} nodes")
-        draft.set(name, tuple(dict.fromkeys(hostlist.expand(text))), directive)
-
-    return effect
+def node_names(draft: Draft, directive: Directive) -> None:
+    """``--nodelist`` and ``--exclude``, whose names are written out when the last of each is known."""
+    text = directive.value or ""
+    if "/" in text:
+        raise ValueError(f"{text[:40]!r} is a file of names, which is read where sbatch runs: name the nodes")
+    if hostlist.size(text) > hostlist.LIMIT:
+        raise ValueError(f"{text[:40]!r} are more than {hostlist.LIMIT} nodes")
+    draft.raw[directive.option] = text
 
 
 def priority(draft: Draft, directive: Directive) -> None:

@@ -48,12 +48,13 @@ def memory_binding(draft: Draft, directive: Directive) -> None:
     draft.variable("SLURM_MEM_BIND", ",".join(words), directive)
 
 
-_HINTS: Mapping[str, Mapping[str, int]] = {
-    "compute_bound": {"threads_per_core": 1},
+_HINTS: Mapping[str, Mapping[str, int | None]] = {
+    "compute_bound": {"sockets_per_node": None, "cores_per_socket": None, "threads_per_core": 1},
     "memory_bound": {"cores_per_socket": 1, "threads_per_core": 1},
-    "multithread": {"tasks_per_core": 2**16 - 1},
+    "multithread": {"threads_per_core": None, "tasks_per_core": 2**16 - 1},
     "nomultithread": {"threads_per_core": 1},
 }
+"""What each hint sets, and what it takes away from those before it."""
 
 
 def hint(draft: Draft, directive: Directive) -> None:
@@ -61,7 +62,10 @@ def hint(draft: Draft, directive: Directive) -> None:
     words = (directive.value or "").lower().split(",")
     for word in words:
         for name, value in one_of(word, _HINTS).items():
-            draft.set(name, value, directive)
+            if value is None:
+                draft.unset(name)
+            else:
+                draft.set(name, value, directive)
     draft.variable("SLURM_HINT", directive.value, directive)
 
 
@@ -79,7 +83,8 @@ def exported(draft: Draft, directive: Directive) -> None:
     if text.upper() != "NONE":
         if set("\"'") & set(text):
             raise ValueError("has quotes inside a value: set this variable in the script")
-        for word in filter(None, text.split(",")):
+        # A word that is there twice says nothing new, and each ALL is as long as the environment.
+        for word in filter(None, dict.fromkeys(text.split(","))):
             name, equals, value = word.partition("=")
             if name.upper() == "ALL" and not equals:
                 environment.update(draft.surroundings.environment)

@@ -18,6 +18,12 @@ LARGEST = 4 * 1024 * 1024
 MOST = 4096
 """Most words of one component."""
 
+LONGEST = 65_536
+"""Most characters of a word. sbatch has no such bound; reading a value takes time that grows with its length."""
+
+MOST_COMPONENTS = 128
+"""Most components of a heterogeneous job, as for sbatch."""
+
 _BLANKS = " \t\v\f\r"
 _MAGIC = "#SBATCH"
 _OLD_MAGIC = "#SLURM"
@@ -59,8 +65,10 @@ def components(script: str) -> tuple[tuple[Word, ...], ...]:
             found.append([])
         else:
             found[-1] += words
-        if len(found[-1]) > MOST or len(found) > MOST:
+        if len(found[-1]) > MOST:
             raise InvalidDirective(f"there are more than {MOST} words", line=number)
+        if len(found) > MOST_COMPONENTS:
+            raise InvalidDirective(f"there are more than {MOST_COMPONENTS} components", line=number)
     return tuple(map(tuple, found))
 
 
@@ -94,6 +102,8 @@ def _cut(text: str, line: int) -> list[Word]:
         if len(words) == MOST:
             raise InvalidDirective(f"there are more than {MOST} words", line=line)
         word, index = _first(text, index, line)
+        if len(word) > LONGEST:
+            raise InvalidDirective(f"a word has more than {LONGEST} characters", line=line)
         words.append(Word(word, line))
         index = _skip(text, index)
     return words

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import tzinfo
 
+_LONGEST = 256
+"""Most characters of a point in time: a text may name any number of them, each of which looks at the rest."""
+
 _HOURS = {"midnight": 0, "noon": 12, "elevenses": 11, "fika": 15, "teatime": 16}
 _UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _NOW = re.compile(r"now[ \t]*(?:([+-])[ \t]*([0-9 \t]{1,18}?)(second|minute|hour|day|week)?s?[ \t]*)?", re.IGNORECASE)
 _WORD = re.compile("|".join(["today", "tomorrow", *_HOURS]), re.IGNORECASE)
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?\s*(am|pm)?", re.IGNORECASE)
-_ISO = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+_ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{1,2})")
 _US = re.compile(r"([0-9]{1,2})[./]?([0-9]{1,2})(?:[./]?([0-9]{2}))?(?![0-9])")
 
 
@@ -40,6 +43,8 @@ def moment(text: str, *, now: datetime, zone: tzinfo) -> datetime:
     ValueError
         For what is no point in time.
     """
+    if len(text) > _LONGEST:
+        raise ValueError(f"{text[:40]!r}… has more than {_LONGEST} characters")
     here = now.astimezone(zone).replace(microsecond=0)
     try:
         found = _read(text, here)

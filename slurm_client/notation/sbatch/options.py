@@ -33,7 +33,7 @@ class Directive:
     value
         As it was written, without quotes; ``None`` for an option without one.
     line
-        Number of its line, from 1 on.
+        Number of its line, from 1 on; 0 for an option that is in no script.
     """
 
     option: str

@@ -12,12 +12,13 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
+from slurm_client.notation import hostlist
 from slurm_client.notation.sbatch import demands
 
 if TYPE_CHECKING:
     from slurm_client.notation.sbatch.draft import Draft
 
-_EXCLUSIVE = (
+EXCLUSIVE = (
     ("--mem", "--mem-per-cpu", "--mem-per-gpu"),
     ("--exclusive", "--oversubscribe"),
     ("--core-spec", "--thread-spec"),
@@ -47,19 +48,28 @@ _EXCLUSIVE = (
 def apply(draft: Draft) -> None:
     """Complete the fields of a draft after its last option; InvalidDirective for options that contradict each other."""
     _exclude(draft)
+    _names(draft)
     demands.apply(draft)
     _numbers(draft)
     _environment(draft)
 
 
 def _exclude(draft: Draft) -> None:
-    for options in _EXCLUSIVE:
+    for options in EXCLUSIVE:
         given = [option for option in options if option in draft.given]
         if len(given) > 1:
-            raise draft.given[given[1]].refused(f"excludes {given[0]} (line {draft.given[given[0]].line})")
+            line = draft.given[given[0]].line
+            raise draft.given[given[1]].refused(f"excludes {given[0]}" + (f" (line {line})" if line else ""))
     begin, deadline = draft.fields.get("begin_time"), draft.fields.get("deadline")
     if begin is not None and deadline is not None and deadline < begin:
         raise draft.given["--deadline"].refused("is before --begin")
+
+
+def _names(draft: Draft) -> None:
+    """Write out lists of nodes: once, since each may stand for tens of thousands."""
+    for option, name in (("--nodelist", "required_nodes"), ("--exclude", "excluded_nodes")):
+        if option in draft.raw:
+            draft.set(name, tuple(dict.fromkeys(hostlist.expand(draft.raw[option]))), draft.given[option])
 
 
 _LAYOUT = ("sockets_per_node", "cores_per_socket", "threads_per_core")
@@ -84,10 +94,11 @@ def _numbers(draft: Draft) -> None:
         estimated = least * fields["tasks_per_node"]
     if tasks is None and (counted := _counted_tasks(draft)) is not None:
         estimated = counted
+    _tasks_of_gpus(draft, one_size=one_size)
     _cpus(draft, estimated, least)
     per_core, threads = fields.get("tasks_per_core"), fields.get("threads_per_core")
-    if per_core is not None and threads is not None and "--hint" not in draft.given and threads < per_core:
-        raise draft.given["--ntasks-per-core"].refused(f"is more than --threads-per-core ({threads})")
+    if per_core is not None and threads is not None and threads < per_core:
+        raise draft.sources["tasks_per_core"].refused(f"is more tasks than threads of each core ({threads})")
     segment, size = fields.get("segment_size"), (most if listed else least) if source else 0
     if segment and size > segment and size % segment:
         raise draft.given["--segment"].refused(f"does not divide the {size} nodes of the job")
@@ -113,11 +124,35 @@ def _counted_tasks(draft: Draft) -> int | None:
     found, source = None, draft.sources.get("tasks_per_gpu")
     if source is not None and "--gpus" in draft.given:
         found = draft.raw["GPUs"] * draft.fields["tasks_per_gpu"]
-    elif draft.fields.get("distribution", "").lower() in {"arbitrary", "hostfile"} and "required_nodes" in draft.fields:
+    elif _is_arbitrary(draft.fields.get("distribution", "")) and "required_nodes" in draft.fields:
         found, source = len(draft.fields["required_nodes"]), draft.sources["required_nodes"]
     if found is not None and source is not None and "tasks" not in draft.fields:
         draft.set("tasks", found, source)
     return found
+
+
+def _is_arbitrary(distribution: str) -> bool:
+    return distribution.lower().partition(",")[0] in {"arbitrary", "hostfile"}
+
+
+def _tasks_of_gpus(draft: Draft, *, one_size: bool) -> None:
+    """Tasks and GPUs, of which one number follows from the other."""
+    fields = draft.fields
+    if (tasks := demands.tasks_of_gpus(draft)) is not None:
+        if fields.get("tasks", tasks) != tasks:
+            raise draft.given["--gpus"].refused(
+                f"is for {tasks} tasks by the GPUs of each, and not for {fields['tasks']}"
+            )
+        draft.set("tasks", tasks, draft.sources["tres_per_task"])
+    by_nodes = "--nodes" in draft.given and one_size
+    source = draft.sources.get("tasks_per_gpu")
+    if source is not None:
+        gpus = {"--gpus", "--gpus-per-node"} & set(draft.given) or "gres/gpu" in fields.get("tres_per_node", "")
+        if not (gpus or by_nodes or "tasks" in fields or "--extra-node-info" in draft.given):
+            raise source.refused("needs a number of GPUs, of tasks or of nodes")
+        draft.flag("EXACT_TASK_COUNT_REQUESTED", source)
+    elif "gres/" in fields.get("tres_per_task", "") and by_nodes and "cpus_per_task" not in fields:
+        draft.flag("EXACT_TASK_COUNT_REQUESTED", draft.sources["tres_per_task"])
 
 
 def _nodes(draft: Draft, least: int, most: int, listed: str) -> None:

@@ -35,6 +35,29 @@ _EXCLUSIVE = {
 }  # fmt: skip
 
 
+_FREQUENCY = re.compile(r"(?:(?:task|energy|network|filesystem)=)?[0-9]{1,9}", re.IGNORECASE)
+_SPREAD = r"(?:\*|block|cyclic|fcyclic)"
+_DISTRIBUTION = re.compile(
+    rf"plane=[1-9][0-9]{{0,8}}|(?:no)?pack|(?:arbitrary|hostfile|(?:\*|block|cyclic)(?::{_SPREAD}){{0,2}})(?:,(?:no)?pack)?",
+    re.IGNORECASE,
+)
+
+
+def frequencies(text: str) -> str:
+    """``--acctg-freq``: seconds between samples, of all or of each kind."""
+    for word in text.split(","):
+        if not _FREQUENCY.fullmatch(word):
+            raise ValueError(f"{word[:40]!r} is no frequency such as 30 or task=30")
+    return text
+
+
+def distribution(text: str) -> str:
+    """``--distribution``."""
+    if not _DISTRIBUTION.fullmatch(text):
+        raise ValueError(f"{text[:40]!r} is no distribution such as block:cyclic, plane=4 or arbitrary")
+    return text
+
+
 def no_kill(draft: Draft, directive: Directive) -> None:
     """``--no-kill``."""
     kills = one_of(directive.value or "set", {"set": False, "off": True, "no": True})

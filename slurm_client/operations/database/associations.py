@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors, wire
 from slurm_client.connection.answers import ListOf
@@ -40,10 +40,17 @@ class AssociationOperations(DatabaseOperations):
         user: Name | None = None,
         cluster: Name | None = None,
         partition: Name | None = None,
+        inherited: bool = True,
         timeout: float | None = None,
     ) -> Listing[Association]:
-        """Return associations: all of them, or those of an account, a user, a cluster, a partition."""
-        query = {"account": account, "user": user, "cluster": cluster, "partition": partition}
+        """
+        Return associations: all of them, or those of an account, a user, a cluster, a partition.
+
+        Without ``inherited`` they have only the limits and QOS of their own, not those from above (24.11 and 26.05).
+        """
+        query: dict[str, Any] = {"account": account, "user": user, "cluster": cluster, "partition": partition}
+        if not inherited:
+            query |= await self._own_limits(timeout)
         return await self._records("db_get_associations", _ASSOCIATIONS, query=query, timeout=timeout)
 
     async def association(self, key: AssociationKey, *, timeout: float | None = None) -> Association:
@@ -166,11 +173,14 @@ class AssociationOperations(DatabaseOperations):
             "db_get_associations", _ASSOCIATIONS, query={**parts, **(query or {})}, timeout=timeout
         )
 
-    async def _change(self, spec: AssociationSpec, timeout: float | None) -> None:
+    async def _own_limits(self, timeout: float | None) -> dict[str, str]:
+        """Return the query that leaves out what is inherited; this parser's name of it."""
         known = wire.endpoint(await self._session.negotiate(timeout), "db_get_associations").query
+        return {next(name for name in _OWN_LIMITS if name in known): "true"}
+
+    async def _change(self, spec: AssociationSpec, timeout: float | None) -> None:
         # Inherited limits would become its own.
-        query = {next(name for name in _OWN_LIMITS if name in known): "true"}
-        there = await self._like(spec.key, timeout, query)
+        there = await self._like(spec.key, timeout, await self._own_limits(timeout))
         own = next((each for each in there if each.key == spec.key), None)
         if own is None:
             raise errors.NotFound(f"no association of {_named(spec.key)}")
@@ -179,7 +189,11 @@ class AssociationOperations(DatabaseOperations):
         await self._session.call("db_post_associations", body=body, timeout=timeout)
 
     async def _compare(self, spec: AssociationSpec, timeout: float | None) -> None:
-        found = await self.association(spec.key, timeout=timeout)
+        # Without what comes from above: a limit that is taken away would seem to be there still.
+        there = await self._like(spec.key, timeout, await self._own_limits(timeout))
+        found = next((each for each in there if each.key == spec.key), None)
+        if found is None:
+            raise errors.NotFound(f"no association of {_named(spec.key)}")
         wrong = [
             name
             for name in ("shares", "default_qos", "comment", "is_default", "parent_account")

@@ -31,12 +31,13 @@ class BlockingAssociationCalls(BlockingDatabaseCalls):
         user: Name | None = None,
         cluster: Name | None = None,
         partition: Name | None = None,
+        inherited: bool = True,
         timeout: float | None = None,
     ) -> Listing[Association]:
         """Return associations: all of them, or those of an account, a user, a cluster, a partition."""
         return self._wait(
             self._associations.associations(
-                account=account, user=user, cluster=cluster, partition=partition, timeout=timeout
+                account=account, user=user, cluster=cluster, partition=partition, inherited=inherited, timeout=timeout
             )
         )
 

@@ -126,6 +126,7 @@ def job(value: Job, version: str) -> dict[str, Any]:
         "user_name": value.user,
         "user_id": value.user_id or 0,
         "group_name": value.group,
+        "group_id": value.group_id or 0,
         "account": value.account,
         "partition": value.partition,
         "qos": value.qos,

@@ -116,4 +116,5 @@ def _set(value: int | None) -> dict[str, Any]:
 def _path(job: Job, pattern: str) -> str:
     """Return a path with the number, the name and the user of the job in it."""
     known = {"j": str(job.id), "A": str(job.array_job_id or job.id), "x": job.name, "u": job.user, "%": "%"}
-    return re.sub(r"%([jAxu%])", lambda found: known[found[1]], pattern)
+    known["a"] = "4294967294" if job.array_task_id is None else str(job.array_task_id)
+    return re.sub(r"%([jAaxu%])", lambda found: known[found[1]], pattern)

@@ -10,6 +10,7 @@ Jobs start in the order of their numbers, each as soon as there is room. When th
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,8 @@ class Queue(Arranged):
             state="PENDING",
             name=wishes.get("name") or "sbatch",
             user=user,
+            user_id=uid_of(user),
+            group_id=uid_of(user),
             partition=partition,
             cpus=cpus,
             required_nodes=",".join(wishes.get("required_nodes") or ()),
@@ -290,6 +293,11 @@ class Queue(Arranged):
             else:
                 self.finish_job(job.id, "NODE_FAIL")
             self._jobs_changed(job.nodes)
+
+
+def uid_of(user: str) -> int:
+    """Return the uid of a user, whose group has the same number: that of root is 0, others have one of their own."""
+    return 0 if user == "root" else 10_000 + zlib.crc32(user.encode()) % 50_000
 
 
 def ends_jobs(signal: str | None) -> bool:

@@ -205,7 +205,7 @@ async def hall(plane: ControlPlane) -> AsyncIterator[Hall]:
     async with await Connection.connect(plane.kubeconfig) as connection:
         fence, manager = OpenFence(), labels.FIELD_MANAGER
         kube = KubeClient(
-            connection, fence=fence, field_manager=manager, observer=lambda *about: requests.append(about)
+            connection, fence=fence, field_manager=manager, observer=lambda *about: requests.append(about[:3])
         )
         watching = KubeClient(connection, fence=fence, field_manager=manager)
         await kube.create(NAMESPACES, {"metadata": {"name": namespace}})

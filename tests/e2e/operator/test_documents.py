@@ -28,7 +28,8 @@ pytestmark = [pytest.mark.timeout(1500), pytest.mark.alone, pytest.mark.long]
 
 README, INSTALL, FIRST_JOB = "README.md", "docs/install.md", "docs/first-job.md"
 NODES, CONFIGURATION, TOKENS = "docs/kubernetes-nodes.md", "docs/configuration.md", "docs/tokens.md"
-PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION, TOKENS)
+LOGIN, IDENTITY = "docs/login.md", "docs/identity.md"
+PAGES = (README, INSTALL, FIRST_JOB, NODES, CONFIGURATION, TOKENS, LOGIN, IDENTITY)
 
 KINDS = ",".join(f"{plural}.slinky.slurm.net" for plural in ("nodesets", "clusters", "loginsets", "tokens"))
 FINALIZER_IS_BACK = """
@@ -151,6 +152,13 @@ def test_nodes_of_kubernetes_and_of_slurm_go_together(reader: Reader) -> None:
 
 def test_a_site_configures_slurm(reader: Reader) -> None:
     reader.follow(CONFIGURATION)
+
+
+def test_users_log_in(reader: Reader) -> None:
+    reader.follow(LOGIN)
+    reader.follow(IDENTITY)
+    # Nothing is left that has to be gone before the CRDs are.
+    reader.shell.run("kubectl delete loginsets.slinky.slurm.net --all --all-namespaces", "what it has made", PATIENCE)
 
 
 def test_programs_get_tokens(reader: Reader) -> None:

@@ -84,13 +84,17 @@ def test_a_cordoned_pod_is_evicted_after_its_job_and_not_before(slurm: SlurmInKu
     job, before = slurm.hold("cordon-0"), slurm.pod_uid("cordon-0")
     slurm.kube("annotate", "pod", "cordon-0", "nodeset.slinky.slurm.net/pod-cordon=true")
     wait_for("the drain", lambda: "cordon-0" in slurm.drained_nodes(), 120)
-    assert slurm.slurmd_pods()["cordon-0"]["metadata"]["labels"]["nodeset.slinky.slurm.net/pod-protect"] == "true"
+    metadata = slurm.slurmd_pods()["cordon-0"]["metadata"]
+    assert metadata["labels"]["nodeset.slinky.slurm.net/pod-protect"] == "true"
+    assert metadata["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
     slurm.release(job, "cordon-0")
     wait_for(
         "the end of its protection",
         lambda: "nodeset.slinky.slurm.net/pod-protect" not in slurm.slurmd_pods()["cordon-0"]["metadata"]["labels"],
         120,
     )
+    metadata = slurm.slurmd_pods()["cordon-0"]["metadata"]
+    assert metadata["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "true"
     drained = "nodeset.slinky.slurm.net/Drained"
     wait_for("what it shows", lambda: slurm.condition("pod", "cordon-0", drained).get("status") == "True", 120)
     slurm.kube("annotate", "pod", "cordon-0", "nodeset.slinky.slurm.net/pod-cordon-")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from hack.localkube.kubectl import wait_for
 from hack.operator_install import Installation
+from tests.support.configuring import edit
 from tests.support.operator_death import wait_whole
 from tests.support.pods import identities
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
@@ -48,6 +50,18 @@ def test_srun_runs_on_both_nodes(slurm: SlurmInKubernetes) -> None:
     assert sorted(slurm.run("srun", "-N2", "hostname").split()) == ["compute-0", "compute-1"]
 
 
+def test_slurmstepds_leave_no_zombies(slurm: SlurmInKubernetes) -> None:
+    slurm.run("sh", "-c", "for step in $(seq 20); do srun --nodelist=compute-0 true; done")
+    script = 'for file in /proc/[0-9]*/stat; do read -r line < "$file" && echo "$line"; done 2>/dev/null || :'
+
+    def processes() -> str:
+        return slurm.run("sh", "-c", script)
+
+    # A slurmstepd ends a moment after its step.
+    wait_for("no zombie", lambda: " Z " not in processes(), PATIENCE)
+    assert "(slurmd" in processes()
+
+
 def test_a_batch_job_completes(slurm: SlurmInKubernetes) -> None:
     slurm.wait_job(slurm.submit(seconds=1), "COMPLETED")
 
@@ -77,6 +91,42 @@ def test_a_pod_deleted_by_hand_comes_back_with_a_new_identity(slurm: SlurmInKube
     wait_for("the record of the new pod", replaced, PATIENCE)
     assert slurm.slurmd_pods()["compute-1"]["metadata"]["uid"] != before
     slurm.wait_idle_nodes("compute-1")
+
+
+def test_the_exporter_has_the_numbers_of_the_commands_whatever_becomes_of_slurmrestds_pod(
+    slurm: SlurmInKubernetes,
+) -> None:
+    edit(slurm, metrics={"exporter": {"enabled": True, "interval": "1s"}})
+
+    def ready() -> bool:
+        return slurm.condition("cluster", slurm.name, "ExporterReady").get("status") == "True"
+
+    wait_for("the exporter", ready, PATIENCE)
+    gone = slurm.get("pods", "--selector=app.kubernetes.io/component=restapi")["items"][0]["metadata"]["name"]
+    slurm.kube("delete", "pod", gone, "--wait=false")
+    # Seen only after the pod that replaces it has answered.
+    waiting = slurm.submit("--hold")
+
+    def page() -> dict[tuple[str, ...], float]:
+        host = f"{slurm.name}-exporter.{slurm.namespace}.svc"
+        ask = f"exec 3<>/dev/tcp/{host}/8080; printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
+        said = slurm.control("bash", "-c", ask)
+        families = text_string_to_metric_families(said[said.index("# HELP") :])
+        samples = [sample for family in families for sample in family.samples]
+        assert {sample.labels.pop("slurm_cluster") for sample in samples} == {slurm.name}
+        return {(sample.name, *sample.labels.values()): sample.value for sample in samples}
+
+    def agrees() -> bool:
+        told, nodes = page(), set(slurm.control("sinfo", "--Node", "--noheader", "--format=%N %T").splitlines())
+        jobs = slurm.control("squeue", "--noheader", "--states=PENDING", "--format=%i").split()
+        return (
+            told.get(("slurm_cluster_nodes", "idle")) == sum(node.endswith(" idle") for node in nodes) > 1
+            and told.get(("slurm_cluster_jobs", "pending")) == len(jobs) == 1
+            and {value for (name, *_), value in told.items() if name == "slurm_exporter_source_up"} == {1.0}
+        )
+
+    wait_for("the numbers of sinfo and squeue", agrees, PATIENCE)
+    slurm.control("scancel", waiting)
 
 
 def test_the_daemons_run_without_privileges(slurm: SlurmInKubernetes) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,7 @@ from hack.localkube.kubectl import KubectlFailed, wait_for
 from hack.localkube.paths import PROJECT
 from slurm_client import JobSpec, SyncSlurmClient
 from slurm_client.errors import SlurmError
+from tests.support.logins import visitor
 from tests.support.pods import identities
 from tests.support.port_forward import port_forward
 from tests.support.slurm_in_kubernetes import OLDER, PATIENCE, NewSlurm, SlurmInKubernetes
@@ -22,7 +26,7 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.usefixtures("operator")]
 LDAP = "ldap"
 SSSD_CONF = """\
 [sssd]
-services = nss
+services = nss, ssh
 domains = site
 
 [nss]
@@ -35,11 +39,17 @@ access_provider = permit
 ldap_uri = ldap://ldap:3389
 ldap_search_base = dc=site
 ldap_id_use_start_tls = false
+ldap_default_bind_dn = cn=admin,dc=site
+ldap_default_authtok = test
+entry_cache_timeout = 5
 offline_timeout = 1
 offline_timeout_max = 1
 offline_timeout_random_offset = 0
 """
-"""What SSSD asks the server of `containers/slapd`; it forgets soon whom it did not find."""
+"""What SSSD asks the server of `containers/slapd`: soon again, for those whom it has found and for others."""
+
+ADA = "uid=20001(ada) gid=30001(physics) groups=30001(physics),30002(beam)"
+ADMINISTRATOR = ("-x", "-H", "ldap://127.0.0.1:3389", "-D", "cn=admin,dc=site", "-w", "test")
 
 PASSWD = """\
 # users of this site
@@ -61,7 +71,15 @@ CAMPUS = ["campus-0", "campus-1"]
 def from_ldap(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with users from an LDAP server."""
     instance = new_slurm("ldap")
-    instance.create(identity={"sssd": {"confRef": {"name": "sssd"}}})
+    instance.create(
+        identity={"sssd": {"confRef": {"name": "sssd"}}},
+        login=[{"name": "front", "image": instance.image("login")}],
+        partitions=[
+            {"name": group, "nodeSets": ["compute"], "config": f"AllowGroups={group}"} for group in ("beam", "physics")
+        ],
+        # Groups of partitions are read again after these seconds: the directory may start after slurmctld.
+        extraConf="GroupUpdateTime=5",
+    )
     meta = {"namespace": instance.namespace}
     secret = {"sssd.conf": base64.b64encode(SSSD_CONF.encode()).decode()}
     instance.kubectl.apply(
@@ -111,6 +129,13 @@ def server(slurm: SlurmInKubernetes) -> dict[str, object]:
     }
 
 
+def change(slurm: SlurmInKubernetes, *lines: str) -> None:
+    """Change an entry of the directory (LDIF)."""
+    entry = "".join(f"{line}\n" for line in lines)
+    changed = f"printf %s {shlex.quote(entry)} | ldapmodify {shlex.join(ADMINISTRATOR)}"
+    slurm.kube("exec", LDAP, "--", "sh", "-c", changed)
+
+
 def people(slurm: SlurmInKubernetes, passwd: str) -> dict[str, object]:
     """Return the ConfigMap with users."""
     metadata = {"name": "people", "namespace": slurm.namespace}
@@ -124,7 +149,8 @@ def token(slurm: SlurmInKubernetes, user: str) -> str:
 
 def submitted(slurm: SlurmInKubernetes, user: str, folder: str = "/tmp") -> list[str]:
     """Submit a job on two nodes by REST with the token of a user; return its lines in order when it has completed."""
-    spec = JobSpec(script=WHO, nodes="2", tasks=2, working_directory=folder, standard_output=f"{folder}/%j.who")
+    out = f"{folder}/%j.who"
+    spec = JobSpec(script=WHO, nodes="2", tasks=2, working_directory=folder, standard_output=out)
     with (
         port_forward(slurm.kubectl, slurm.namespace, f"service/{slurm.name}-restapi", 6820) as port,
         SyncSlurmClient(f"http://127.0.0.1:{port}", token(slurm, user)) as client,
@@ -153,8 +179,72 @@ def knows(slurm: SlurmInKubernetes, pod: str, container: str, user: str) -> bool
 
 def test_a_user_of_the_directory_runs_a_job_on_two_nodes(from_ldap: SlurmInKubernetes) -> None:
     wait_for("ada", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "ada"), PATIENCE)
-    shown = "uid=20001(ada) gid=30001(physics) groups=30001(physics),30002(beam)"
-    assert submitted(from_ldap, "ada") == [f"0: {shown}", f"1: {shown}", "ada"]
+    assert submitted(from_ldap, "ada") == [f"0: {ADA}", f"1: {ADA}", "ada"]
+
+
+def test_a_user_of_the_directory_logs_in_with_a_key_of_the_directory(
+    from_ldap: SlurmInKubernetes, tmp_path: Path
+) -> None:
+    ada = visitor(from_ldap, tmp_path, "ada")
+    changes = (
+        "dn: uid=ada,dc=site",
+        "add: objectClass",
+        "objectClass: ldapPublicKey",
+        "-",
+        "add: sshPublicKey",
+        f"sshPublicKey: {ada.public_key}",
+    )
+    change(from_ldap, *changes)
+    ada.wait_ready()
+    ada.say("true", checked="accept-new")
+    lines = ada.say("cd /tmp; id; srun --label -N2 -n2 id").splitlines()
+    assert [lines[0], *sorted(lines[1:])] == [ADA, f"0: {ADA}", f"1: {ADA}"]
+    assert sorted(ada.say("cd /tmp; salloc -Q -N2 -n2 srun --label whoami").splitlines()) == ["0: ada", "1: ada"]
+    job = ada.say("sbatch --parsable --wait --chdir=/tmp --output=/tmp/%j.who --wrap=id").strip()
+    node = from_ldap.job(job)["BatchHost"]
+    assert from_ldap.kube("exec", node, "--container=slurmd", "--", "cat", f"/tmp/{job}.who").strip() == ADA
+    # Who has no key in the directory, or is not in it, does not get in.
+    for stranger in ("grace", "nobodyknows"):
+        assert "Permission denied (publickey)" in replace(ada, user=stranger).attempt("true").stderr
+
+
+def test_the_password_of_the_directory_is_in_sssds_containers_only(from_ldap: SlurmInKubernetes) -> None:
+    mounting = {
+        (container["name"], volume["secret"].get("secretName"))
+        for pod in from_ldap.get("pods")["items"]
+        for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ()))
+        for mount in container.get("volumeMounts", ())
+        for volume in pod["spec"]["volumes"]
+        if "secret" in volume and volume["name"] == mount["name"]
+    }
+    assert {container for container, secret in mounting if secret == "sssd"} == {"sssd"}
+
+
+def test_partitions_are_for_groups_of_the_directory_that_list_somebody(from_ldap: SlurmInKubernetes) -> None:
+    def asked(user: str, partition: str) -> str:
+        spec = JobSpec(script="#!/bin/sh\ntrue\n", working_directory="/tmp", partition=partition)
+        with (
+            port_forward(from_ldap.kubectl, from_ldap.namespace, f"service/{from_ldap.name}-restapi", 6820) as port,
+            SyncSlurmClient(f"http://127.0.0.1:{port}", token(from_ldap, user)) as client,
+        ):
+            return str(client.submit_job(spec).id)
+
+    # ada is listed in beam, which is grace's own group. Nobody is listed in physics, which is ada's own group.
+    for user in ("ada", "grace"):
+        wait_for(user, partial(knows, from_ldap, "slurm-controller-0", "slurmctld", user), PATIENCE)
+    jobs = [asked("ada", "beam"), asked("grace", "beam"), asked("ada", "physics")]
+    for job in jobs[:2]:
+        from_ldap.wait_job(job, "COMPLETED")
+
+    def reason() -> str:
+        return from_ldap.control("squeue", "--noheader", f"--jobs={jobs[2]}", "--format=%T %r").strip()
+
+    waits = "PENDING uid 20001 not in group permitted to use this partition (physics). groups allowed: physics"
+    wait_for("ada's job waits", lambda: reason() == waits, PATIENCE)
+    change(from_ldap, "dn: cn=physics,dc=site", "add: memberUid", "memberUid: ada")
+    from_ldap.wait_job(jobs[2], "COMPLETED")
+    # As it was, for the other tests.
+    change(from_ldap, "dn: cn=physics,dc=site", "delete: memberUid")
 
 
 def test_the_number_of_the_images_own_user_belongs_to_the_site(from_ldap: SlurmInKubernetes) -> None:
@@ -198,11 +288,29 @@ def test_a_token_of_somebody_the_files_do_not_have_is_refused(from_files: SlurmI
     assert "Rejecting authentication of user nobody" in refusal(from_files, "nobodyknows")
 
 
+def test_somebody_who_was_removed_from_the_directory_is_known_no_longer(from_ldap: SlurmInKubernetes) -> None:
+    from_ldap.kube("exec", LDAP, "--", "ldapdelete", *ADMINISTRATOR, "uid=grace,dc=site")
+    wait_for("grace's end", lambda: not knows(from_ldap, "slurm-controller-0", "slurmctld", "grace"), PATIENCE)
+    assert "Rejecting authentication of user nobody" in refusal(from_ldap, "grace")
+
+
+def reached(slurm: SlurmInKubernetes) -> str:
+    """Whether SSSD reaches the directory, as the Cluster's status has it; empty if that says nothing yet."""
+    conditions = slurm.get("cluster", slurm.name).get("status", {}).get("conditions", ())
+    return next((str(one["status"]) for one in conditions if one["type"] == "DirectoryReachable"), "")
+
+
 def test_without_the_directory_slurm_serves_and_knows_whom_it_knew(from_ldap: SlurmInKubernetes) -> None:
     wait_for("ada", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "ada"), PATIENCE)
+    wait_for("the directory in the status", lambda: reached(from_ldap) == "True", PATIENCE)
     before = identities(from_ldap)
     from_ldap.kube("delete", "pod", LDAP, "--wait")
     assert "ada" in submitted(from_ldap, "ada")
+    wait_for("its absence in the status", lambda: reached(from_ldap) == "False", PATIENCE)
+    away = from_ldap.condition("cluster", from_ldap.name, "DirectoryReachable")
+    assert (away["reason"], "Backend is offline, domain site" in away["message"]) == ("DirectoryAway", True)
+    assert from_ldap.condition("cluster", from_ldap.name, "Ready")["status"] == "True"
+    assert from_ldap.condition("cluster", from_ldap.name, "Degraded")["status"] == "False"
     # A slurmctld that starts now knows nobody, but starts, and finds its users when the directory is back.
     uid = from_ldap.get("pod", "slurm-controller-0")["metadata"]["uid"]
     from_ldap.kube("delete", "pod", "slurm-controller-0", "--wait", timeout=PATIENCE)
@@ -212,6 +320,7 @@ def test_without_the_directory_slurm_serves_and_knows_whom_it_knew(from_ldap: Sl
     wait_for("ada again", partial(knows, from_ldap, "slurm-controller-0", "slurmctld", "ada"), PATIENCE)
     from_ldap.wait_idle(NODES)
     assert "ada" in submitted(from_ldap, "ada")
+    wait_for("its return in the status", lambda: reached(from_ldap) == "True", PATIENCE)
     after = identities(from_ldap)
     assert {name: one for name, one in after.items() if name in NODES} == {
         name: one for name, one in before.items() if name in NODES

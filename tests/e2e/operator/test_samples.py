@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
 from hack.localkube.paths import PROJECT
 from hack.operator_install import Installation
+from tests.support.logins import visitor
 from tests.support.slurm_in_kubernetes import PATIENCE, SlurmInKubernetes, fresh_namespace
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
@@ -49,14 +52,23 @@ def said(slurm: SlurmInKubernetes, kind: str, name: str, condition: str, reason:
 def test_each_file_is_applied_here() -> None:
     here = {"cluster.yaml", "nodeset-compute.yaml", "nodeset-burst.yaml", "loginset.yaml", "more/cluster-full.yaml"}
     here |= {
+        "whole-site.yaml",
         "more/cluster-external.yaml",
         "more/cluster-sssd.yaml",
         "more/token.yaml",
         "slinky/0.1.yaml",
         "slinky/0.3.yaml",
     }
+    # The API server takes it in the integration tests; test_accounting has such a Cluster.
+    here.add("more/accounting.yaml")
     # In test_identity.
     here.add("more/cluster-passwd.yaml")
+    # Its tree goes to a model of slurmdbd in the unit tests of accounts.
+    here.add("more/cluster-accounts.yaml")
+    # A real slurmd runs its scripts in the integration tests; there are no GPUs here.
+    here.add("more/gpu-jobs.yaml")
+    # Its server and followers are real processes in the integration tests of joblogs, with jobs of real slurmds.
+    here.add("more/nodeset-job-logs.yaml")
     assert {str(path.relative_to(SAMPLES)) for path in SAMPLES.rglob("*.yaml")} == here
 
 
@@ -74,6 +86,24 @@ def test_login_pods_ask_for_the_keys_of_their_users(apply: Apply) -> None:
     said(slurm, "loginset", "front", "Degraded", "SecretNotFound", "login-keys")
     slurm.kube("create", "secret", "generic", "login-keys", "--from-literal=user=ssh-ed25519 AAAA somebody")
     said(slurm, "loginset", "front", "Ready", "AsExpected")
+
+
+def test_a_whole_site_is_one_page(apply: Apply, tmp_path: Path) -> None:
+    slurm = apply("hpc", "whole-site.yaml")
+    alice = visitor(slurm, tmp_path, "alice")
+    key = json.dumps({"stringData": {"alice": alice.public_key}})
+    slurm.kube("patch", "secret", "login-keys", f"--patch={key}")
+    slurm.wait_ready()
+    said(slurm, "cluster", "hpc", "AccountingReady", "AsExpected")
+    said(slurm, "token", "alices-portal", "Ready", "AsExpected", "token of alice")
+    slurm.wait_idle_nodes("cpu-0", "cpu-1", "short-0")
+    alice.wait_ready()
+    wait_for("alice's key in the pod", lambda: alice.attempt("true", checked="accept-new").returncode == 0, PATIENCE)
+    lines = alice.say("cd /; srun --label -N2 -n2 id").splitlines()
+    who = "uid=2001(alice) gid=2100(lab) groups=2100(lab)"
+    assert sorted(lines) == [f"0: {who}", f"1: {who}"]
+    recorded = "sacct --allusers --allocations --noheader --parsable2 --format=user,state"
+    wait_for("the record of the job", lambda: "alice|COMPLETED" in alice.say(recorded), PATIENCE)
 
 
 def test_a_cluster_that_says_more_about_itself_is_ready_with_the_configmaps_it_names(apply: Apply) -> None:

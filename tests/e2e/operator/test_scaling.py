@@ -8,6 +8,7 @@ import pytest
 
 from hack.localkube.kubectl import wait_for
 from slinky_api.conditions import PodCondition
+from tests.support.operator_metrics import Page
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator"), pytest.mark.both_slurms]
@@ -20,6 +21,7 @@ def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     instance = new_slurm("scale")
     instance.create()
     instance.nodeset("compute", 2, partition={"config": "Default=YES OverSubscribe=FORCE:2"})
+    instance.nodeset("rare", 0, futureNodes=2, features=["big"])
     instance.wait_ready()
     return instance
 
@@ -70,6 +72,20 @@ def test_busy_nodes_keep_a_running_and_a_suspended_job_until_they_end(four_nodes
 def says_why(slurm: SlurmInKubernetes, job: str) -> bool:
     condition = slurm.condition("nodeset", "compute", "Draining")
     return condition.get("status") == "True" and "compute-3" in condition["message"] and job in condition["message"]
+
+
+def test_jobs_wait_for_nodes_that_a_node_set_may_have(four_nodes: SlurmInKubernetes) -> None:
+    slurm = four_nodes
+    future = ["sinfo", "--future", "--Node", "--noheader", "--format=%N"]
+    wait_for("future nodes", lambda: "rare_future_1" in slurm.control(*future), 120)
+    job = slurm.submit("--partition=rare", "--nodes=2", "--constraint=big", "--mem=200")
+    assert slurm.job_state(job) == "PENDING"
+    slurm.scale("rare", 2)
+    slurm.wait_job(job, "COMPLETED")
+    assert slurm.job(job)["NodeList"] == "rare-[0-1]"
+    slurm.scale("rare", 0)
+    slurm.wait_idle(FOUR)
+    slurm.wait_seen("rare", replicas=0)
 
 
 def test_raising_replicas_in_the_middle_of_a_drain_undrains(four_nodes: SlurmInKubernetes) -> None:
@@ -139,6 +155,20 @@ def test_idle_nodes_go_before_busy_ones_whatever_their_ordinals(four_nodes: Slur
     assert "compute-3" not in slurm.drained_nodes()
     slurm.release(job, "compute-3")
     slurm.wait_job(job, "COMPLETED")
+
+
+def test_the_operators_metrics_tell_of_the_drains(slurm: SlurmInKubernetes) -> None:
+    # Others scale in beside this: counters are of all.
+    page, drained = Page(slurm.kubectl), {"cause": "scale-in"}
+    assert page.value("drains_started_total", drained) >= 4
+    assert page.value("pods_deleted_total", drained) >= 4
+    assert page.value("drain_duration_seconds_count", {**drained, "outcome": "deleted"}) >= 4
+    assert page.value("drain_duration_seconds_count", {**drained, "outcome": "undrained"}) >= 1
+    assert page.value("pods_created_total") >= 4
+    assert page.value("leader") == 1
+    where = {"namespace": slurm.namespace, "name": "compute", "cluster": slurm.name}
+    assert page.value("nodeset_pods", {**where, "state": "desired"}) == 1
+    assert page.value("slurm_connected", {"namespace": slurm.namespace, "cluster": slurm.name, "trouble": ""}) == 1
 
 
 def test_nobody_was_killed(slurm: SlurmInKubernetes) -> None:

@@ -1,25 +1,30 @@
-"""Tokens of programs: used over renewals without a failed call, never one that was not granted; keys rotated."""
+"""Tokens of programs: used over renewals and rotations without a failed call, never one that was not granted."""
 
 from __future__ import annotations
 
 import base64
 import json
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import httpx
 import jwt
 import pytest
+from typing_extensions import override
 
-from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
 from hack.progress import say
+from slinky_operator.slurm.tokens import signing_keys
+from slinky_operator.token import jwts
 from tests.support.configuring import edit, wait_live
 from tests.support.port_forward import port_forward
+from tests.support.rsa_keys import rsa_key
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
+from tests.support.token_programs import KIND, Program, token, value, wait_reason
 
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.long, pytest.mark.usefixtures("operator")]
 
@@ -27,77 +32,6 @@ RENEWALS = 4
 LIFETIME = "60s"
 USER = "daemon"
 """Somebody who is known in every image."""
-
-KIND = "tokens.slinky.slurm.net"
-
-
-class Program:
-    """Calls slurmrestd as long as it runs, with what is in the Secret of a Token; it never tries a call again."""
-
-    def __init__(self, slurm: SlurmInKubernetes, secret: str, url: str) -> None:
-        self.slurm, self.secret, self.url = slurm, secret, url
-        self.answers: list[tuple[str, int, str, float]] = []
-        """Of each call the token, the status, what was wrong, and when it ended (monotonic seconds)."""
-        self.error: BaseException | None = None
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join(PATIENCE)
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens were used."""
-        if self.error is not None:
-            raise self.error
-        return len({used for used, _, _, _ in self.answers})
-
-    def _run(self) -> None:
-        try:
-            with httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False) as http:
-                while not self._end.wait(0.2):
-                    token = value(self.slurm, self.secret)
-                    answer = http.get("/slurm/v0.0.42/nodes/", headers={"X-SLURM-USER-TOKEN": token})
-                    wrong = "" if answer.status_code == 200 else answer.text[:300]
-                    self.answers.append((token, answer.status_code, wrong, time.monotonic()))
-        except BaseException as error:  # noqa: BLE001 - raised where the test looks
-            self.error = error
-
-
-def value(slurm: SlurmInKubernetes, secret: str, namespace: str = "") -> str:
-    """What a Secret has as its token; empty if it has none."""
-    found = slurm.kubectl.get("secret", secret, f"--namespace={namespace or slurm.namespace}")
-    return base64.b64decode((found.get("data") or {}).get("auth-token", "")).decode()
-
-
-def token(slurm: SlurmInKubernetes, name: str, namespace: str, **spec: Any) -> dict[str, Any]:
-    ref = {"name": slurm.name, "namespace": slurm.namespace}
-    return {
-        "apiVersion": "slinky.slurm.net/v1alpha1",
-        "kind": "Token",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"clusterRef": ref, **spec},
-    }
-
-
-def wait_reason(kubectl: Kubectl, namespace: str, name: str, reason: str) -> str:
-    """Wait for a reason of the condition Ready, and return its message."""
-    message = ""
-
-    def said() -> bool:
-        nonlocal message
-        status = kubectl.get(KIND, name, f"--namespace={namespace}").get("status") or {}
-        found = {one["type"]: one for one in status.get("conditions") or ()}.get("Ready", {})
-        message = str(found.get("message"))
-        return bool(found.get("reason") == reason)
-
-    wait_for(f"Token {name} {reason}", said, PATIENCE)
-    return message
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +44,11 @@ def tenant(new_slurm: NewSlurm) -> str:
 def slurm(new_slurm: NewSlurm, tenant: str) -> SlurmInKubernetes:
     instance = new_slurm("tokens")
     grants = [{"usernames": [USER]}, {"namespaces": [tenant], "usernames": ["*"], "maxLifetime": "10m"}]
-    instance.create(auth={"tokens": grants, "slurmKeyRef": {"name": "site", "key": "slurm.jwks"}})
+    auth = {"signingKeyRef": {"name": "signing"}, "jwksRef": {"name": "issuer"}, "tokens": grants}
+    login = [{"name": "front", "image": instance.image("login")}]
+    instance.create(auth={"slurmKeyRef": {"name": "site", "key": "slurm.jwks"}, **auth}, login=login)
+    put_key(instance, "first")
+    instance.kube("create", "configmap", "issuer", f"--from-literal=jwks.json={issuer()['jwks.json']}")
     keys = json.dumps({"keys": [auth_key("first")]})
     instance.kube("create", "secret", "generic", "site", f"--from-literal=slurm.jwks={keys}")
     instance.kubectl("create", "namespace", tenant)
@@ -183,33 +121,108 @@ def test_over_renewals_no_call_fails(program: Program) -> None:
     assert [one for one in program.answers if one[1] != 200] == []
 
 
-def test_another_key_of_jwt_under_a_running_job_costs_a_program_seconds(
+class Submits(Program):
+    """Submits jobs that never start, instead of looking at nodes."""
+
+    @override
+    def ask(self, http: httpx.Client, token: str) -> httpx.Response:
+        job = {"name": "loop", "current_working_directory": "/tmp", "environment": ["PATH=/bin"], "hold": True}
+        body = {"job": {**job, "script": "#!/bin/sh\ntrue\n"}}
+        return http.post("/slurm/v0.0.42/job/submit", headers={"X-SLURM-USER-TOKEN": token}, json=body)
+
+
+def key_id(token: str) -> str:
+    return str(jwt.get_unverified_header(token).get("kid"))
+
+
+def test_both_keys_of_tokens_are_replaced_under_a_running_job_and_no_call_fails(
     slurm: SlurmInKubernetes, program: Program
 ) -> None:
     job = slurm.hold("compute-0")
-    new = secrets.token_bytes(32)
-    body = json.dumps({"data": {"jwt.key": base64.b64encode(new).decode()}})
-    began = len(program.answers)
-    slurm.kube("patch", "secret", f"{slurm.name}-auth-jwt", "--type=merge", f"--patch={body}")
+    began, first, second = len(program.answers), *(signing_keys.private(rsa_key(name)) for name in ("first", "second"))
+    with Submits(slurm, "portal", program.url) as submits:
+        secret = {"jwt.key": base64.b64encode(secrets.token_bytes(32)).decode()}
+        slurm.kube("patch", "secret", f"{slurm.name}-auth-jwt", "--type=merge", patch({"data": secret}))
+        put_key(slurm, "second")
 
-    def is_new(token: str) -> bool:
-        try:
-            jwt.decode(token, new, algorithms=["HS256"], options={"verify_iat": False})
-        except jwt.InvalidSignatureError:
-            return False
-        return True
+        def goes_on() -> bool:
+            late = (one[0] for running in (program, submits) for one in running.answers[-10:])
+            return program.tokens > 0 and submits.tokens > 0 and {key_id(token) for token in late} == {second.key_id}
 
-    def goes_on() -> bool:
-        assert program.error is None
-        return sum(is_new(used) and status == 200 for used, status, _, _ in program.answers[began:]) > 10
-
-    wait_for("calls with tokens of the new key", goes_on, PATIENCE)
-    answers = program.answers[began:]
-    assert {status for used, status, _, _ in answers if is_new(used)} == {200}
-    failed = [at for _, status, _, at in answers if status != 200]
-    say(f"calls failed for {failed[-1] - failed[0] if failed else 0:.1f} s, {len(failed)} of them")
+        wait_for("calls with tokens of the new key", goes_on, PATIENCE)
+        wait_for(
+            "the secret of auth/jwt",
+            lambda: slurm.get("secret", f"{slurm.name}-auth-copy")["data"]["jwt.key"] == secret["jwt.key"],
+            PATIENCE,
+        )
+        seen = len(submits.answers)
+        wait_for("more calls", lambda: submits.tokens > 0 and len(submits.answers) > seen + 10, PATIENCE)
+    answers = [*program.answers[began:], *submits.answers]
+    assert {key_id(used) for used, _, _, _ in answers} == {first.key_id, second.key_id}
+    failed = [one for one in answers if one[1] != 200]
+    submitted = len(submits.answers)
+    say(f"{len(answers)} calls while both keys were replaced, {submitted} of them submits: {len(failed)} failed")
+    assert failed == []
+    assert slurm.get("cluster", slurm.name)["status"]["signingKeyId"] == second.key_id
+    slurm.run("scancel", "--name=loop")
     slurm.release(job, "compute-0")
     slurm.wait_job(job, "COMPLETED")
+
+
+def test_users_of_another_issuer_are_let_in_and_a_bad_key_set_locks_nobody_out(
+    slurm: SlurmInKubernetes, program: Program
+) -> None:
+    theirs = signing_keys.private(rsa_key("theirs"))
+
+    def status() -> int:
+        now = datetime.now(UTC) - timedelta(seconds=5)
+        token = jwts.make(jwts.Claims(USER, now, now + timedelta(minutes=5)), theirs)
+        headers = {"X-SLURM-USER-TOKEN": token}
+        return httpx.get(
+            f"{program.url}/slurm/v0.0.42/nodes/", headers=headers, timeout=60, trust_env=False
+        ).status_code
+
+    assert status() == 200
+    data = {"data": {"jwks.json": '{"keys": []}'}}
+    slurm.kube("patch", "configmap", "issuer", "--type=merge", patch(data))
+    slurm.wait_event(slurm.name, "ConfigRefused", "spec.auth.jwksRef: jwks.json of ConfigMap issuer: it has no RSA key")
+    assert status() == 200
+    slurm.kube("patch", "configmap", "issuer", "--type=merge", patch({"data": issuer()}))
+    wait_for(
+        "the configuration",
+        lambda: slurm.condition("cluster", slurm.name, "ConfigApplied")["status"] == "True",
+        PATIENCE,
+    )
+
+
+def test_a_signing_key_that_is_deleted_is_reported_and_tokens_go_on(slurm: SlurmInKubernetes, program: Program) -> None:
+    began = len(program.answers)
+    slurm.kube("delete", "secret", "signing")
+    slurm.wait_event(
+        slurm.name, "SecretNotFound", "there is no Secret signing; tokens are still signed with the key in use"
+    )
+    wait_for("more calls", lambda: program.tokens > 0 and len(program.answers) > began + 10, PATIENCE)
+    assert {status for _, status, _, _ in program.answers[began:]} == {200}
+    put_key(slurm, "second")
+    slurm.wait_ready()
+
+
+def put_key(slurm: SlurmInKubernetes, name: str) -> None:
+    """Give the Cluster a private key for tokens."""
+    about = {"name": "signing", "namespace": slurm.namespace}
+    data = {"signing.pem": base64.b64encode(rsa_key(name)).decode()}
+    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": about, "data": data}])
+
+
+def issuer() -> dict[str, str]:
+    """A key set as identity providers publish them."""
+    public = signing_keys.public_of(rsa_key("theirs"))
+    keys = [{"kty": "EC", "crv": "P-256"}, {"kty": "RSA", "kid": public.kid, "n": public.n, "e": public.e}]
+    return {"jwks.json": json.dumps({"keys": keys})}
+
+
+def patch(body: dict[str, Any]) -> str:
+    return f"--patch={json.dumps(body)}"
 
 
 def rotate(slurm: SlurmInKubernetes, job: str, step: int, keys: list[dict[str, Any]]) -> None:
@@ -226,6 +239,10 @@ def rotate(slurm: SlurmInKubernetes, job: str, step: int, keys: list[dict[str, A
     wait_live(slurm, edit(slurm, extraConf=f"KillWait={30 + step}"))
     # slurmd acts on slurmctld's word, and slurmctld on slurmd's.
     assert slurm.run("srun", "--overlap", f"--jobid={job}", "hostname").strip() == "compute-0"
+    # And users in login pods on that of sackd, which has read the set by itself.
+    login = ("exec", login_pod(slurm), "--container=login", "--")
+    command = (*login, "srun", "--overlap", f"--jobid={job}", "hostname")
+    wait_for("srun from the login pod", lambda: runs_on_node(slurm, *command), PATIENCE)
     assert slurm.job_state(job) == "RUNNING"
 
 
@@ -235,11 +252,25 @@ def wait_until_it_is(look: Callable[[], str], wanted: str, what: str) -> None:
 
 def key_folders(slurm: SlurmInKubernetes) -> dict[str, tuple[str, str]]:
     """By pod, the container and the folder that has the key set."""
-    return {"compute-0": ("slurmd", "/etc/slurm"), f"{slurm.name}-controller-0": ("slurmctld", "/etc/slurm-keys")}
+    controller = {f"{slurm.name}-controller-0": ("slurmctld", "/etc/slurm-keys")}
+    return {"compute-0": ("slurmd", "/etc/slurm"), login_pod(slurm): ("sackd", "/etc/slurm"), **controller}
+
+
+def runs_on_node(slurm: SlurmInKubernetes, *command: str) -> bool:
+    """Whether a command in a pod starts a step on the node; while sackd is started again it may fail."""
+    try:
+        return slurm.kube(*command).strip() == "compute-0"
+    except KubectlFailed:
+        return False
+
+
+def login_pod(slurm: SlurmInKubernetes) -> str:
+    (pod,) = slurm.get("pods", "--selector=app.kubernetes.io/component=login")["items"]
+    return str(pod["metadata"]["name"])
 
 
 def test_the_key_of_slurm_is_rotated_under_a_running_job(slurm: SlurmInKubernetes) -> None:
-    uids = {pod: slurm.pod_uid(pod) for pod in key_folders(slurm)}
+    uids = {pod: uid(slurm, pod) for pod in key_folders(slurm)}
     (first,) = json.loads(base64.b64decode(slurm.get("secret", "site")["data"]["slurm.jwks"]))["keys"]
     second = auth_key("second")
     job = slurm.hold("compute-0")
@@ -249,7 +280,14 @@ def test_the_key_of_slurm_is_rotated_under_a_running_job(slurm: SlurmInKubernete
     rotate(slurm, job, 3, [{**second, "use": "default"}])
     slurm.release(job, "compute-0")
     slurm.wait_job(job, "COMPLETED")
-    assert {pod: slurm.pod_uid(pod) for pod in uids} == uids
+    assert {pod: uid(slurm, pod) for pod in uids} == uids
+
+
+def uid(slurm: SlurmInKubernetes, pod: str) -> str:
+    """The pod, and how often its containers were started."""
+    found = slurm.get("pod", pod)
+    restarts = sum(one["restartCount"] for one in found["status"]["containerStatuses"])
+    return f"{found['metadata']['uid']} {restarts}"
 
 
 def auth_key(name: str) -> dict[str, Any]:

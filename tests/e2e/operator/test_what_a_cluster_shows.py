@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hack.localkube.kubectl import Kubectl, wait_for
+from slinky_api import labels
+from slinky_operator.cluster.replicas import is_ready
+from tests.support import processes
 from tests.support.configuring import edit, wait_live, wait_reason
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
@@ -104,6 +108,33 @@ def test_nodes_that_somebody_drained_or_set_down_are_named(slurm: SlurmInKuberne
     slurm.control("scontrol", "update", "nodename=compute-[0-1]", "state=resume")
     slurm.wait_idle(["compute-0", "compute-1"])
     wait_shown(slurm, "Running", ready=True)
+
+
+def test_one_of_two_slurmrestds_that_hangs_stops_nothing_and_leaves_the_service(slurm: SlurmInKubernetes) -> None:
+    edit(slurm, restapi={"replicas": 2})
+    wait_for("two slurmrestds", lambda: len(slurmrestds(slurm, ready=True)) == 2, PATIENCE)
+    budget = slurm.get("poddisruptionbudget", f"{slurm.name}-restapi")["spec"]
+    assert budget["maxUnavailable"] == 1
+    # Whichever the operator calls now, it is frozen in one of the two turns.
+    for number, hanging in enumerate(slurmrestds(slurm, ready=True)):
+        processes.send(hanging, "slurmrestd -a", signal.SIGSTOP)
+        try:
+            slurm.scale("compute", 1 + number)
+            slurm.wait_seen("compute", replicas=1 + number, readyReplicas=1 + number)
+            if number == 1:
+                wait_for("it leaves the Service", lambda: len(slurmrestds(slurm, ready=True)) == 1, PATIENCE)
+                assert slurm.condition("cluster", slurm.name, "Ready")["status"] == "True"
+        finally:
+            processes.send(hanging, "slurmrestd -a", signal.SIGCONT)
+    wait_for("both answer", lambda: len(slurmrestds(slurm, ready=True)) == 2, PATIENCE)
+    slurm.wait_idle(["compute-0", "compute-1"])
+
+
+def slurmrestds(slurm: SlurmInKubernetes, *, ready: bool) -> list[dict[str, Any]]:
+    """Pods of this Cluster's slurmrestd that are ready, or not."""
+    of_cluster = f"app.kubernetes.io/component=restapi,{labels.LABEL_CLUSTER_NAME}={slurm.name}"
+    pods = slurm.get("pods", f"--selector={of_cluster}")["items"]
+    return [pod for pod in pods if is_ready(pod) is ready]
 
 
 def test_a_slurmctld_whose_image_is_missing_names_it(slurm: SlurmInKubernetes) -> None:

@@ -21,6 +21,7 @@ SAMPLES = [
     pytest.param(obj, id=f"{path.relative_to(ROOT / 'config/samples')}:{obj['kind']}")
     for path in sorted((ROOT / "config/samples").rglob("*.yaml"))
     for obj in yaml.safe_load_all(path.read_text())
+    if obj["kind"] in KINDS
 ]
 EXTERNAL: dict[str, Any] = {"server": "http://a:6820", "token": {"secretRef": "t"}}
 
@@ -85,7 +86,9 @@ def test_kubectl_applies_samples_and_slinky_manifests_as_users_do(api: Api, cont
         for more in ([], ["--server-side", "--force-conflicts"]):
             control_plane.kubectl("apply", f"--namespace={api.namespace}", *more, f"--filename={ROOT / folder}")
     shown = control_plane.kubectl("get", f"--namespace={api.namespace}", "nss", "legacy-compute", "--output=wide")
-    columns = "NAME DESIRED READY STATUS REPLICAS UPDATED IDLE ALLOCATED DRAINING DRAINED DOWN CLUSTER REASON AGE"
+    columns = (
+        "NAME DESIRED READY STATUS WANTED REPLICAS UPDATED IDLE ALLOCATED DRAINING DRAINED DOWN CLUSTER REASON AGE"
+    )
     assert shown.splitlines()[0].split() == columns.split()
     in_category = control_plane.kubectl("get", f"--namespace={api.namespace}", "slurm", "--output=name")
     assert {"cluster.slinky.slurm.net/legacy", "nodeset.slinky.slurm.net/compute"} <= set(in_category.split())
@@ -117,6 +120,11 @@ NONSENSE_CLUSTERS = [
     (cluster({"controller": {"external": {"host": "h"}}}), "spec.controller.external"),
     (cluster({**EXTERNAL, "controller": {"external": {"host": "h", "port": 0}}}), "spec.controller.external.port"),
     (cluster({**EXTERNAL, "partitions": []}), "spec.partitions"),
+    (cluster({**EXTERNAL, "controller": {"image": "a:1"}}), "spec.controller.image"),
+    (cluster({**EXTERNAL, "controller": {"persistence": {}}}), "spec.controller.persistence"),
+    (cluster({**EXTERNAL, "auth": {"keysWhenDeleted": "Retain"}}), "spec.auth.keysWhenDeleted"),
+    (cluster({"accounting": {"external": {"host": "h"}, "image": "a:1"}}), "spec.accounting.image"),
+    (cluster({"accounting": {"external": {"host": "h"}, "extraConf": "A=1"}}), "spec.accounting.extraConf"),
     (cluster({**EXTERNAL, "accounting": {}}), "spec.accounting"),
     (cluster({**EXTERNAL, "extraConf": "A=1"}), "spec.extraConf"),
     (cluster({"clusterName": "a b"}), "spec.clusterName"),
@@ -161,6 +169,14 @@ NONSENSE_NODESETS = [
     (nodeset({"replicas": "2"}), "spec.replicas"),
     (nodeset({"replicas": 1.5}), "spec.replicas"),
     (nodeset({"scalingMode": "Deployment"}), "spec.scalingMode"),
+    (nodeset({"autoscaling": {}}), "spec.autoscaling.maxReplicas"),
+    (nodeset({"autoscaling": {"minReplicas": 3, "maxReplicas": 2}}), "spec.autoscaling.minReplicas"),
+    (nodeset({"autoscaling": {"maxReplicas": 65_537}}), "spec.autoscaling.maxReplicas"),
+    (nodeset({"autoscaling": {"maxReplicas": 2, "headroom": -1}}), "spec.autoscaling.headroom"),
+    (nodeset({"autoscaling": {"maxReplicas": 2, "idleTime": "soon"}}), "spec.autoscaling.idleTime"),
+    (nodeset({"autoscaling": {"maxReplicas": 2}, "scalingMode": "DaemonSet"}), "spec.autoscaling"),
+    (nodeset({"jobLogs": {"keepFor": "soon"}}), "spec.jobLogs.keepFor"),
+    (nodeset({"jobLogs": True}), "spec.jobLogs"),
     (nodeset({"serviceName": "a.b"}), "spec.serviceName"),
     (nodeset({"image": "a b"}), "spec.image"),
     (nodeset({"partition": {"config": "Default=YES\nPartitionName=evil"}}), "spec.partition.config"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from prometheus_client import CollectorRegistry
 from typing_extensions import override
 
 from slinky_api import labels
@@ -32,12 +33,13 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
 from slinky_operator.kube.leadership.fence import Fence, OpenFence
 from slinky_operator.kube.objects import Object
+from slinky_operator.metrics.changes import Changes
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor
-from slinky_operator.slurm.clients import ClientMap
+from slinky_operator.slurm.connection.clients import ClientMap
 from slurm_client.connection.intake import Intake
 
 IMAGES = Images(
@@ -60,6 +62,8 @@ class Running:
     controller: Controller[Key]
     requests: list[tuple[str, str, str]]
     """Verb, resource and outcome of every request."""
+    metrics: CollectorRegistry
+    """What it has done."""
 
     @property
     def writes(self) -> list[tuple[str, str, str]]:
@@ -107,7 +111,7 @@ async def running(
             connection,
             fence=fence,
             field_manager=labels.FIELD_MANAGER,
-            observer=lambda *about: requests.append(about),
+            observer=lambda *about: requests.append(about[:3]),
         )
         managed = f"{labels.LABEL_APP_MANAGED_BY}={labels.MANAGED_BY}"
 
@@ -129,7 +133,10 @@ async def running(
         clients = ClientMap(fence, intake=intake)
         recorder = Recorder(kube, component="slurm-operator", instance="test")
         texts = ConfigMapWatcher(kube, supervisor)
-        tools = Tools(kube, SecretReader(kube), texts, clients, recorder, http, agent_url=agent)
+        metrics = CollectorRegistry()
+        tools = Tools(
+            kube, SecretReader(kube), texts, clients, recorder, http, agent_url=agent, changes=Changes(metrics)
+        )
         reconciler = ClusterReconciler(
             caches, tools, Environment(images, Pace(timeout=5.0, poll_interval=0.2)), server_of=server
         )
@@ -146,7 +153,7 @@ async def running(
         tasks = [group.create_task(one.run()) for one in everything]
         tasks += [group.create_task(recorder.run()), group.create_task(controller.run())]
         try:
-            yield Running(kube, caches, clients, texts, controller, requests)
+            yield Running(kube, caches, clients, texts, controller, requests, metrics)
         finally:
             await controller.stop(5.0)
             await recorder.flush()

@@ -22,7 +22,7 @@ from slinky_operator.kube.resources import (
     STATEFULSETS,
 )
 from tests.integration.cluster.conftest import Bench, applied, message, passes, ready, reason, wait_until
-from tests.integration.cluster.harness import DiesAfter
+from tests.integration.cluster.harness import DiesAfter, Running
 
 
 async def test_an_empty_spec_becomes_a_ready_cluster_and_then_rests(bench: Bench) -> None:
@@ -93,12 +93,20 @@ async def test_a_node_set_stays_out_while_nothing_is_mounted(bench: Bench) -> No
         await bench.until(lambda status: status["config"]["nodeSets"] == ["compute"])
 
 
+def rollouts(running: Running) -> float:
+    """How many configurations have been applied after a change of the spec, by the operator's metrics."""
+    found = running.metrics.get_sample_value("slurm_operator_config_rollout_duration_seconds_count")
+    assert found is not None
+    return found
+
+
 async def test_what_a_preflight_refuses_changes_nothing_and_leaves_nothing(bench: Bench) -> None:
     await bench.create()
-    async with bench.operator():
+    async with bench.operator() as running:
         await bench.until(ready)
         before = (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"]
         reconfigured = bench.slurm.world.reconfigured
+        applied_before = rollouts(running)
         await bench.edit({"extraConf": "Bogus=1"})
         status = (await bench.until(reason("ConfigApplied", "ConfigRefused")))["status"]
         words = message(status, "ConfigApplied")
@@ -106,10 +114,12 @@ async def test_what_a_preflight_refuses_changes_nothing_and_leaves_nothing(bench
         assert status["config"]["hash"] != status["config"]["appliedHash"]
         assert (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"] == before
         assert bench.slurm.world.reconfigured == reconfigured
+        assert rollouts(running) == applied_before
         await bench.edit({"extraConf": "KillWait=7"})
         await bench.until(ready)
         after = (await bench.kube.get(CONFIGMAPS, "slurm-config", bench.namespace))["data"]["slurm.conf"]
         assert "KillWait=7" in after
+        assert rollouts(running) == applied_before + 1
         await bench.no_preflights()
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 from functools import partial
 from typing import Any
 
 import pytest
 
+from slinky_operator.joblogs.tokens import Grant, sign, verify
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS, SECRETS, STATEFULSETS
+from slinky_operator.slurm import naming
 from tests.integration.cluster.conftest import Bench, applied, message, ready, reason, wait_until
 
 SLURM, JWT, COPY = "slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"
+LOGS = naming.job_logs_key("slurm")
 
 
 async def data(bench: Bench, name: str) -> dict[str, str]:
@@ -136,3 +140,27 @@ async def test_a_changed_jwt_key_locks_nobody_out(bench: Bench) -> None:
         assert await client.client.partitions()
         found = (await bench.kube.list(EVENTS, bench.namespace)).items
         assert "Unauthorized" not in {one["reason"] for one in found}
+
+
+async def test_the_key_of_log_servers_is_made_for_the_first_nodeset_that_has_them(bench: Bench) -> None:
+    made = await bench.create()
+    async with bench.operator():
+        await bench.until(ready)
+        await bench.create_node_set("plain")
+        await bench.until(lambda status: status["config"]["nodeSets"] == ["plain"])
+        with pytest.raises(errors.NotFound):
+            await bench.kube.get(SECRETS, LOGS, bench.namespace)
+        await bench.create_node_set("logged", {"jobLogs": {}})
+        while True:
+            with contextlib.suppress(errors.NotFound):
+                found = await bench.kube.get(SECRETS, LOGS, bench.namespace)
+                break
+            await asyncio.sleep(0.02)
+        (owner,) = found["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"]) == ("Cluster", made["metadata"]["uid"])
+        key = base64.b64decode(found["data"][naming.JOB_LOGS_KEY])
+        grant = Grant("1", 1000, (1000,), f"{naming.JOB_OUTPUT_FOLDER}/1", 10)
+        assert verify(sign(grant, key), key, now=0) == grant
+        # Nothing makes it again, and nothing is wrong.
+        await bench.until(lambda status: ready(status) and status["config"]["nodeSets"] == ["logged", "plain"])
+        assert await bench.kube.get(SECRETS, LOGS, bench.namespace) == found

@@ -29,7 +29,11 @@ CLUSTER = {
     "apiVersion": "slinky.slurm.net/v1alpha1",
     "kind": "Cluster",
     "metadata": {"name": "slurm"},
-    "spec": {"configFileRefs": [{"name": "files"}], "login": [{"name": "users"}]},
+    "spec": {
+        "configFileRefs": [{"name": "files"}],
+        "login": [{"name": "users"}],
+        "metrics": {"exporter": {"enabled": True}},
+    },
 }
 NODESET = {
     "apiVersion": "slinky.slurm.net/v1alpha1",
@@ -43,6 +47,17 @@ TOKEN = {
     "metadata": {"name": "portal"},
     "spec": {"clusterRef": {"name": "slurm"}},
 }
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "labelled"}}
+NODE_LABELS = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "slurm-config"},
+    "data": {"config": "labelled: {labels: {gpu: a100}, resources: {gpu: 4}}"},
+}
+
+TOKENS = ("portal", "slurm-exporter")
+"""Those of users, and that of the Cluster's exporter."""
 
 RARE = {
     ("secrets", "patch"): "a key is adopted, or made immutable",
@@ -132,7 +147,9 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
     for namespace in (name, served):
         kubectl("create", "namespace", namespace)
     apply_crds(kubectl)
-    objects = render(values={"watchNamespaces": [served]} if scope == "one namespace" else {}, namespace=name)
+    everywhere = scope == "all namespaces"
+    values = {"nodeLabels": {"enabled": True, "fromSlurm": True}} if everywhere else {"watchNamespaces": [served]}
+    objects = render(values=values, namespace=name)
     kubectl.apply(objects)
     (deployment,) = [obj for obj in objects if obj["kind"] == "Deployment"]
     arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -148,6 +165,19 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
         manifests = yaml.safe_dump_all([FILES, CLUSTER, NODESET, TOKEN])
         kubectl("apply", f"--namespace={served}", "--filename=-", stdin=manifests)
 
+        if everywhere:
+            manifests = yaml.safe_dump_all([NODE, NODE_LABELS])
+            kubectl("apply", f"--namespace={name}", "--filename=-", stdin=manifests)
+            wait_for(
+                "labels and resources of a Node",
+                lambda: (
+                    {"slurm.sylabs.io/gpu": "4"}.items()
+                    <= kubectl.get("node", "labelled")["status"].get("capacity", {}).items()
+                    and kubectl.get("node", "labelled")["metadata"]["labels"]["slurm.sylabs.io/gpu"] == "a100"
+                ),
+                timeout=60,
+            )
+
         def children() -> set[str]:
             found = kubectl("get", "statefulsets,deployments,services,configmaps,secrets", "-n", served, "-o", "name")
             return {line.split("/")[0] for line in found.splitlines() if "/slurm-" in line}
@@ -158,8 +188,10 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
             timeout=60,
         )
         wait_for(
-            "a token",
-            lambda: bool(kubectl("get", "secret", "portal", "-n", served, "--ignore-not-found", "-o", "name")),
+            "a token of each Token",
+            lambda: (
+                len(kubectl("get", "secret", *TOKENS, "-n", served, "--ignore-not-found", "-o", "name").split()) == 2
+            ),
             timeout=60,
         )
         wait_for(

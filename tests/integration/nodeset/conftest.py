@@ -38,15 +38,14 @@ from slinky_operator.kube.resources import (
     Resource,
 )
 from slinky_operator.nodeset import controller as nodeset
-from slinky_operator.nodeset.model.kubernetes_nodes import prune as prune_host
 from slinky_operator.nodeset.observation import indexes
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.spec import SPEC
-from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS, prune_node
 from slinky_operator.reconcile.triggers import connect, observe
 from slinky_operator.runtime.controller import Controller
-from slinky_operator.slurm.clients import ClientMap
-from slinky_operator.slurm.contact import Endpoint
+from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.contact import Endpoint
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.tokens import StaticToken
 from tests.integration.nodeset.machines import Machines
@@ -92,7 +91,7 @@ class Site:
             label_selector=PODS_OF_CLUSTERS,
             indexers=indexes.INDEXES_OF_PODS,
         )
-        hosts = Informer(self.kube, NODES, prune=prune_host)
+        hosts = Informer(self.kube, NODES, prune=prune_node)
         self.revisions = Informer(
             self.kube,
             CONTROLLERREVISIONS,
@@ -280,7 +279,7 @@ async def site(control_plane: ControlPlane, crds: None) -> AsyncIterator[Site]:
             connection,
             fence=OpenFence(),
             field_manager=labels.FIELD_MANAGER,
-            observer=lambda *about: requests.append(about),
+            observer=lambda *about: requests.append(about[:3]),
         )
         await kube.create(NAMESPACES, {"metadata": {"name": namespace}})
         await kube.apply(SERVICEACCOUNTS, {"metadata": {"name": "default", "namespace": namespace}})

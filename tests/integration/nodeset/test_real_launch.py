@@ -6,6 +6,7 @@ then has none of its keys.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,8 @@ from hack.images.rootfs import ensure
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.pod_spec import launch, slurmd_arguments
+from slinky_operator.nodeset.pod_spec import slurmd_arguments
+from slinky_operator.slurm.slurmd import launch
 from tests.support.slurm_host import SlurmHost
 
 pytestmark = pytest.mark.timeout(300)
@@ -31,6 +33,8 @@ export NOTIFY_SOCKET=/dev/null
 exec bash -c "exec slurmd --systemd $OPTIONS"
 """
 ENTRYPOINT = "/var/spool/entrypoint.sh"
+STANDARD = (1 << 31) - 1
+"""The signals 1 to 31; 32 and 33 belong to the C library, and no program can be told to handle them."""
 
 
 @pytest.fixture(scope="module", params=["24.11", "26.05"])
@@ -53,7 +57,9 @@ def command(
     started = launch.read(own)
     assert started.problems == ()
     made = slurmd_arguments.build(nodeset, CLUSTER, started, {"resources": resources})
-    return [word.replace("$(POD_UID)", "uid") for word in (*started.command, *made.of(PodSlot(node, node, 0)))]
+    return [
+        word.replace("$(POD_UID)", "uid") for word in (*started.container_command, *made.of(PodSlot(node, node, 0)))
+    ]
 
 
 def shown(slurm: SlurmHost, node: str) -> dict[str, str]:
@@ -88,6 +94,34 @@ def test_a_node_has_what_the_manifest_says(slurm: SlurmHost, name: str, containe
     assert (found["CPUTot"], found["RealMemory"]) == ("1", "256")
     assert found["Extra"] == "ns/a"
     slurm.stop(node)
+
+
+def test_every_step_is_reaped_and_its_signals_are_those_of_a_slurmd_alone(slurm: SlurmHost) -> None:
+    (port,) = ports.hold(1)
+    slurm.start_slurmd("tidy", command(slurm, "tidy", f"'Port={port}'", {}))
+
+    for _ in range(5):
+        slurm.run("srun", "--nodelist=tidy", "true")
+
+    # A slurmstepd ends a moment after its step.
+    slurm.wait_for(lambda: " Z " not in processes(slurm, "tidy"), "no zombie is left")
+    assert "(slurmd" in processes(slurm, "tidy")
+    # What the parent of the tests ignores, the daemons under test ignore too; the shell before slurmd adds nothing.
+    status = ("grep", "SigIgn", "/proc/self/status")
+    alone = subprocess.run(status, capture_output=True, text=True, check=True).stdout.split()[1]
+    ignored = slurm.run("srun", "--nodelist=tidy", *status).stdout.split()[1]
+    assert int(ignored, 16) & ~int(alone, 16) & STANDARD == 0
+    # It is the same slurmd that reads a changed configuration, and that ends in order.
+    slurm.run("scontrol", "reconfigure")
+    slurm.run("srun", "--nodelist=tidy", "true")
+    slurm.stop("tidy")
+    assert "Slurmd shutdown completing" in (slurm.folder / "tidy.log").read_text()
+
+
+def processes(slurm: SlurmHost, node: str) -> str:
+    """What the kernel says of each process beside a slurmd (proc_pid_stat)."""
+    script = 'for file in /proc/[0-9]*/stat; do read -r line < "$file" && echo "$line"; done 2>/dev/null || :'
+    return slurm.run_beside(node, "sh", "-c", script).stdout
 
 
 def test_what_a_whole_command_line_does_not_limit_is_the_machines(slurm: SlurmHost) -> None:

@@ -12,6 +12,7 @@ from slinky_api import labels
 from slinky_operator.kube.calls.writing import Propagation
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS
+from slinky_operator.slurm.pod_templates import first_process
 from tests.integration.nodeset.conftest import Site
 from tests.integration.nodeset.machines import Machines
 from tests.support import served
@@ -60,7 +61,7 @@ async def test_a_manifest_applies_unchanged_and_runs(site: Site, machines: Machi
     template = {item["name"]: item for item in wanted["template"]["spec"]["containers"]}
     (slurmd,) = [item for item in pod["spec"]["containers"] if item["name"] == "slurmd"]
     assert slurmd["image"] == template["slurmd"]["image"]
-    assert slurmd["command"] == ["slurmd"]
+    assert slurmd["command"] == list(first_process.above("slurmd"))
     given = dict(word.split("=") for word in template["slurmd"]["args"][-1].strip("'").split())
     line = dict(word.split("=") for word in slurmd["args"][slurmd["args"].index("--conf") + 1].split())
     assert line["Features"] == f"a,{given['Features']}"

@@ -89,6 +89,7 @@ LINES = r"""
 --mail-type=ALL --mail-user=me
 --mail-type=NONE
 --begin=2031-01-20T12:34:00
+--begin=2031-01-2-03:04
 --begin=010231
 --begin=12/31/31
 --begin=uts1959999999
@@ -104,6 +105,13 @@ LINES = r"""
 --gpus=2 --cpus-per-gpu=2
 --gpus=2 --mem-per-gpu=10
 --gpus=2 --ntasks-per-gpu=1
+--gpus-per-node=1 --ntasks-per-gpu=1 -N2
+--gres=gpu:1 --ntasks-per-gpu=1
+--ntasks-per-gpu=1 -N2
+--gpus=4 --gpus-per-task=2
+--gpus=h100:2 --gpus-per-task=h100:1 -c2 -n2
+--gpus=1,2 --tres-per-task=gres/gpu=1
+--gpus-per-node=2 --gpus-per-task=1 -N2
 --gpu-bind=closest --gpus=1
 --gpu-freq=high --gpus=1
 --tres-per-task=cpu=2,gres/gpu=1 -n2
@@ -111,8 +119,12 @@ LINES = r"""
 -m cyclic:block
 -m plane=2 -n4
 -m arbitrary -w w-0,w-1
+-m arbitrary,pack -w w-0
+-m *:block
+-m nopack
 --hint=nomultithread
 --hint=multithread
+--hint=nomultithread,multithread
 --cpu-freq=high
 --network=x
 --profile=task
@@ -157,6 +169,15 @@ word
 --signal=NOSUCH
 --mail-type=NOSUCH
 --begin=whenever
+--begin=2031-1-2T03:04
+--ntasks-per-gpu=1
+--ntasks-per-gpu=1 -N1-2
+--ntasks-per-gpu=1 -w w-0
+--gpus=3 --gpus-per-task=2
+--gpus=2 --gpus-per-task=1 -n1
+--hint=multithread,nomultithread
+--acctg-freq=task=x
+-m plane=0 -m block
 --comment='a
 """.strip().splitlines()
 

@@ -106,3 +106,21 @@ def test_a_default_that_slurmd_does_not_have_yet_separates_the_daemons(slurm: Sl
     log = slurm.folder / f"{NODE}.log"
     slurm.wait_for(lambda: "could not find kid=b" in log.read_text(), "slurmd refuses slurmctld")
     assert starts(slurm) == before
+
+
+def test_a_slurmd_that_was_missed_is_seen_not_to_respond_and_comes_back_with_the_earlier_default(
+    slurm: SlurmHost,
+) -> None:
+    a, b = key("a"), key("b")
+    # slurmctld asks each node three times in this time.
+    slurm.write_conf("SlurmdTimeout=12")
+    begin(slurm, a)
+    put(slurm, a, default(b))
+    slurm.run("scontrol", "reconfigure")
+    slurm.wait_for(lambda: not slurm.node_is_up(NODE), "its node does not respond")
+    put(slurm, default(a), b)
+    reconfigure(slurm)
+    slurm.wait_for(lambda: slurm.node_is_up(NODE), "it responds again")
+    put(slurm, a, default(b))
+    reconfigure(slurm)
+    slurm.wait_for(lambda: slurm.node_is_up(NODE), "it responds with the new key too")

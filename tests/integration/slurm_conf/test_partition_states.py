@@ -11,9 +11,9 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slinky_operator.cluster.execute.slurm_queries import ask_states
-from slinky_operator.slurm.cluster_client import ClusterClient
 from slinky_operator.slurm.conf import parse
 from slinky_operator.slurm.conf.states import SetState, marked
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.slurm_host import SlurmHost
 from tests.unit.slurm.conf.goldens import Case

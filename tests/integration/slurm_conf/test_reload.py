@@ -11,11 +11,12 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
+from hack import ports
 from hack.images import rootfs
 from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.execute.reload import reload
 from slinky_operator.cluster.memory import Loaded
-from slinky_operator.slurm.cluster_client import ClusterClient
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.slurm_host import SlurmHost
 
@@ -117,3 +118,22 @@ async def test_nodes_of_the_future_cost_nothing_and_come_when_they_have_an_addre
             assert [node.name for node in await slurm.nodes()] == ["later"]
             assert slurmctld.told() == 2
             assert "Unable to resolve" not in slurmctld.log.read_text(errors="replace")
+
+
+@SERIES
+async def test_a_partition_of_node_sets_and_nodes_is_known_for_what_it_is(series: str) -> None:
+    (port,) = ports.hold(1)
+    lines = [
+        "NodeSet=compute Feature=compute",
+        "NodeSet=big Feature=big",
+        f"NodeName=metal-[1,3] NodeAddr=127.0.0.[1,3] Port={port} CPUs=1",
+        "PartitionName=both Nodes=compute,big,metal-[1,3]",
+        "PartitionName=metal Nodes=metal-[1,3]",
+    ]
+    with host(series) as slurmctld:
+        async with SlurmClient(slurmctld.url, token=MintedToken(slurmctld.jwt_key)) as slurm:
+            client = cast("ClusterClient", SimpleNamespace(client=slurm, hurry=lambda: None))
+            write(slurmctld, "\n".join(lines))
+            wanted = change("1", both="compute,big,metal-[1,3]", metal="metal-[1,3]")
+            wanted["node_sets"] = frozenset({"ALL", "all", "compute", "big"})
+            assert (await until(slurmctld, client, wanted)).proven

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hack import merge_keys
-from slinky_operator.slurm.templates import RefusedFragment, merge
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment, merge
 from tests.support.control_plane import ControlPlane
 
 BASE: dict[str, Any] = {

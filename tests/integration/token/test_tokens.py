@@ -18,6 +18,7 @@ from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, SECRETS, TOKENS
 from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token import jwts
 from slinky_operator.token.controller import TokenReconciler
 from slinky_operator.token.observation import INDEXES_OF_TOKENS
@@ -89,14 +90,14 @@ async def tokens(control_plane: ControlPlane) -> AsyncIterator[Tokens]:
 async def test_a_token_is_made_restored_and_taken_away(tokens: Tokens) -> None:
     await tokens.make("portal")
     await tokens.step("portal")
-    claims = jwts.read(await tokens.value("portal"), KEY)
+    claims = jwts.read(await tokens.value("portal"), SigningKey(KEY))
     assert claims is not None
     assert claims.username == "nobody"
     assert await tokens.ready("portal") == "AsExpected"
 
     await tokens.kube.delete(SECRETS, "portal", tokens.namespace, uid=None)
     await tokens.step("portal")
-    assert jwts.read(await tokens.value("portal"), KEY) is not None
+    assert jwts.read(await tokens.value("portal"), SigningKey(KEY)) is not None
 
     none = {"spec": {"auth": {"tokens": [{"usernames": ["alice"]}]}}}
     await tokens.kube.merge_patch(CLUSTERS, "slurm", none, tokens.namespace)

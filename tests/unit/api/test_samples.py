@@ -13,7 +13,7 @@ from hack.localkube.paths import PROJECT
 
 SAMPLES = sorted((PROJECT / "config" / "samples").rglob("*.yaml"))
 REFERENCES = (
-    *("secretRef", "slurmKeyRef", "jwtKeyRef", "secretName", "configFileRefs", "prologScriptRefs"),
+    *("secretRef", "slurmKeyRef", "jwtKeyRef", "secretName", "configFileRefs", "prologScriptRefs", "epilogScriptRefs"),
     *("configMapRef", "confRef", "claimName", "authorizedKeysRef"),
 )
 
@@ -38,8 +38,10 @@ def test_a_sample_says_what_it_needs(path: Path) -> None:
     top = text[: text.index("apiVersion")]
     assert "# Needs" in top
     objects = list(yaml.safe_load_all(text))
-    made = {each["metadata"]["name"] for each in objects if each["kind"] == "Cluster"}
-    needed = {name for each in objects for name in referred(each["spec"])}
-    needed |= {f"Cluster {each['spec']['clusterName']}" for each in objects if "clusterName" in each["spec"]}
-    needed -= {f"Cluster {name}" for name in made}
+    made = {f"{each['kind']} {each['metadata']['name']}" for each in objects}
+    ours = [each["spec"] for each in objects if "spec" in each]
+    needed = {name for spec in ours for name in referred(spec)}
+    needed -= {each["metadata"]["name"] for each in objects if each["kind"] in {"ConfigMap", "Secret"}}
+    needed |= {f"Cluster {spec['clusterName']}" for spec in ours if "clusterName" in spec}
+    needed -= made
     assert {name for name in needed if name not in top} == set()

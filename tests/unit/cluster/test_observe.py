@@ -26,7 +26,7 @@ OWNERS: list[dict[str, Any]] = [
 
 
 def seen(*objects: dict[str, Any]) -> Snapshot:
-    stores = [Store(), Store(INDEXES_OF_NODESETS), *(Store(INDEXERS) for _ in range(7))]
+    stores = [Store(), Store(INDEXES_OF_NODESETS), *(Store(INDEXERS) for _ in range(8))]
     caches = Caches(*stores)
     of_kind = {"Pod": caches.pods, "ConfigMap": caches.config_maps}
     for obj in objects:
@@ -99,7 +99,7 @@ def test_a_copy_that_somebody_has_made_of_an_object_of_ours_is_theirs() -> None:
 
 
 def test_a_pass_does_not_ask_of_each_slurmd_pod_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    caches = Caches(Store(), Store(INDEXES_OF_NODESETS), *(Store(INDEXERS) for _ in range(7)))
+    caches = Caches(Store(), Store(INDEXES_OF_NODESETS), *(Store(INDEXERS) for _ in range(8)))
     for number in range(100):
         caches.pods.put(slurmd(f"compute-{number}", "worker"))
     asked: list[str] = []

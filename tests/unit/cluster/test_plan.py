@@ -27,7 +27,7 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Denied, Loaded, Mounted
-from slinky_operator.slurm.contact import Trouble
+from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
 GONE = "2026-01-01T00:00:00Z"
@@ -277,12 +277,12 @@ def test_an_object_of_somebody_elses_is_named_and_left_alone() -> None:
 
 
 def test_an_object_that_was_refused_is_tried_again_when_the_spec_changes() -> None:
-    world = settled(World())
-    world.raw["spec"] = {"restapi": {"replicas": 2}}
+    world = settled(World(cluster_object({"restapi": {"replicas": 2}})))
+    world.raw["spec"] = {"restapi": {"replicas": 3}}
     write = next(one for one in world.plan().actions if isinstance(one, Write))
     world.memory.denied["Deployment", "slurm-restapi"] = Denied(write.child.digest, "no", world.now)
     assert not any(isinstance(one, Write) for one in world.plan().actions)
-    world.raw["spec"] = {"restapi": {"replicas": 3}}
+    world.raw["spec"] = {"restapi": {"replicas": 4}}
     assert any(isinstance(one, Write) for one in world.plan().actions)
 
 

@@ -22,9 +22,9 @@ from slinky_operator.cluster.actions import (
     TearDown,
     Write,
 )
-from slinky_operator.cluster.components import shared_objects
+from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.reconcile.children import is_current
+from slinky_operator.reconcile.writes.children import is_current
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
 SPEC = {"extraConf": "SchedulerType=sched/builtin"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from slinky_operator.cluster.actions import EmitEvent, StartPreflight, Write
 from slinky_operator.cluster.components import daemons, default_images
 from slinky_operator.identity import pod
@@ -84,10 +86,11 @@ def test_the_copy_of_a_new_cluster_with_a_bad_line_is_not_written_and_the_daemon
     assert world.condition("Degraded")["reason"] == "IdentityRefused"
 
 
-def test_the_copy_goes_when_no_pod_mounts_it() -> None:
+@pytest.mark.parametrize("where", ["running", "login_pods"])
+def test_the_copy_goes_when_no_pod_mounts_it(where: str) -> None:
     world = with_users()
     mounting = {"metadata": {"name": "a-0"}, "spec": {"volumes": [{"configMap": {"name": "slurm-users"}}]}}
-    world.running = [mounting]
+    setattr(world, where, [mounting])
     world.raw = {**world.raw, "spec": {}}
     for key in DAEMONS:
         # Written again: this world knows no field managers, by which the API server removes a volume.
@@ -95,7 +98,7 @@ def test_the_copy_goes_when_no_pod_mounts_it() -> None:
     world.settle()
     assert all("identity-users" not in str(pod_spec(world, key)) for key in DAEMONS)
     assert COPY in world.children
-    world.running = []
+    setattr(world, where, [])
     world.settle()
     assert COPY not in world.children
 

@@ -15,11 +15,15 @@ from slinky_api.v1alpha1.cluster_status import JobCounts
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.agent.files import expected
 from slinky_operator.agent.hosts import names_in
+from slinky_operator.cluster.accounts import wanted
+from slinky_operator.cluster.accounts.comparison import Comparison, Counts
 from slinky_operator.cluster.actions import (
     Action,
     AdoptKey,
+    ApplyAccounts,
     AskAccounting,
     AskAgent,
+    AskDirectory,
     AskNames,
     AskStates,
     AskUse,
@@ -29,8 +33,10 @@ from slinky_operator.cluster.actions import (
     EmitEvent,
     EndPreflight,
     ExcludeSlurmdKinds,
+    GrowClaim,
     HoldBackNodeSets,
     KeepKeys,
+    KeepMonitor,
     MakeKey,
     MakePassword,
     PutKeyBack,
@@ -44,12 +50,15 @@ from slinky_operator.cluster.actions import (
     TearDown,
     TouchPod,
     TryKey,
+    UseReplicas,
     Write,
 )
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import (
     AccountingAnswer,
+    ClaimSize,
+    Directory,
     Jobs,
     KeyTrial,
     Loaded,
@@ -60,9 +69,12 @@ from slinky_operator.cluster.memory import (
 )
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
+from slinky_operator.cluster.steps import job_logs
 from slinky_operator.reconcile.secrets import Source
+from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.slurm.conf import TextSource
-from slinky_operator.slurm.contact import Contact, ContactState, Trouble
+from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
+from slinky_operator.slurm.releases import Release
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
 ENVIRONMENT = Environment(Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1", sssd="sssd:1"))
@@ -113,14 +125,24 @@ class World:
     ending: dict[str, Any] | None = None
     """slurmctld's pod while it is being deleted."""
 
+    daemon_pods: dict[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
+    """Pods of the other daemons, by component."""
+
     preflights: dict[str, dict[str, Any]] = field(default_factory=dict)
     refuses: Callable[[str], str] = lambda text: ""
     """What a daemon of a preflight says of a slurm.conf; empty if it takes it."""
+
+    version: str = ""
+    """What `slurmctld -V` says in a rehearsal."""
+
+    releases: dict[str, str] = field(default_factory=dict)
+    """What images say when they are asked for their release, if not their tags; empty for one without Slurm."""
 
     tried: list[str] = field(default_factory=list)
     """Every slurm.conf that was tried."""
 
     running: list[dict[str, Any]] = field(default_factory=list)
+    login_pods: list[dict[str, Any]] = field(default_factory=list)
     """slurmd pods, whole."""
 
     use: Use = field(default_factory=lambda: Use(0.0, ""))
@@ -130,6 +152,9 @@ class World:
     accounting: AccountingAnswer = AccountingAnswer(0.0, "10.0.0.1")  # noqa: RUF009 - frozen
     """What slurmdbd answers."""
 
+    monitor: dict[str, Any] | None = None
+    """The ServiceMonitor that was last written."""
+
     slurm: SlurmView | None = None
     memory: Memory = field(default_factory=lambda: Memory("cluster-uid"))
     now: float = 1000.0
@@ -137,11 +162,20 @@ class World:
     log: list[Action] = field(default_factory=list)
     torn_down: bool = False
     versions: int = 0
+    offline: dict[str, int] = field(default_factory=dict)
+    """Domains that SSSD cannot reach, and since when."""
+
     missing: frozenset[str] = frozenset()
     """Host names that have no address."""
 
     texts: dict[str, TextSource] = field(default_factory=dict)
     """ConfigMaps that the spec names."""
+
+    rigid: str = ""
+    """Why the API server lets no claim grow; empty if it does."""
+
+    capacity: str = ""
+    """Size of all volumes; empty if each is as large as its claim requests."""
 
     stale: dict[str, str] = field(default_factory=dict)
     """What the kubelet has mounted instead of what the ConfigMap holds."""
@@ -152,6 +186,7 @@ class World:
 
     def snapshot(self) -> Snapshot:
         names = {"slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy", *self.secrets}
+        names.update(job_logs.secrets(Cluster.parse(self.raw), self.node_sets.values()))
         return Snapshot(
             cluster=Cluster.parse(self.raw),
             raw=self.raw,
@@ -159,7 +194,7 @@ class World:
             children=dict(self.children),
             slurmd_pods=tuple(self.pods),
             controller_pod=self.controller_pod,
-            daemon_pods={},
+            daemon_pods=dict(self.daemon_pods),
             preflights=dict(self.preflights),
             sources={
                 name: Source(
@@ -181,6 +216,7 @@ class World:
             texts=dict(self.texts),
             slurmd_objects=tuple(self.running),
             controller_ending=self.ending,
+            login_pods=tuple(self.login_pods),
         )
 
     def plan(self) -> Plan:
@@ -195,7 +231,7 @@ class World:
     def step(self) -> Plan:
         """One pass: plan, and let it all happen."""
         made = self.plan()
-        self.memory.keys, self.memory.keys_troubled = made.keys.known, made.keys.trouble is not None
+        self.memory.keys, self.memory.keys_troubled = made.keys.known, made.keys.troubled
         for action in made.actions:
             self.log.append(action)
             self.happen(action)
@@ -245,11 +281,20 @@ class World:
                 self.memory.key_trial = KeyTrial(action.key, self.now, taken, attempts + 1)
             case Write():
                 self._written(action)
+            case KeepMonitor():
+                self.monitor = action.child.body
+                self.memory.monitors[action.child.name] = action.child.digest, self.now
             case Connect():
                 contact = Contact(ContactState.READY, WALL, "")
-                self.slurm = SlurmView(contact, action.fingerprint, {}, WALL, "26.05.5", "v0.0.45")
+                replicas = frozenset(action.replicas)
+                self.slurm = SlurmView(contact, action.fingerprint, {}, WALL, "26.05.5", "v0.0.45", replicas)
+            case UseReplicas():
+                assert self.slurm is not None
+                self.slurm = replace(self.slurm, replicas=frozenset(action.urls))
             case Disconnect():
                 self.slurm = None
+            case GrowClaim():
+                self._grow(action)
             case TouchPod():
                 self.memory.touched = action.hash, self.now
                 annotations = action.pod["metadata"].setdefault("annotations", {})
@@ -276,10 +321,18 @@ class World:
                 self.memory.mounted = Mounted(action.pod["metadata"]["uid"], self.now, files)
             case AskNames():
                 self.memory.names = self.names(action.pod["metadata"]["uid"])
+            case AskDirectory():
+                self.memory.directory = Directory(action.pod["metadata"]["uid"], self.now, dict(self.offline))
             case Reload():
                 self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True)
             case AskAccounting():
                 self.memory.accounting = replace(self.accounting, at=self.now)
+            case ApplyAccounts():
+                asked = wanted.wanted(action.tree, action.cluster, action.unknown)
+                sizes = len(asked.accounts), len(asked.users), len(asked.associations), len(asked.qos)
+                self.memory.accounts = Comparison(
+                    action.version, self.now, counts=Counts(*sizes), problems=asked.problems, settled=not asked.problems
+                )
             case CountJobs():
                 self.memory.jobs = Jobs(self.now, 0.0, JobCounts())
             case EmitEvent() if action.obj["kind"] == "NodeSet":
@@ -317,15 +370,36 @@ class World:
         if body.get("immutable"):
             self.sealed.add(name)
 
+    def _grow(self, action: GrowClaim) -> None:
+        """Look at a claim; it grows unless the world is `rigid`."""
+        before = self.memory.claims.get(action.name)
+        has, grown = (before.size, before.grown) if before is not None else (self._first_size(action.name), "")
+        why = ""
+        if (quantity(action.size) or 0) > (quantity(has) or 0):
+            has, grown, why = (has, grown, self.rigid) if self.rigid else (action.size, action.size, "")
+        capacity = self.capacity or has
+        self.memory.claims[action.name] = ClaimSize(action.size, has, self.now, capacity, grown, why=why)
+
+    def _first_size(self, claim: str) -> str:
+        """The size that a claim is made with."""
+        for (kind, name), obj in self.children.items():
+            for template in obj["spec"].get("volumeClaimTemplates") or () if kind == "StatefulSet" else ():
+                if claim == f"{template['metadata']['name']}-{name}-0":
+                    return str(template["spec"]["resources"]["requests"]["storage"])
+        return ""
+
     def _preflight(self, action: StartPreflight) -> None:
         name = action.preflight.name
+        if action.preflight.config_map is None:
+            self._asked(action.preflight.pod.body, name)
+            return
         config_map = copy.deepcopy(action.preflight.config_map.body)
         config_map["metadata"]["uid"] = f"uid-of-{name}"
         self.children["ConfigMap", name] = config_map
         text = config_map["data"]["slurm.conf"]
         self.tried.append(text)
         words = self.refuses(text)
-        ended = {"exitCode": 1 if words else 0, "message": f"slurmctld: fatal: {words}" if words else ""}
+        ended = {"exitCode": 1 if words else 0, "message": f"slurmctld: fatal: {words}" if words else self.version}
         pod = copy.deepcopy(action.preflight.pod.body)
         pod["metadata"] |= {"uid": f"uid-of-{name}", "creationTimestamp": WALL.isoformat()}
         pod["status"] = {
@@ -334,13 +408,28 @@ class World:
         }
         self.preflights[name] = pod
 
+    def _asked(self, body: Mapping[str, Any], name: str) -> None:
+        """Let images say their releases: their tags, unless another is known."""
+        pod = copy.deepcopy(dict(body))
+        pod["metadata"] |= {"uid": f"uid-of-{name}", "creationTimestamp": WALL.isoformat()}
+        ends = []
+        for one in pod["spec"]["containers"]:
+            tagged = str(Release.of_image(one["image"]) or (self.slurm.slurm_version if self.slurm else "24.11.5"))
+            release = self.releases.get(one["image"], tagged)
+            said = {"message": f"slurm-wlm {release}"} if release else {"exitCode": 127, "message": "not found"}
+            ends.append({"name": one["name"], "state": {"terminated": {"exitCode": 0, **said}}})
+        pod["status"] = {"phase": "Succeeded", "containerStatuses": ends}
+        self.preflights[name] = pod
+
     def _written(self, action: Write) -> None:
         body = {"kind": action.child.resource.kind, **copy.deepcopy(action.child.body)}
         self.versions += 1
         body["metadata"] |= {"uid": f"uid-of-{action.child.name}", "resourceVersion": str(self.versions)}
         self.children[action.child.key] = body
-        if action.child.resource.kind == "StatefulSet" and self.controller_pod is None:
+        if action.child.key == ("StatefulSet", "slurm-controller") and self.controller_pod is None:
+            notes = dict(body["spec"]["template"]["metadata"].get("annotations") or {})
             self.controller_pod = {
-                "metadata": {"name": f"{action.child.name}-0", "namespace": "here", "uid": "pod-uid"},
+                "metadata": {"name": f"{action.child.name}-0", "namespace": "here", "uid": "pod-uid"}
+                | ({"annotations": notes} if notes else {}),
                 "status": {"podIP": "10.0.0.1"},
             }

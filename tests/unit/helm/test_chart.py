@@ -15,7 +15,14 @@ EVERYTHING: dict[str, Any] = {
     "replicas": 3,
     "image": {"repository": "example.com/op", "tag": "1.2@sha256:abc"},
     "imagePullSecrets": [{"name": "registry"}],
-    "slurm": {"registry": "example.com/slurm", "version": "24.11", "pullPolicy": "Always", "images": {"slurmd": "x:1"}},
+    "slurm": {
+        "registry": "example.com/slurm",
+        "version": "24.11",
+        "pullPolicy": "Always",
+        "priorityClassName": "site-services",
+        "images": {"slurmd": "x:1"},
+    },
+    "nodeLabels": {"enabled": True, "configMap": {"namespace": "site", "name": "nodes"}, "fromSlurm": True},
     "leaderElection": {"leaseDuration": 30.5, "renewDeadline": 20, "retryPeriod": 0.5},
     "shutdownGrace": 12.5,
     "registrationPatience": 45.5,
@@ -24,7 +31,12 @@ EVERYTHING: dict[str, Any] = {
     "extraArgs": ["--node-poll-interval=2"],
     "extraEnv": [{"name": "A", "value": "b"}],
     "healthPort": 9090,
-    "metrics": {"service": {"annotations": {"a": "b"}}, "serviceMonitor": {"enabled": True, "labels": {"a": "b"}}},
+    "metrics": {
+        "service": {"annotations": {"a": "b"}},
+        "serviceMonitor": {"enabled": True, "labels": {"a": "b"}},
+        "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+        "dashboards": {"enabled": True, "annotations": {"folder": "Slurm"}},
+    },
     "serviceAccount": {"name": "me", "annotations": {"a": "b"}},
     "networkPolicy": {"enabled": True, "from": [{"namespaceSelector": {}}]},
     "priorityClassName": "high",
@@ -86,6 +98,7 @@ def test_the_operator_takes_every_flag_and_variable(values: dict[str, Any]) -> N
     settings = Settings.load(container["args"], dict.fromkeys(ours, "here"))
     assert settings.leader_election
     assert settings.lease_namespace == "here"
+    assert settings.daemon_priority_class == values.get("slurm", {}).get("priorityClassName", "")
     assert settings.namespaces == tuple(values.get("watchNamespaces", ()))
     assert settings.slinky_namespaces == tuple(values.get("slinkyNamespaces", ("slinky",)))
     (port,) = container["ports"]
@@ -115,6 +128,7 @@ def test_values_reach_the_settings() -> None:
     assert (settings.lease_duration, settings.lease_renew_deadline, settings.lease_retry_period) == (30.5, 20, 0.5)
     assert settings.node_poll_interval == 2
     assert settings.lease_name == "the-operator"
+    assert (settings.node_labels_config_map, settings.node_labels_from_slurm) == ("site/nodes", True)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +143,13 @@ def test_values_reach_the_settings() -> None:
 def test_nodes_are_watched_where_that_was_granted(values: dict[str, Any], expected: bool) -> None:
     (container,) = pod_spec(values)["containers"]
     assert Settings.load(container["args"], {}).watch_nodes is expected
+
+
+def test_labels_of_nodes_are_for_a_config_map_beside_the_operator_unless_said_otherwise() -> None:
+    objects = render(values={"nodeLabels": {"enabled": True}}, namespace="ops")
+    (deployment,) = [obj for obj in objects if obj["kind"] == "Deployment"]
+    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert Settings.load(args, {}).node_labels_config_map == "ops/slurm-config"
 
 
 def test_there_is_time_to_stop() -> None:
@@ -157,10 +178,23 @@ def test_selectors_match_the_pod(values: dict[str, Any]) -> None:
 
 def test_what_is_optional_is_off_until_asked_for() -> None:
     plain = {obj["kind"] for obj in render()}
-    assert plain.isdisjoint({"ServiceMonitor", "PodDisruptionBudget", "Secret"})
+    assert plain.isdisjoint({"ServiceMonitor", "PodMonitor", "PodDisruptionBudget", "Secret"})
     assert {"ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget"} <= {
         obj["kind"] for obj in render(values=EVERYTHING)
     }
+
+
+def test_a_pod_monitor_finds_the_pods_without_a_service() -> None:
+    objects = render(
+        values={"metrics": {"service": {"enabled": False}, "podMonitor": {"enabled": True, "labels": {"a": "b"}}}}
+    )
+    (found,) = (obj for obj in objects if obj["kind"] == "PodMonitor")
+    (pods,) = (obj["spec"]["template"] for obj in objects if obj["kind"] == "Deployment")
+    assert found["metadata"]["labels"]["a"] == "b"
+    assert found["spec"]["selector"]["matchLabels"].items() <= pods["metadata"]["labels"].items()
+    (endpoint,) = found["spec"]["podMetricsEndpoints"]
+    assert endpoint["port"] in {port["name"] for port in pods["spec"]["containers"][0]["ports"]}
+    assert not [obj for obj in objects if obj["kind"] == "Service"]
 
 
 def test_metrics_are_for_the_namespace_of_the_monitoring_unless_said_otherwise() -> None:
@@ -191,10 +225,16 @@ def test_a_second_pod_is_started_before_the_first_one_stops() -> None:
         ({"watchNamespaces": ["a", "a"]}, "watchNamespaces"),
         ({"slinkyNamespaces": ["A"]}, "slinkyNamespaces"),
         ({"watchNodes": "yes"}, "watchNodes"),
+        ({"nodeLabels": {"enabled": True}, "watchNamespaces": ["a"], "watchNodes": True}, "not together with watchNam"),
+        ({"jobs": {"sylabs": True}}, "jobs.sylabs: needs jobs.enabled"),
+        ({"nodeLabels": {"enabled": True}, "watchNodes": False}, "nodeLabels.enabled: needs watchNodes"),
+        ({"nodeLabels": {"configMap": {"name": "A"}}}, "name"),
+        ({"nodeLabels": {"fromSlurm": True}}, "nodeLabels.fromSlurm: needs nodeLabels.enabled"),
         ({"log": {"level": "debug"}}, "level"),
         ({"extraArgs": ["-v"]}, "extraArgs"),
         ({"leaderElection": {"leaseDuration": 5}}, "leaderElection"),
         ({"metrics": {"service": {"enabled": False}, "serviceMonitor": {"enabled": True}}}, "serviceMonitor"),
+        ({"metrics": {"podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}}}, "podMonitor"),
         ({"serviceAccount": {"create": False}}, "serviceAccount"),
     ],
 )

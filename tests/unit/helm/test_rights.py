@@ -21,6 +21,8 @@ CASES = [
     pytest.param({"watchNamespaces": ["a", "b"]}, id="two namespaces"),
     pytest.param({"watchNamespaces": ["a"], "watchNodes": True}, id="one namespace and Nodes"),
     pytest.param({"watchNodes": False}, id="without Nodes"),
+    pytest.param({"nodeLabels": {"enabled": True}}, id="labels of Nodes"),
+    pytest.param({"jobs": {"enabled": True, "sylabs": True}}, id="jobs"),
 ]
 
 
@@ -64,8 +66,11 @@ def test_no_right_leads_to_more_rights(values: dict[str, Any]) -> None:
             assert verb not in {"bind", "escalate", "impersonate", "deletecollection"}
             assert resource not in {"pods/exec", "pods/attach", "pods/ephemeralcontainers", "serviceaccounts/token"}
             assert not resource.endswith((".rbac.authorization.k8s.io", ".admissionregistration.k8s.io"))
-            # Users own these; the operator only writes down what it has seen. A Cluster's spec may have LoginSets.
-            if resource.endswith("s.slinky.slurm.net") and not resource.startswith("loginsets."):
+            # Users own these; the operator only writes down what it has seen. A Cluster's spec may have LoginSets, and
+            # an exporter with a Token; SlurmJobs go after their time, and are made of objects of the old kinds.
+            if resource.endswith("s.slinky.slurm.net") and not resource.startswith(
+                ("loginsets.", "tokens.", "slurmjobs.")
+            ):
                 assert verb not in {"create", "delete"}
 
 
@@ -73,6 +78,12 @@ def test_outside_namespaces_only_nodes_are_read() -> None:
     cluster_wide = [role for role in roles({}) if role["kind"] == "ClusterRole"]
     verbs = {verb for role in cluster_wide for resource, verb in grants(role) if resource == "nodes"}
     assert verbs == {"get", "list", "watch"}
+
+
+def test_labels_of_nodes_are_written_through_their_status_and_only_if_asked_for() -> None:
+    (plain,) = [role for role in roles({}) if role["kind"] == "ClusterRole"]
+    (more,) = [role for role in roles({"nodeLabels": {"enabled": True}}) if role["kind"] == "ClusterRole"]
+    assert set(grants(more)) - set(grants(plain)) == {("nodes/status", "patch")}
 
 
 def test_a_namespaced_install_has_nothing_outside_its_namespaces() -> None:

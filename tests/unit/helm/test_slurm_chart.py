@@ -63,6 +63,9 @@ def test_nonsense_is_refused_by_name(values: dict[str, Any], words: str) -> None
         render(SLURM_CHART, values)
 
 
+EXPORTER: dict[str, Any] = {"metrics": {"exporter": {"enabled": True}}}
+
+
 def policies(values: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
     objects = render(SLURM_CHART, values, release="hpc", namespace="slurm")
     return {obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["kind"] == "NetworkPolicy"}
@@ -89,7 +92,9 @@ def test_only_the_agent_is_closed_by_default() -> None:
 
 def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
     login, portal = {"podSelector": {"matchLabels": {"a": "login"}}}, {"podSelector": {"matchLabels": {"a": "portal"}}}
-    values = {"networkPolicy": {"slurm": {"enabled": True, "clients": [login], "restClients": [portal]}}}
+    values: dict[str, Any] = {
+        "networkPolicy": {"slurm": {"enabled": True, "clients": [login], "restClients": [portal]}}
+    }
     found = policies(values)
     assert set(found) == {"hpc-controller", "hpc-slurmd", "hpc-restapi"}
     by_label = {"matchLabels": {"cluster.slinky.slurm.net/operator": "true"}}
@@ -107,19 +112,39 @@ def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
             "from": [own, login],
         },
     ]
-    assert found["hpc-slurmd"]["ingress"] == [{"from": [own, login]}]
+    follower = {"namespaceSelector": {}, "podSelector": {"matchLabels": {labels.LABEL_JOB_LOGS: "true"}}}
+    assert found["hpc-slurmd"]["ingress"] == [
+        {"from": [own, login]},
+        {"ports": [{"port": naming.JOB_LOGS_PORT, "protocol": "TCP"}], "from": [follower]},
+    ]
+    values["networkPolicy"]["slurm"]["logClients"] = []
+    assert policies(values)["hpc-slurmd"]["ingress"] == [{"from": [own, login]}]
     assert found["hpc-restapi"]["ingress"] == [
         {"ports": [{"port": naming.SLURMRESTD_PORT, "protocol": "TCP"}], "from": [operator, portal]}
     ]
 
 
+@pytest.mark.parametrize("more", [{}, {"server": "http://there:6820"}])
+def test_prometheus_reaches_the_exporter_and_that_reaches_slurmrestd(more: dict[str, Any]) -> None:
+    prometheus = {"podSelector": {"matchLabels": {"a": "prometheus"}}}
+    policy = {"slurm": {"enabled": True, "clients": [prometheus]}}
+    found = policies({"cluster": {**EXPORTER, **more}, "networkPolicy": policy})
+    (rule,) = found["hpc-exporter"]["ingress"]
+    assert rule["ports"] == [{"port": naming.EXPORTER_PORT, "protocol": "TCP"}]
+    assert prometheus in rule["from"]
+    selector = found["hpc-exporter"]["podSelector"]
+    assert ("hpc-restapi" in found) == (not more)
+    assert more or {"podSelector": selector} in found["hpc-restapi"]["ingress"][0]["from"]
+
+
 def test_policies_select_the_pods_of_the_daemons() -> None:
     cluster, _ = rendered()
-    spec = policies({"networkPolicy": {"slurm": {"enabled": True}}})
+    spec = policies({"cluster": EXPORTER, "networkPolicy": {"slurm": {"enabled": True}}})
     pods = {
         "hpc-controller": naming.pod_labels(cluster, naming.COMPONENT_CONTROLLER),
         "hpc-restapi": naming.pod_labels(cluster, naming.COMPONENT_RESTAPI),
         "hpc-slurmd": naming.slurmd_labels(cluster.name),
+        "hpc-exporter": naming.pod_labels(cluster, naming.COMPONENT_EXPORTER),
     }
     for name, own in pods.items():
         for other, policy in spec.items():

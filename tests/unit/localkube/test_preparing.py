@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
@@ -14,7 +14,7 @@ from hack.check import Tally, run_check
 from hack.images import build as images
 from hack.localkube.errors import BuildFailed
 from hack.localkube.programs import build, debian
-from hack.preparing import NICENESS, Build, Preparation, image_sets, programs
+from hack.preparing import NICENESS, PROMETHEUS, Build, Preparation, image_sets, programs
 
 ORDER = ["unit", "integration", "e2e"]
 
@@ -135,9 +135,12 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     def add_images(names: Sequence[str], progress: Callable[[str], None]) -> None:
         ready.update(names)
 
+    def add_packages(wanted: Collection[str] = ()) -> None:
+        ready.update({"packages", *(PROMETHEUS.keys() & wanted)})
+
     monkeypatch.setattr(build, "ensure", add_programs)
     monkeypatch.setattr(images, "ensure", add_images)
-    monkeypatch.setattr(debian, "ensure", lambda: ready.add("packages"))
+    monkeypatch.setattr(debian, "ensure", add_packages)
     return ready
 
 
@@ -145,7 +148,7 @@ def test_each_suite_finds_what_it_needs(ready: set[str]) -> None:
     needed = {
         "unit": {"helm", "kubernetes"},
         "integration": {"slurm-24.11", "slurm-26.05", "mariadb"},
-        "e2e": {"local-path-provisioner", "busybox", "operator", "identity", "packages"},
+        "e2e": {"local-path-provisioner", "busybox", "operator", "identity", "packages", *PROMETHEUS},
     }
     with Preparation([programs(ORDER), image_sets(ORDER)], ORDER) as preparation:
         for suite in ORDER:

@@ -15,11 +15,12 @@ from slinky_operator.kube.resources import (
     CONFIGMAPS,
     DEPLOYMENTS,
     LOGINSETS,
+    PODDISRUPTIONBUDGETS,
     PODS,
     SECRETS,
     SERVICES,
 )
-from slinky_operator.loginset import host_keys
+from slinky_operator.loginset.bodies import host_keys
 from slinky_operator.loginset.controller import LoginSetReconciler
 from slinky_operator.loginset.observe import INDEXERS, Caches
 from slinky_operator.loginset.plan import Defaults
@@ -61,6 +62,7 @@ class World:
             deployments=self.kube.cache(DEPLOYMENTS, INDEXERS),
             services=self.kube.cache(SERVICES, INDEXERS),
             config_maps=self.kube.cache(CONFIGMAPS, INDEXERS),
+            budgets=self.kube.cache(PODDISRUPTIONBUDGETS, INDEXERS),
         )
         self.controller = LoginSetReconciler(
             self.kube,
@@ -84,6 +86,10 @@ class World:
             body = {**known, "spec": body["spec"]}
             body["metadata"] = {**body["metadata"], "generation": known["metadata"]["generation"] + 1}
         self.kube.put(LOGINSETS, body)
+
+    def defaults(self, image: str) -> None:
+        """Another version of the operator, with another default image."""
+        self.controller._defaults = Defaults(image)
 
     def secret(self, name: str, data: Mapping[str, bytes]) -> None:
         """Store a Secret."""

@@ -10,19 +10,18 @@ from slinky_operator.loginset.trial import ANNOTATION_CONFIG
 from tests.unit.loginset.builders import KEY, World, keys
 
 ED25519, RSA = ("ssh_host_ed25519_key", "ssh_host_rsa_key")
+PORT = {"port": 2200, "nodePort": 30022, "appProtocol": "ssh"}
 
 
 async def test_a_set_becomes_a_deployment_behind_a_service() -> None:
-    world = World(replicas=2, service={"spec": {"type": "NodePort", "ports": [{"port": 2200, "nodePort": 30022}]}})
+    world = World(replicas=2, service={"spec": {"type": "NodePort", "ports": [PORT]}})
     await world.settle()
     deployment, service = world.child("deployments"), world.child("services")
     pod = deployment["spec"]["template"]["spec"]
     assert deployment["spec"]["replicas"] == 2
     assert [one["name"] for one in pod["initContainers"]] == ["sackd"]
     assert "slurm-controller-0.slurm-controller.ns.svc:6817" in pod["initContainers"][0]["command"]
-    assert service["spec"]["ports"] == [
-        {"name": "ssh", "port": 2200, "nodePort": 30022, "targetPort": 2222, "protocol": "TCP"}
-    ]
+    assert service["spec"]["ports"] == [{**PORT, "name": "ssh", "targetPort": 2222, "protocol": "TCP"}]
     assert service["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
     assert world.status["hostKeys"][0].startswith("SHA256:")
     assert world.condition("SshdConfigApplied")["status"] == "True"
@@ -205,13 +204,50 @@ async def test_an_object_of_somebody_else_is_left_as_it_is() -> None:
     assert not world.has("deployments")
 
 
-async def test_a_newer_default_image_replaces_no_pod() -> None:
+async def test_sshd_asks_sssd_for_keys_where_users_come_from_it() -> None:
+    world = World({"identity": {"sssd": {"confRef": {"name": "directory"}}}})
+    await world.settle()
+    assert "sss_ssh_authorizedkeys" in world.child("configmaps")["data"]["sshd_config"]
+
+
+def image(world: World) -> str:
+    (login,) = world.child("deployments")["spec"]["template"]["spec"]["containers"]
+    return str(login["image"])
+
+
+@pytest.mark.parametrize(
+    ("default", "slurmctld", "used"),
+    [
+        ("slinky/login:27.05.0", "27.05.0", "slinky/login:26.05.5"),
+        ("slinky/login:26.05.6", "26.05.6", "slinky/login:26.05.6"),
+        # It waits until slurmctld runs that release: commands must not be newer.
+        ("slinky/login:26.05.6", "26.05.5", "slinky/login:26.05.5"),
+        ("slinky/login:26.05.6", "", "slinky/login:26.05.5"),
+        ("slinky/login:26.05.4", "26.05.6", "slinky/login:26.05.5"),
+        ("elsewhere/login:26.05.6", "26.05.6", "slinky/login:26.05.5"),
+    ],
+)
+async def test_pods_follow_patch_releases_of_slurmctld_and_no_other_default(
+    default: str, slurmctld: str, used: str
+) -> None:
     world = World()
+    world.defaults("slinky/login:26.05.5")
     await world.settle()
-    before = world.child("deployments")
-    world.controller._defaults = type(world.controller._defaults)("slinky/login:27.05")
+    cluster = world.kube.objects["clusters", "ns", "slurm"]
+    world.kube.put(CLUSTERS, {**cluster, "status": {**cluster["status"], "slurmVersion": slurmctld}})
+    world.defaults(default)
     await world.settle()
-    assert world.child("deployments") == before
+    assert image(world) == used
+
+
+async def test_an_image_that_a_spec_has_named_follows_nothing() -> None:
+    world = World(image="slinky/login:26.05.5")
+    await world.settle()
+    cluster = world.kube.objects["clusters", "ns", "slurm"]
+    world.kube.put(CLUSTERS, {**cluster, "status": {**cluster["status"], "slurmVersion": "26.05.6"}})
+    world.defaults("slinky/login:26.05.6")
+    await world.settle()
+    assert image(world) == "slinky/login:26.05.5"
 
 
 async def test_the_first_image_is_not_newer_than_that_of_the_clusters_nodes() -> None:
@@ -220,8 +256,7 @@ async def test_the_first_image_is_not_newer_than_that_of_the_clusters_nodes() ->
     status = {**cluster["status"], "slurmdImage": "elsewhere/slurmd:24.11"}
     world.kube.put(CLUSTERS, {**cluster, "status": status})
     await world.settle()
-    (login,) = world.child("deployments")["spec"]["template"]["spec"]["containers"]
-    assert login["image"] == "slinky/login:24.11"
+    assert image(world) == "slinky/login:24.11"
 
 
 async def test_a_trial_that_was_lost_is_repeated() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slinky_operator.loginset.sshd_config import compose, explained
+from slinky_operator.loginset.bodies.sshd_config import compose, explained
 
 KEYS = ("ssh_host_ed25519_key",)
 
@@ -18,6 +18,16 @@ def test_the_users_lines_come_before_defaults_and_match_blocks_last() -> None:
 def test_root_is_let_in_only_with_keys() -> None:
     assert "PermitRootLogin no" in compose("", host_keys=KEYS, root=False).text
     assert "PermitRootLogin prohibit-password" in compose("", host_keys=KEYS, root=True).text
+
+
+def test_sssd_is_asked_for_keys_unless_the_user_names_another_command() -> None:
+    assert "AuthorizedKeysCommand" not in compose("", host_keys=KEYS, root=False).text
+    lines = compose("AuthorizedKeysCommand none", host_keys=KEYS, root=False, sssd=True).text.splitlines()
+    asks = [one for one in lines if one.startswith("AuthorizedKeysCommand")]
+    program = "/usr/bin/sss_ssh_authorizedkeys %u"
+    # sshd takes the first; it needs a user with any command.
+    wanted = ["none", program]
+    assert asks == [*(f"AuthorizedKeysCommand {one}" for one in wanted), "AuthorizedKeysCommandUser nobody"]
 
 
 def test_sftp_is_defined_once() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
-from slinky_operator.slurm.contact import ContactState
+from slinky_operator.slurm.connection.contact import ContactState
 
 
 class Picture(SimpleNamespace):

@@ -8,7 +8,7 @@ import pytest
 
 from slinky_operator.cluster.actions import AskClaim
 from slinky_operator.cluster.memory import Claim
-from slinky_operator.slurm.contact import Trouble
+from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import World
 

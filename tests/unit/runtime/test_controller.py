@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 from typing_extensions import override
 
+from slinky_operator.metrics.process import Metrics
 from slinky_operator.runtime.controller import Controller, Result
-from slinky_operator.runtime.metrics import Metrics
 from slinky_operator.runtime.queue import QueueClosed, WorkQueue
 from tests.unit.runtime.virtual_time import now, run_virtually
 
@@ -66,6 +66,35 @@ def test_a_result_says_when_to_come_again() -> None:
         controller.queue.add("a")
         await asyncio.sleep(1000)
         assert [round(b - a) for a, b in pairwise(at)] == [10, 10]
+        await controller.stop(1)
+        await running
+
+    run_virtually(body())
+
+
+def test_passes_that_wait_for_nothing_leave_the_loop_to_others() -> None:
+    async def body() -> None:
+        workers, passes = 4, 0
+        most = 0
+
+        async def reconcile(_: int) -> Result:
+            nonlocal passes
+            passes += 1
+            return Result()
+
+        async def other() -> None:
+            nonlocal most
+            while passes < 100:
+                before = passes
+                await asyncio.sleep(0)
+                most = max(most, passes - before)
+
+        controller = Controller("test", reconcile, workers=workers)
+        for key in range(100):
+            controller.queue.add(key)
+        running = asyncio.create_task(controller.run())
+        await other()
+        assert most <= workers
         await controller.stop(1)
         await running
 

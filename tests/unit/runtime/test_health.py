@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
+from slinky_operator.metrics.process import Metrics
 from slinky_operator.runtime.health import HealthServer
-from slinky_operator.runtime.metrics import Metrics
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def test_metrics_tell_of_controllers_requests_and_leadership(server: tuple
     figures.waited(0.5)
     figures.retried()
     figures.workers(2)
-    metrics.request("create", "pods", "Fenced")
+    metrics.kubernetes_calls("create", "pods", "Fenced", 0.02)
     metrics.leader.set(1)
     metrics.loop_lag.observe(0.001)
     status, text = await get(health, "/metrics")
@@ -72,6 +72,7 @@ async def test_metrics_tell_of_controllers_requests_and_leadership(server: tuple
         'slurm_operator_queue_retries_total{controller="nodeset"} 1.0',
         'slurm_operator_workers_busy{controller="nodeset"} 2.0',
         'slurm_operator_kubernetes_requests_total{outcome="Fenced",resource="pods",verb="create"} 1.0',
+        'slurm_operator_kubernetes_request_duration_seconds_bucket{le="0.025",verb="create"} 1.0',
         "slurm_operator_leader 1.0",
         "slurm_operator_event_loop_lag_seconds_count 1.0",
     ):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slinky_operator.runtime.logging import about, configure
+from slinky_operator.runtime.logging import LIBRARIES, LevelSwitch, about, configure
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJzbHVybSJ9.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
 
@@ -18,9 +18,12 @@ TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJzbHVybSJ9.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
 def restored() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
+    libraries = {name: logging.getLogger(name).level for name in LIBRARIES}
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+    for name, before in libraries.items():
+        logging.getLogger(name).setLevel(before)
 
 
 def test_json_lines_carry_the_object() -> None:
@@ -70,3 +73,26 @@ def test_libraries_are_quiet_unless_debugging() -> None:
     configure(level="DEBUG", stream=io.StringIO())
     assert logging.getLogger("kopf.objects").isEnabledFor(logging.DEBUG)
     configure(level="INFO", stream=io.StringIO())
+
+
+def test_a_signal_turns_debug_on_and_off(capsys: pytest.CaptureFixture[str]) -> None:
+    configure(level="ERROR")
+    switch = LevelSwitch(level="ERROR", form="text")
+    shown: list[tuple[int, str]] = []
+    for _ in range(2):
+        switch.turn()
+        logging.getLogger("x").debug("detail")
+        shown.append((logging.getLogger().level, capsys.readouterr().err))
+    (on, while_on), (off, while_off) = shown
+    assert (on, off) == (logging.DEBUG, logging.ERROR)
+    assert "log level: DEBUG, until now ERROR" in while_on
+    assert "detail" in while_on
+    assert "log level: ERROR, until now DEBUG" in while_off
+    assert "detail" not in while_off
+
+
+def test_a_process_that_was_started_at_debug_stays_there() -> None:
+    switch = LevelSwitch(level="DEBUG", form="json")
+    for _ in range(2):
+        switch.turn()
+        assert logging.getLogger().level == logging.DEBUG

@@ -33,6 +33,10 @@ def test_flags_win_over_the_environment() -> None:
         (["--nodeset-workers", "0"], "--nodeset-workers"),
         (["--lease-duration", "5"], "lease_renew_deadline"),
         (["--node-poll-interval", "60"], "node_poll_interval"),
+        (["--node-labels-from-slurm"], "node_labels_from_slurm needs node_labels_config_map"),
+        (["--node-labels-config-map", "slurm-config"], "--node-labels-config-map"),
+        (["--node-labels-config-map", "a/b", "--namespaces", "a"], "node_labels_config_map needs watch_nodes"),
+        (["--node-labels-config-map", "a/b", "--no-watch-nodes"], "node_labels_config_map needs watch_nodes"),
     ],
 )
 def test_nonsense_is_refused_by_name(arguments: list[str], words: str) -> None:

@@ -30,6 +30,15 @@ def test_nothing_real_is_written_called_or_pinged() -> None:
     assert found.nodes["metal[1-2]"].get("State") == "FUTURE"
 
 
+def test_programs_for_jobs_are_tried_unless_there_are_jobs() -> None:
+    text = CONF + "PrologSlurmctld=/bin/begin\nEpilogSlurmctld=/bin/end\nBurstBufferType=burst_buffer/lua\n"
+    keys = {"prologslurmctld", "epilogslurmctld", "burstbuffertype"}
+    assert parse(derive({"slurm.conf": text}, "slurm")["slurm.conf"]).keys.keys() >= keys
+    found = parse(derive({"slurm.conf": text}, "slurm", finds_jobs=True)["slurm.conf"])
+    assert found.keys.keys().isdisjoint(keys | {"resumeprogram"})
+    assert found.value("Prolog") == "p.sh"
+
+
 def test_nothing_needs_slurmdbd_or_reaches_it() -> None:
     text = (
         "AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageHost=dbd.here\n"

@@ -99,3 +99,15 @@ async def test_the_next_server_is_taken_when_one_cannot_be_reached(fake: FakeSlu
             assert fake.nodes["w-0"].is_drain
     with pytest.raises(ValueError, match="URL"):
         SlurmClient([], "token")
+
+
+async def test_the_next_server_is_taken_when_one_is_silent(fake: FakeSlurmrestd) -> None:
+    async with (
+        FakeSlurmrestd(key=KEY) as other,
+        SlurmClient([other.url, fake.url], MintedToken(KEY), timeout=0.2) as slurm,
+    ):
+        other.faults.hang()
+        with pytest.raises(errors.Timeout):
+            await slurm.nodes()
+        assert slurm.base_url == fake.url
+        assert len(await slurm.nodes(timeout=3600)) == 2

@@ -15,6 +15,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, SECRETS, TOKENS, Resource
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.runtime.controller import Result
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token import jwts
 from slinky_operator.token.controller import TokenReconciler
 from slinky_operator.token.observation import INDEXES_OF_TOKENS
@@ -127,7 +128,7 @@ class TokenWorld:
         return jwts.decoded((found.get("data") or {}).get("auth-token") or "")
 
     def claims(self, name: str = "portal", namespace: str = "ns", key: bytes = KEY) -> jwts.Claims | None:
-        return jwts.read(self.value(name, namespace), key)
+        return jwts.read(self.value(name, namespace), SigningKey(key))
 
     def status(self, name: str = "portal", namespace: str = "ns") -> Object:
         found: Object = self.kube.objects["tokens", namespace, name]["status"]

@@ -15,15 +15,17 @@ from typing_extensions import override
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
+from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.accounting import stored, variants
 from slinky_operator.cluster.components import default_images, image_of, locked_down, metadata, pod_security
-from slinky_operator.cluster.components.claims import claim_of
 from slinky_operator.cluster.components.component import Component, Materials
+from slinky_operator.cluster.components.shared.availability import priority_after_slurmctld
+from slinky_operator.cluster.components.shared.claims import claim_of
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
-from slinky_operator.reconcile.children import Child
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.template_rules import fitted
+from slinky_operator.slurm.pod_templates.template_rules import fitted
 
 ANNOTATION_MOUNTS: Final = labels.CLUSTER_PREFIX + "mounts"
 """On a pod template: digest of the Secrets that the pod reads when it starts."""
@@ -49,6 +51,7 @@ class Mariadb(Component):
     resource = STATEFULSETS
     template_field = "spec.accounting.mariadb.template"
     keeps_state = True
+    state_volume = DATA
 
     @override
     def is_wanted(self, cluster: Cluster) -> bool:
@@ -57,6 +60,17 @@ class Mariadb(Component):
     @override
     def spec(self, cluster: Cluster) -> ComponentSpec:
         return variants.mariadb(cluster)
+
+    @override
+    def persistence(self, cluster: Cluster) -> Persistence:
+        return variants.mariadb(cluster).persistence
+
+    @override
+    def with_persistence(self, cluster: Cluster, persistence: Persistence) -> Cluster:
+        assert cluster.spec.accounting is not None  # noqa: S101 - else it is not wanted
+        own = variants.mariadb(cluster).model_copy(update={"persistence": persistence})
+        accounting = cluster.spec.accounting.model_copy(update={"mariadb": own})
+        return cluster.model_copy(update={"spec": cluster.spec.model_copy(update={"accounting": accounting})})
 
     @override
     def is_prepared(self, snapshot: Snapshot) -> bool:
@@ -90,6 +104,7 @@ class Mariadb(Component):
                 "enableServiceLinks": False,
                 # It writes what it has in memory before it ends.
                 "terminationGracePeriodSeconds": 120,
+                **priority_after_slurmctld(materials, name),
                 "securityContext": pod_security(naming.MYSQL_UID, volumes=True),
                 "containers": [self._container(materials)],
                 "volumes": self._volumes(cluster),

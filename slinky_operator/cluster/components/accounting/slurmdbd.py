@@ -5,8 +5,9 @@ be: the pod's first process copies it, once the volume holds the version that th
 
 Without its database a slurmdbd that starts tries again every five seconds, for ever, and tells nobody but its log.
 After some attempts the first process ends it, so that the last words are in the pod's status, and the kubelet starts it
-again. It is not ended while it is connected: bringing the tables of an older release up to date may take hours, in
-which it does not listen yet.
+again: once for each cause. From then on it waits for the database itself, and listens within seconds of its return; the
+kubelet would restart it up to five minutes late. It is not ended while it is connected: bringing the tables of an older
+release up to date may take hours, in which it does not listen yet.
 """
 
 from __future__ import annotations
@@ -23,42 +24,63 @@ from slinky_operator.cluster.accounting import in_conf, stored, variants
 from slinky_operator.cluster.components import default_images, image_of, locked_down, metadata, pod_security
 from slinky_operator.cluster.components.accounting.mariadb import ANNOTATION_MOUNTS, MARIADB
 from slinky_operator.cluster.components.component import Component, Materials
+from slinky_operator.cluster.components.shared.availability import priority_after_slurmctld
+from slinky_operator.cluster.components.shared.service_fragment import exposed, with_fragment
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import pod as identity
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SERVICES, STATEFULSETS
-from slinky_operator.reconcile.children import Child
 from slinky_operator.reconcile.pod_trouble import DaemonTrouble
+from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import RUN_FOLDER, SLURMDBD_CONF
-from slinky_operator.slurm.template_rules import fitted
+from slinky_operator.slurm.exit_messages import last_words
+from slinky_operator.slurm.pod_templates.template_rules import fitted
 
 _CONFIG: Final = "config"
 _SECRET: Final = "slurmdbd-conf"  # noqa: S105
-_SECRET_FOLDER: Final = "/etc/slurmdbd-conf"  # noqa: S105
+_SECRET_FOLDER: Final = stored.SECRET_FOLDER
 _KEYS: Final = "keys"
 _RUN: Final = "run"
 _TMP: Final = "tmp"
 
 ATTEMPTS: Final = 6
-"""Attempts of a starting slurmdbd to reach its database, five seconds apart, until its words are shown."""
+"""Lines about the missing database, one or two in five seconds, until the words of a starting slurmdbd are shown."""
+
+CAUSES: Final = 5
+"""Causes that a pod shows, at most: words that differ each time must not restart slurmdbd for ever."""
+
+TOLD: Final = f"{naming.RUN_FOLDER}/told"
+"""The causes that the pod has shown, one a line; the volume lasts as long as the pod."""
 
 SLOW: Final = timedelta(seconds=60)
 """How long slurmdbd may run without listening before that is reported."""
 
 NOT_LISTENING: Final = "NotListening"
 
-_FIRST_PROCESS: Final = f"""\
+_PREPARE: Final = f"""\
 umask 077
 until [ "$(cat {_SECRET_FOLDER}/{stored.VERSION} 2>/dev/null)" = "$CONF_VERSION" ]; do sleep 1; done
 install -m 0600 {_SECRET_FOLDER}/{SLURMDBD_CONF} {naming.CONF_FOLDER}/{SLURMDBD_CONF} || exit
-mkdir -p {RUN_FOLDER} && rm -f {naming.RUN_FOLDER}/said && mkfifo {naming.RUN_FOLDER}/said || exit
+mkdir -p {RUN_FOLDER} || exit
+"""
+
+FOLLOWED: Final = f"""\
+rm -f {naming.RUN_FOLDER}/said && mkfifo {naming.RUN_FOLDER}/said && touch {TOLD} || exit
 follow() {{
-  attempts=0
+  attempts=0 cause=
   while IFS= read -r line; do
     printf '%s\\n' "$line" >&2
-    case "$line" in *"database must be up when starting"*) attempts=$((attempts + 1)) ;; esac
-    [ "$attempts" -ge {ATTEMPTS} ] && break
+    case "$line" in
+      *"database must be up when starting"*) attempts=$((attempts + 1)) ;;
+      *"error: "*) cause=${{line##*error: }} ;;
+    esac
+    [ "$attempts" -ge {ATTEMPTS} ] || continue
+    attempts=0
+    if [ "$(wc -l < {TOLD})" -lt {CAUSES} ] && [ "$(tail -n 1 {TOLD})" != "$cause" ]; then
+      printf '%s\\n' "$cause" >> {TOLD}
+      break
+    fi
   done < {naming.RUN_FOLDER}/said
 }}
 follow & reader=$!
@@ -69,6 +91,7 @@ while kill -0 "$reader" 2>/dev/null; do wait "$reader"; done
 kill -KILL "$slurmdbd" 2>/dev/null
 wait "$slurmdbd"
 """
+"""slurmdbd, and a reader of what it says."""
 
 _PORT: Final = {"tcpSocket": {"port": naming.SLURMDBD_PORT}}
 
@@ -103,18 +126,12 @@ class Slurmdbd(Component):
     @override
     def services(self, materials: Materials) -> Iterable[Child]:
         cluster = materials.snapshot.cluster
-        body = metadata(cluster, naming.accounting(cluster.name), self.component)
         accounting = variants.wanted(cluster)
         fragment = accounting.service if accounting is not None else None
-        spec: dict[str, Any] = {}
-        if fragment is not None:
-            body["labels"] = {**fragment.labels, **body["labels"]}
-            if fragment.annotations:
-                body["annotations"] = dict(fragment.annotations)
-            spec = dict(fragment.spec)
-        port = {"name": "slurmdbd", "port": naming.SLURMDBD_PORT, "protocol": "TCP"}
-        spec |= {"selector": naming.selector_labels(cluster, self.component), "ports": [port]}
-        yield Child(SERVICES, {"metadata": body, "spec": spec})
+        about = metadata(cluster, naming.accounting(cluster.name), self.component)
+        selector = naming.selector_labels(cluster, self.component)
+        spec = exposed(fragment, selector, "slurmdbd", naming.SLURMDBD_PORT)
+        yield Child(SERVICES, with_fragment({"metadata": about, "spec": spec}, fragment))
 
     @override
     def workload(self, materials: Materials) -> Child:
@@ -132,6 +149,7 @@ class Slurmdbd(Component):
                     "automountServiceAccountToken": False,
                     "enableServiceLinks": False,
                     "terminationGracePeriodSeconds": 60,
+                    **priority_after_slurmctld(materials, name),
                     "securityContext": pod_security(naming.SLURM_UID, volumes=True),
                     "containers": [self._container(materials)],
                     "volumes": _volumes(cluster),
@@ -157,8 +175,15 @@ class Slurmdbd(Component):
         yield from found
         if not found and not in_conf.slurmdbd_is_ready(snapshot):
             for pod in self.pods(snapshot):
-                if _runs_since(pod, wall) > SLOW:
-                    about = pod["metadata"]
+                about, runs = pod["metadata"], _runs_since(pod, wall)
+                said = last_words((pod.get("status") or {}).get("containerStatuses") or (), self.daemon)
+                if runs and "database must be up" in said:
+                    words = (
+                        f"slurmdbd's pod {about['name']} runs and does not listen. It has said: {said.rstrip('.')}. It "
+                        f"tries again every five seconds"
+                    )
+                    yield DaemonTrouble(self.daemon, NOT_LISTENING, words)
+                elif runs > SLOW:
                     words = (
                         f"slurmdbd's pod {about['name']} runs and does not listen: it has not reached its database, or "
                         f"brings its tables up to date (kubectl -n {about.get('namespace', 'default')} logs "
@@ -174,7 +199,7 @@ class Slurmdbd(Component):
         container: dict[str, Any] = {
             "name": self.daemon,
             **image_of(own.image, images.slurmdbd, images.pull_policy),
-            "command": ["/bin/sh", "-c", _FIRST_PROCESS],
+            "command": ["/bin/sh", "-c", f"{_PREPARE}{FOLLOWED}"],
             "env": [
                 {"name": variable, "value": f"{naming.KEY_FOLDER}/{key.file}"},
                 {"name": "CONF_VERSION", "value": stored.version_in(materials.snapshot)},

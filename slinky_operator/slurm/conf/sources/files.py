@@ -19,8 +19,9 @@ from typing import Final
 
 from slinky_api.errors import Problem
 from slinky_operator.slurm.conf.directives import logical_lines
+from slinky_operator.slurm.tokens import key_set
 
-OWN: Final = frozenset({"slurm.conf", "slurmdbd.conf"})
+OWN: Final = frozenset({"slurm.conf", "slurmdbd.conf", key_set.FILE})
 """Files that the operator writes."""
 
 LONGEST_NAME: Final = 250
@@ -77,7 +78,8 @@ def check_files(files: Sequence[FileConf]) -> list[Problem]:
 def name_problem(name: str) -> str | None:
     """Why a file cannot have this name."""
     if name in OWN:
-        return f"{name} is written by the operator; use extraConf"
+        instead = "auth.jwksRef" if name == key_set.FILE else "extraConf"
+        return f"{name} is written by the operator; use {instead}"
     if _NAME.fullmatch(name) is None:
         return f"{name!r} must be letters, digits, '_', '.' and '-', not beginning with '.' or '-'"
     if len(name) > LONGEST_NAME:

@@ -58,7 +58,8 @@ class Gathered:
 def names_of_sources(spec: ClusterSpec) -> tuple[str, ...]:
     """Names of the ConfigMaps that the Cluster's configuration is made from, each once, `MOST_SOURCES` at most."""
     refs = [*spec.config_file_refs, *(ref for kind in KINDS for ref in kind.of(spec)[1])]
-    return tuple(dict.fromkeys(ref.name for ref in refs))[:MOST_SOURCES]
+    keys = [spec.auth.jwks_ref.name] if spec.auth.jwks_ref is not None and not spec.external else []
+    return tuple(dict.fromkeys([*keys, *(ref.name for ref in refs)]))[:MOST_SOURCES]
 
 
 def refusal(data: Mapping[str, str], binary: Mapping[str, str]) -> str:

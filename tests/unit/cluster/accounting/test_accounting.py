@@ -55,6 +55,24 @@ def test_the_database_comes_first_then_slurmdbd() -> None:
     assert DBD in world.children
 
 
+def test_a_daemon_without_a_pod_is_told_with_where_to_look() -> None:
+    world = settled({"accounting": {}})
+    words = (
+        "{} has no pod; if that lasts, kubectl -n here describe statefulset {} says why. A slurmctld that has reached"
+    )
+    assert accounting(world)[2].startswith(words.format("MariaDB", "slurm-database"))
+    world.children[DATABASE]["status"] = {"replicas": 1}
+    world.settle()
+    assert accounting(world)[2].startswith("MariaDB is starting. ")
+    make_ready(world, DATABASE)
+    world.settle()
+    assert accounting(world)[2].startswith(words.format("slurmdbd", "slurm-accounting"))
+    world.children[DBD]["status"] = {"replicas": 1}
+    world.settle()
+    assert accounting(world)[:2] == ("False", "DaemonsStarting")
+    assert accounting(world)[2].startswith("slurmdbd is starting. ")
+
+
 def test_a_new_cluster_names_slurmdbd_from_its_first_file_on() -> None:
     world = settled({"accounting": {}})
     assert "AccountingStorageHost=slurm-accounting.here.svc" in world.slurm_conf
@@ -109,6 +127,17 @@ def test_a_slurmdbd_elsewhere_is_only_named() -> None:
     assert {"AccountingStorageHost=dbd.there", "AccountingStoragePort=7000"} <= set(world.slurm_conf.splitlines())
     assert not {DBD, DATABASE} & world.children.keys()
     assert not {PASSWORD, CONF} & world.secrets.keys()
+
+
+@pytest.mark.parametrize("answer", [{"why": "slurmdbd: Unable to connect to database"}, {}])
+def test_one_elsewhere_that_is_away_is_named_with_what_slurm_does_not_say(answer: dict[str, str]) -> None:
+    world = settled({"accounting": {"external": {"host": "dbd.there"}}})
+    world.memory.accounting = AccountingAnswer(world.now, **answer)
+    world.step()
+    status, why, words = accounting(world)
+    assert (status, why) == ("False", "AccountingDown")
+    assert answer.get("why", "has not registered") in words
+    assert "spec.accounting.external is dbd.there, port 6819: it must be reachable from the pods" in words
 
 
 def test_a_database_elsewhere_has_the_password_of_its_secret() -> None:
@@ -223,7 +252,7 @@ def test_slurmctld_of_another_cluster_of_the_name_is_reported() -> None:
 def test_a_slurmdbd_that_does_not_answer_makes_no_cluster_unready() -> None:
     world = answered(why="slurmdbd: it is away")
     assert accounting(world)[:2] == ("False", "AccountingDown")
-    assert "it is away. slurmctld goes on" in world.condition("Degraded")["message"]
+    assert "it is away. A slurmctld that has reached" in world.condition("Degraded")["message"]
     assert world.condition("Ready")["status"] == "True"
 
 

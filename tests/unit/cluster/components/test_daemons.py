@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import pytest
 from typing_extensions import override
@@ -10,24 +11,24 @@ from typing_extensions import override
 from slinky_api.conditions import ClusterCondition
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
-from slinky_operator.cluster.actions import Remove, Write
+from slinky_operator.cluster.actions import Action, Remove, Write
 from slinky_operator.cluster.components import daemons, metadata
 from slinky_operator.cluster.components.component import Component, Materials
 from slinky_operator.cluster.components.daemons import DAEMONS
 from slinky_operator.kube.resources import DEPLOYMENTS, SERVICES
-from slinky_operator.reconcile.children import Child
-from slinky_operator.slurm.templates import RefusedFragment
+from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import World, cluster_object
 
 
-class Exporter(Component):
+class Recorder(Component):
     """A daemon that a Cluster has while its spec says so."""
 
-    daemon = "exporter"
-    component = "exporter"
+    daemon = "recorder"
+    component = "recorder"
     resource = DEPLOYMENTS
-    template_field = "spec.exporter.template"
+    template_field = "spec.recorder.template"
 
     @override
     def spec(self, cluster: Cluster) -> ComponentSpec:
@@ -43,12 +44,12 @@ class Exporter(Component):
 
     @override
     def secrets(self, cluster: Cluster) -> Iterable[str]:
-        yield "for-the-exporter"
+        yield "for-the-recorder"
 
     @override
     def services(self, materials: Materials) -> Iterable[Child]:
         cluster = materials.snapshot.cluster
-        yield Child(SERVICES, {"metadata": metadata(cluster, "slurm-exporter", self.component), "spec": {}})
+        yield Child(SERVICES, {"metadata": metadata(cluster, "slurm-recorder", self.component), "spec": {}})
 
     @override
     def workload(self, materials: Materials) -> Child:
@@ -56,13 +57,18 @@ class Exporter(Component):
         if cluster.spec.restapi.replicas > 2:
             raise RefusedFragment("spec.hostname", "is the operator's")
         template = {"spec": {"containers": [{"name": self.daemon, "image": materials.images.of(self.daemon)}]}}
-        about = metadata(cluster, "slurm-exporter", self.component)
+        about = metadata(cluster, "slurm-recorder", self.component)
         return Child(DEPLOYMENTS, {"metadata": about, "spec": {"template": template}})
+
+
+def is_removed(action: Action) -> TypeGuard[Remove]:
+    """Whether an action removes something of that daemon: one slurmrestd has no budget, but two have."""
+    return isinstance(action, Remove) and action.name == "slurm-recorder"
 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(daemons, "DAEMONS", (*DAEMONS, Exporter()))
+    monkeypatch.setattr(daemons, "DAEMONS", (*DAEMONS, Recorder()))
     monkeypatch.setattr("slinky_operator.cluster.components.Images.of", lambda images, daemon: f"{daemon}:1")
     monkeypatch.setattr("slinky_operator.cluster.components.Images.with_image", lambda images, *_: images)
     return settled({"restapi": {"replicas": 2}})
@@ -73,22 +79,22 @@ def test_one_more_daemon_has_its_service_before_any_workload(world: World) -> No
     written = [one.child.key for one in world.settle() if isinstance(one, Write)]
     workloads = [number for number, (kind, _) in enumerate(written) if kind in {"Deployment", "StatefulSet"}]
     assert (
-        written.index(("Service", "slurm-exporter")) < min(workloads) < written.index(("Deployment", "slurm-exporter"))
+        written.index(("Service", "slurm-recorder")) < min(workloads) < written.index(("Deployment", "slurm-recorder"))
     )
 
 
 def test_a_daemon_that_is_no_longer_wanted_goes_and_the_others_stay(world: World) -> None:
     world.raw = {**world.raw, "spec": {"restapi": {"replicas": 1}}}
-    removed = [(one.resource.kind, one.name) for one in world.settle() if isinstance(one, Remove)]
-    assert removed == [("Deployment", "slurm-exporter"), ("Service", "slurm-exporter")]
+    removed = [(one.resource.kind, one.name) for one in world.settle() if is_removed(one)]
+    assert removed == [("Deployment", "slurm-recorder"), ("Service", "slurm-recorder")]
     assert ("Deployment", "slurm-restapi") in world.children
 
 
 def test_what_a_former_cluster_has_left_is_not_removed_unproven(world: World) -> None:
-    for key in (("Deployment", "slurm-exporter"), ("Service", "slurm-exporter")):
+    for key in (("Deployment", "slurm-recorder"), ("Service", "slurm-recorder")):
         world.children[key]["metadata"]["labels"]["cluster.slinky.slurm.net/uid"] = "another"
     world.raw = {**world.raw, "spec": {"restapi": {"replicas": 1}}}
-    assert not [one for one in world.settle() if isinstance(one, Remove)]
+    assert not [one for one in world.settle() if is_removed(one)]
 
 
 def test_a_refused_template_is_named_by_its_field_and_the_workload_stays(world: World) -> None:
@@ -96,11 +102,11 @@ def test_a_refused_template_is_named_by_its_field_and_the_workload_stays(world: 
     written = [one.child.key for one in world.settle() if isinstance(one, Write)]
     assert written == [("Deployment", "slurm-restapi")]
     message = world.condition(ClusterCondition.DEGRADED)["message"]
-    assert message == "spec.exporter.template.spec.hostname: is the operator's"
+    assert message == "spec.recorder.template.spec.hostname: is the operator's"
 
 
 def test_its_secrets_are_read(world: World) -> None:
     cluster = world.snapshot().cluster
-    assert daemons.secrets(cluster) == ["slurm-auth-slurm", "slurm-auth-jwt", "for-the-exporter"]
+    assert daemons.secrets(cluster) == ["slurm-auth-slurm", "slurm-auth-jwt", "for-the-recorder"]
     elsewhere = Cluster.parse(cluster_object({"server": "http://there:6820", "auth": {"jwtKeyRef": {"name": "x"}}}))
     assert daemons.secrets(elsewhere) == []

@@ -12,6 +12,7 @@ from slinky_operator.cluster.actions import StartPreflight, Write
 from slinky_operator.cluster.components import Images, default_images
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.nodeset.pod_spec import generated
+from slinky_operator.slurm import image_tags
 from tests.unit.cluster import world as worlds
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
@@ -38,15 +39,18 @@ class Operators:
         return self.settle()
 
     def settle(self) -> list[Any]:
-        done = self.world.settle()
-        self.up()
+        """Let pods come up after each write, until nothing is left to do: daemons get images one after the other."""
+        done: list[Any] = []
+        for _ in range(4):
+            done += self.world.settle()
+            self.up()
         return done
 
     def up(self) -> None:
         """The daemons run with the images of their objects."""
         for child in self.world.children.values():
             if child["kind"] in {"StatefulSet", "Deployment"}:
-                child["status"] = {"readyReplicas": 1, "updatedReplicas": 1}
+                child["status"] = {"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1}
 
     def edit(self, spec: dict[str, Any]) -> list[Any]:
         self.world.raw["spec"] = spec
@@ -86,7 +90,7 @@ def test_another_default_moves_nothing_that_runs(monkeypatch: pytest.MonkeyPatch
 def test_a_newer_patch_of_the_same_series_is_taken_over_after_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     operators = Operators(monkeypatch, "26.05.5")
     done = operators.upgrade("26.05.6", agent="agent:2")
-    assert any(isinstance(one, StartPreflight) for one in done)
+    assert any(isinstance(one, StartPreflight) and one.preflight.config_map for one in done)
     assert operators.slurmd == "slurmd:26.05.6"
     # The pod is replaced anyway, so the agent comes along.
     assert operators.running == ("slurmctld:26.05.6", "agent:2", "slurmrestd:26.05.6")
@@ -97,7 +101,7 @@ def test_a_newer_patch_of_the_same_series_is_taken_over_after_a_trial(monkeypatc
 def test_no_patch_is_taken_over_by_a_slurmctld_whose_state_ends_with_its_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     operators = Operators(monkeypatch, "26.05.5", {"controller": {"persistence": {"enabled": False}}})
     done = operators.upgrade("26.05.6", agent="agent:2")
-    assert not any(isinstance(one, StartPreflight) for one in done)
+    assert not any(isinstance(one, StartPreflight) and one.preflight.config_map for one in done)
     assert operators.running == ("slurmctld:26.05.5", "agent:1", "slurmrestd:26.05.6")
 
 
@@ -140,7 +144,7 @@ def test_daemons_of_an_older_operator_are_kept_as_they_are(monkeypatch: pytest.M
         (child["metadata"].get("annotations") or {}).pop(default_images.ANNOTATION, None)
     del operators.world.raw["status"]["slurmdImage"]
     done = operators.upgrade("26.05", agent="agent:2")
-    assert not any(isinstance(one, StartPreflight) for one in done)
+    assert not any(isinstance(one, StartPreflight) and one.preflight.config_map for one in done)
     assert operators.running == ("slurmctld:24.11", "agent:1", "slurmrestd:24.11")
     assert operators.slurmd == "slurmd:24.11"
 
@@ -171,7 +175,7 @@ def test_daemons_of_an_older_operator_that_are_down_are_kept_too(monkeypatch: py
         (child["metadata"].get("annotations") or {}).pop(default_images.ANNOTATION, None)
         child["status"] = {}
     done = operators.upgrade(version)
-    assert not any(isinstance(one, StartPreflight) for one in done)
+    assert not any(isinstance(one, StartPreflight) and one.preflight.config_map for one in done)
     assert operators.running == ("slurmctld:24.11", "agent:1", "slurmrestd:24.11")
 
 
@@ -188,7 +192,7 @@ def test_a_slurmctld_that_is_not_ready_for_a_moment_stays(
     operators.world.controller_pod["status"] = status
     operators.world.children["StatefulSet", "slurm-controller"]["status"] = {}
     done = operators.edit({})
-    assert not any(isinstance(one, StartPreflight) for one in done)
+    assert not any(isinstance(one, StartPreflight) and one.preflight.config_map for one in done)
     assert operators.running[0] == "slurmctld:26.05.7"
 
 
@@ -217,5 +221,5 @@ def test_an_agent_whose_image_is_gone_is_replaced(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_versions_are_read_from_tags(new: str, old: str, newer: bool, older: bool) -> None:
-    assert default_images.is_newer_patch(new, old) is newer
-    assert default_images.is_older(new, old) is older
+    assert image_tags.is_newer_patch(new, old) is newer
+    assert image_tags.is_older(new, old) is older

@@ -8,11 +8,12 @@ import pytest
 
 from slinky_api.v1alpha1.common import ServiceFragment
 from slinky_operator.cluster.actions import Remove
-from slinky_operator.cluster.components.service_fragment import exposed
+from slinky_operator.cluster.components.shared.service_fragment import exposed
 from slinky_operator.slurm import naming
 from tests.unit.cluster.rollout import settled
 
 OUTSIDE = ("Service", "slurm-controller-outside")
+TEXTS = ("ConfigMap", OUTSIDE[1])
 INSIDE = ("Service", "slurm-controller")
 
 
@@ -51,9 +52,9 @@ def test_it_goes_with_the_spec_and_nothing_else_does() -> None:
     world = settled({"controller": {"service": {"spec": {"type": "NodePort"}}}})
     before = set(world.children)
     world.raw = {**world.raw, "spec": {}}
-    removed = [(one.resource.kind, one.name) for one in world.settle() if isinstance(one, Remove)]
-    assert removed == [OUTSIDE]
-    assert set(world.children) == before - {OUTSIDE}
+    removed = {(one.resource.kind, one.name) for one in world.settle() if isinstance(one, Remove)}
+    assert removed == {OUTSIDE, TEXTS}
+    assert set(world.children) == before - {OUTSIDE, TEXTS}
 
 
 def test_labels_of_the_operator_cannot_be_taken() -> None:

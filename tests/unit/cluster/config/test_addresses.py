@@ -12,7 +12,7 @@ from slinky_operator.agent import hosts
 from slinky_operator.cluster.actions import AskNames, EmitEvent, Reload
 from slinky_operator.cluster.memory import Loaded, Memory, Names
 from slinky_operator.slurm.conf import parse
-from slinky_operator.slurm.contact import Trouble
+from slinky_operator.slurm.connection.contact import Trouble
 from slurm_client.models import Node
 from slurm_client.notation import hostlist
 from tests.unit.cluster.rollout import settled

@@ -10,7 +10,7 @@ import pytest
 from slinky_operator.cluster.actions import Reload, TouchPod, Write
 from slinky_operator.cluster.memory import Loaded, Memory
 from slinky_operator.cluster.plan import plan
-from slinky_operator.slurm.contact import Trouble
+from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.rollout import PARTITION, config_maps, settled, until
 from tests.unit.cluster.world import ENVIRONMENT, WALL, World
 

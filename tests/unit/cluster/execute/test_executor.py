@@ -11,13 +11,17 @@ from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.executor import act
 from slinky_operator.cluster.memory import Memory, Outcome, Verdict
 from slinky_operator.kube.events import EventType
+from slinky_operator.metrics.changes import Changes
 from tests.unit.cluster.world import cluster_object
 
 
 async def test_an_event_about_the_status_is_recorded_in_the_round_that_writes_it() -> None:
     recorded: list[str] = []
     recorder = SimpleNamespace(event=lambda obj, kind, reason, message: recorded.append(reason))
-    tools, raw = cast("Tools", SimpleNamespace(recorder=recorder)), cluster_object()
+    tools, raw = (
+        cast("Tools", SimpleNamespace(recorder=recorder, changes=Changes(), clock=lambda: 0.0)),
+        cluster_object(),
+    )
     cluster, memory = Cluster.parse(raw), Memory("cluster-uid")
     learned: Any = EndPreflight("one", Verdict(Outcome.PASSED, "", 0.0))
     ready = EmitEvent(raw, EventType.NORMAL, "Ready", "well", with_status=True)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from slinky_operator.cluster.actions import Reload
 from slinky_operator.cluster.execute.reload import UNREAD, reload
 from slinky_operator.cluster.memory import Loaded
-from slinky_operator.slurm.cluster_client import ClusterClient
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors
 from slurm_client.models import Partition
 from slurm_client.operations.base import Listing
@@ -29,6 +31,7 @@ class Slurmctld:
     now: float = 100.0
     told: list[float] = field(default_factory=list)
     read_at: float = 0.0
+    node_sets: str = "ALL"
 
     async def reconfigure(self, **_: float) -> None:
         self.told.append(self.now)
@@ -43,7 +46,7 @@ class Slurmctld:
             raise BUSY
         if update_time is not None and update_time > self.read_at:
             return None
-        return Listing((Partition(name="all", node_sets="ALL"),), last_update=int(self.now))
+        return Listing((Partition(name="all", node_sets=self.node_sets),), last_update=int(self.now))
 
     async def ask(self, before: Loaded | None = None) -> Loaded:
         client = cast("ClusterClient", SimpleNamespace(client=self, hurry=lambda: None))
@@ -114,3 +117,28 @@ async def test_what_slurmctld_shows_otherwise_is_named() -> None:
     said = await reload(client, Reload("pod", "1", {"all": "ALL", "night": "a"}), lambda: slurmctld.now)
     assert (said.proven, said.lost) == (False, False)
     assert said.why == "slurmctld does not show partition night after a reconfigure"
+
+
+@pytest.mark.parametrize(
+    ("shown", "nodes", "proven"),
+    [
+        ("ALL", "ALL", True),
+        # slurmctld shows NodeSets in order of their names, and no names of nodes.
+        ("a,b", "b,a", True),
+        ("a", "a,metal-[1,3-4]", True),
+        ("", "metal-1", True),
+        # Of a file that is included.
+        ("a,other", "a,other", True),
+        ("a", "a,b", False),
+        ("a,b", "a", False),
+        ("a", "metal-1", False),
+        ("b", "a,metal-1", False),
+    ],
+)
+async def test_a_partition_is_compared_by_its_node_sets(shown: str, nodes: str, *, proven: bool) -> None:
+    slurmctld = Slurmctld(node_sets=shown)
+    client = cast("ClusterClient", SimpleNamespace(client=slurmctld, hurry=lambda: None))
+    action = Reload("pod", "1", {"all": nodes}, node_sets=frozenset({"ALL", "a", "b"}))
+    said = await reload(client, action, lambda: slurmctld.now)
+    assert said.proven is proven
+    assert said.why == ("" if proven else "slurmctld shows other nodes for partition all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -26,6 +27,7 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.keys import stored_keys
 from slinky_operator.cluster.memory import Jobs, Memory
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from tests.unit.cluster.rollout import settled, until
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
@@ -270,7 +272,7 @@ def test_a_changed_jwt_key_is_kept_beside_the_earlier_one_until_slurmctld_takes_
     world.secrets[JWT] = {"jwt.key": b"n" * 32}
     world.accepts = b"k" * 32
     connected = of(Connect, world.step().actions)
-    assert [one.keys for one in connected] == [(b"k" * 32, b"n" * 32)]
+    assert [one.keys for one in connected] == [(SigningKey(b"k" * 32), SigningKey(b"n" * 32))]
     under_way = world.condition("Progressing")
     assert (under_way["status"], under_way["reason"]) == ("True", "KeyPending")
     assert world.condition("Degraded")["status"] == "False"
@@ -285,7 +287,7 @@ def test_a_changed_jwt_key_is_kept_beside_the_earlier_one_until_slurmctld_takes_
     world.accepts = b"n" * 32
     done = [action for _ in range(40) for action in world.step().actions]
     assert world.secrets[COPY]["jwt.key"] == b"n" * 32
-    assert of(Connect, done)[-1].keys == (b"n" * 32,)
+    assert of(Connect, done)[-1].keys == (SigningKey(b"n" * 32),)
     assert world.raw["status"]["isReady"] is True
 
 
@@ -404,7 +406,7 @@ def test_a_key_set_that_signs_with_a_key_nobody_has_is_not_used_and_says_the_ord
     def key_set(*keys: dict[str, str]) -> bytes:
         return json.dumps({"keys": [{"kty": "oct", "alg": "HS256", **one} for one in keys]}).encode()
 
-    a, b = {"kid": "a", "k": "YQ"}, {"kid": "b", "k": "Yg"}
+    a, b = ({"kid": name, "k": base64.b64encode(name.encode() * 32).decode()} for name in "ab")
     ref = {"auth": {"slurmKeyRef": {"name": "mine", "key": "slurm.jwks"}}}
     world = World(cluster_object(ref), secrets={"mine": {"slurm.jwks": key_set(a)}})
     world.add(node_set_object("compute"))

@@ -15,7 +15,7 @@ from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
-from slinky_operator.slurm import confinement
+from slinky_operator.slurm.pod_templates import confinement
 from tests.support.from_schema import shaped
 from tests.unit.cluster.world import cluster_object, node_set_object
 

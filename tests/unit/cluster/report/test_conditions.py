@@ -15,7 +15,7 @@ from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.cluster.succession import not_ours
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import STATEFULSETS
-from slinky_operator.slurm.contact import Contact, ContactState, Trouble
+from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
 from tests.unit.cluster.rollout import PARTITION, job, settled
 from tests.unit.cluster.world import WALL, World, cluster_object, node_set_object
 

@@ -11,7 +11,7 @@ import pytest
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import Denied
-from slinky_operator.slurm.contact import Trouble
+from slinky_operator.slurm.connection.contact import Trouble
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState
 from tests.unit.cluster.rollout import PARTITION, job, settled

@@ -28,6 +28,17 @@ def test_those_go_first_that_cost_least() -> None:
     assert [pod.name for pod in order] == ["a-5", "a-0", "a-3", "a-4", "a-2", "a-1"]
 
 
+def test_a_pod_that_starts_goes_before_a_node_that_could_take_a_job_now() -> None:
+    starting = a_pod(name="a-0", ordinal=0, uid="0", registered=False, deletion_cost=9)
+    idle = a_pod(name="a-1", ordinal=1, uid="1")
+    unbound = a_pod(name="a-2", ordinal=2, uid="2", registered=False, slurmd=Slurmd.NEVER, host="", deletion_cost=9)
+    nodes = {"a-1": node(name="a-1", instance_id="1")}
+
+    order = victims.choose([join(pod, nodes, {}, OWNER) for pod in (idle, starting, unbound)], 3, NOW)
+
+    assert [pod.name for pod in order] == ["a-2", "a-0", "a-1"]
+
+
 def test_a_begun_drain_keeps_its_place_among_the_busy() -> None:
     pods = [a_pod(name=f"a-{number}", ordinal=number) for number in range(2)]
     nodes = {

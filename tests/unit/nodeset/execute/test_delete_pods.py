@@ -11,6 +11,7 @@ import pytest
 
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Store
+from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import delete_pods
 from slinky_operator.nodeset.execute.context import Outcome
 from slinky_operator.nodeset.model.pod_facts import Pod
@@ -44,6 +45,7 @@ def means_with(kube: Any, clock: Any) -> Any:
         nodeset=SimpleNamespace(uid="set", namespace="ns"),
         expectations=Expectations(Store()),
         outcome=Outcome(),
+        changes=Changes(),
         say=lambda *words: None,
     )
 

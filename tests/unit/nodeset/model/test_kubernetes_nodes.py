@@ -9,6 +9,7 @@ import pytest
 
 from slinky_operator.nodeset.model import kubernetes_nodes
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts, Taint
+from slinky_operator.reconcile.indexes import prune_node
 
 
 def machine(*, heartbeat: str = "10:00", **spec: Any) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def machine(*, heartbeat: str = "10:00", **spec: Any) -> dict[str, Any]:
 def test_pruning_changes_nothing_that_is_read() -> None:
     whole = machine(unschedulable=True, taints=[{"key": "a", "value": "b", "effect": "NoSchedule"}])
     pruned = copy.deepcopy(whole)
-    kubernetes_nodes.prune(pruned)
+    prune_node(pruned)
 
     assert kubernetes_nodes.read(pruned) == kubernetes_nodes.read(whole)
     assert kubernetes_nodes.read(whole).taints == (Taint("a", "b", "NoSchedule"),)

@@ -15,9 +15,11 @@ from slinky_operator.cluster.components import slurmctld, slurmrestd
 from slinky_operator.nodeset.model import pod_facts, revision, scheduling
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
 from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.pod_spec import builder, generated, node_conf
+from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
-from slinky_operator.slurm import confinement, naming, whose
+from slinky_operator.slurm import naming, whose
+from slinky_operator.slurm.pod_templates import confinement, first_process
+from slinky_operator.slurm.slurmd import node_conf
 
 DEFAULTS = generated.Defaults("slurmd:26.05", "Never")
 SAMPLES = Path(__file__).parents[4] / "config" / "samples"
@@ -74,7 +76,7 @@ def test_a_pod_registers_as_itself() -> None:
     made = build({"features": ["gpu"], "weight": 7, "gres": "gpu:2"})
 
     assert made["metadata"]["name"] == made["spec"]["hostname"] == "a-3"
-    assert made["spec"]["containers"][0]["command"] == ["slurmd"]
+    assert made["spec"]["containers"][0]["command"] == list(first_process.above("slurmd"))
     assert argument(made, "-N") == "a-3"
     assert argument(made, "--instance-id") == "$(POD_UID)"
     assert argument(made, "--extra") == "ns/a"
@@ -193,7 +195,7 @@ def test_a_whole_template_keeps_its_arguments_and_gets_an_identity() -> None:
     )
 
     container = made["spec"]["containers"][0]
-    assert container["command"] == ["slurmd"]
+    assert container["command"] == list(first_process.above("slurmd"))
     assert container["args"][:3] == ["-Z", "--conf-server", "legacy-controller:6817"]
     assert argument(made, "-N") == "legacy-compute-0"
     assert argument(made, "--conf") == "Features=legacy-compute,compute CPUs=1 RealMemory=1024 Weight=1"

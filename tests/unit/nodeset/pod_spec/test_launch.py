@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet
 from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.pod_spec import launch, node_conf, slurmd_arguments
+from slinky_operator.nodeset.pod_spec import slurmd_arguments
+from slinky_operator.slurm.pod_templates import first_process
+from slinky_operator.slurm.slurmd import launch, node_conf
 
 CLUSTER = Cluster.parse({"metadata": {"name": "c", "namespace": "ns", "uid": "cu"}, "spec": {}})
 NODESET = NodeSet.parse(
@@ -241,3 +243,15 @@ def test_a_script_as_it_is_published_is_refused_with_all_that_is_wrong_in_it() -
 
     assert {field for field, _ in problems} == {"command[5]"}
     assert [reason.split()[0] for _, reason in problems] == ["must", "-N", "--conf"]
+
+
+@pytest.mark.parametrize("program", ["slurmd", "/opt/slurm/sbin/slurmd"])
+def test_slurmd_alone_is_started_below_a_process_that_reaps(program: str) -> None:
+    assert launch.read({"command": [program]}).container_command == first_process.above(program)
+
+
+@pytest.mark.parametrize(
+    "command", [["tini", "--", "slurmd"], ["entrypoint.sh"], ["bash", "-c", 'exec slurmd "$@"', "slurmd"]]
+)
+def test_a_command_with_something_above_slurmd_stays_as_it_is(command: list[str]) -> None:
+    assert launch.read({"command": command}).container_command == tuple(command)

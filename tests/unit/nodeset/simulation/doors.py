@@ -22,7 +22,7 @@ from slinky_operator.kube.resources import (
     PODS,
     Resource,
 )
-from slinky_operator.slurm.contact import Contact, ContactState
+from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Diag, Job, Node
 from tests.support.memory_kube import merge

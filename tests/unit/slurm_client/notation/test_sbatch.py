@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from slurm_client.encode import jobs as encode
 from slurm_client.errors import InvalidDirective
 from slurm_client.models import INFINITE, JobSpec
-from slurm_client.notation import sbatch
-from slurm_client.notation.sbatch.lines import LARGEST, MOST
+from slurm_client.notation import hostlist, sbatch
+from slurm_client.notation.sbatch.lines import LARGEST, LONGEST, MOST, MOST_COMPONENTS
 from slurm_client.notation.sbatch.table import LETTERS, OPTIONS, SAME
 
 NOW = datetime(2030, 3, 14, 15, 9, 26, tzinfo=UTC)
@@ -112,6 +112,16 @@ def refusal(*lines: str, **options: Any) -> InvalidDirective:
             "--gpus=h100:2,a100:1 --ntasks-per-gpu=2",
             {"tres_per_job": "gres/gpu:h100:2,gres/gpu:a100:1", "tasks_per_gpu": 2, "tasks": 6},
         ),
+        (
+            "--gpus=4 --gpus-per-task=2",
+            {
+                "tres_per_job": "gres/gpu:4",
+                "tres_per_task": "gres/gpu=2",
+                "tres_bind": "gres/gpu:per_task:2",
+                "tasks": 2,
+            },
+        ),
+        ("--ntasks-per-gpu=1 -N2", {"tasks_per_gpu": 1, "nodes": "2"}),
         ("--gpu-bind=closest", {"tres_bind": "gres/gpu:closest"}),
         ("--gpus=2 --cpus-per-gpu=3", {"tres_per_job": "gres/gpu:2", "cpus_per_tres": "gres/gpu:3"}),
         (
@@ -119,6 +129,8 @@ def refusal(*lines: str, **options: Any) -> InvalidDirective:
             {"tres_per_task": "cpu=2,gres/gpu:1", "cpus_per_task": 2, "tres_bind": "gres/gpu:per_task:1"},
         ),
         ("--hint=memory_bound", {"cores_per_socket": 1, "threads_per_core": 1}),
+        ("--hint=memory_bound,compute_bound", {"threads_per_core": 1}),
+        ("--hint=nomultithread,multithread", {"tasks_per_core": 65_535}),
         ("-o none", {"standard_output": "/dev/null"}),
         ("-D /var", {"working_directory": "/var"}),
         ("--part=x", {"partition": "x"}),
@@ -189,6 +201,13 @@ def test_the_magic_word_needs_no_blank() -> None:
         ("--gpus-per-node=1 --gres=gpu:1", "--gpus-per-node", "excludes --gres"),
         ("-c2 --tres-per-task=cpu=2", "--cpus-per-task", "contradicts"),
         ("--tres-per-task=mem=2", "--tres-per-task", "no resource of a task"),
+        ("--ntasks-per-gpu=1", "--ntasks-per-gpu", "needs a number of GPUs, of tasks or of nodes"),
+        ("--gpus=3 --gpus-per-task=2", "--gpus", "no multiple of the 2 GPUs of each task"),
+        ("--gpus=2 --gpus-per-task=1 -n1", "--gpus", "is for 2 tasks"),
+        ("--hint=multithread,nomultithread", "--hint", "threads of each core"),
+        ("--acctg-freq=task=x", "--acctg-freq", "no frequency"),
+        ("--distribution=plane=0", "--distribution", "no distribution"),
+        ("--begin=2031-1-2", "--begin", "month"),
         ("--uid=root", "--uid", "token"),
         ("--gid=0", "--gid", "token"),
         ("-M other", "--clusters", "one cluster"),
@@ -275,7 +294,8 @@ def test_exported_variables_are_those_of_the_script_and_of_the_caller() -> None:
         ("teatime tomorrow", datetime(2030, 3, 15, 16, tzinfo=UTC)),
         ("today 16:30", datetime(2030, 3, 14, 16, 30, tzinfo=UTC)),
         ("2031-01-20", datetime(2031, 1, 20, tzinfo=UTC)),
-        ("2031-1-2T03:04", datetime(2031, 1, 2, 3, 4, tzinfo=UTC)),
+        ("2031-01-2T03:04", datetime(2031, 1, 2, 3, 4, tzinfo=UTC)),
+        ("2031-01-02-03:04", datetime(2031, 1, 2, 3, 4, tzinfo=UTC)),
         ("010231", datetime(2031, 1, 2, tzinfo=UTC)),
         ("1/2/31", datetime(2031, 1, 2, tzinfo=UTC)),
         ("12/31", datetime(2030, 12, 31, tzinfo=UTC)),
@@ -398,3 +418,74 @@ def test_words_survive_quoting(words: list[str]) -> None:
     quoted = ["'" + word.replace("\\", "\\\\").replace("'", r"\'") + "'" for word in words]
     found = parsed(*(f"--comment={word}" for word in quoted))
     assert [directive.value for directive in found.directives] == words
+
+
+@pytest.mark.parametrize(
+    ("line", "option", "words"),
+    [
+        ("--comment=" + "a" * LONGEST, "", f"more than {LONGEST} characters"),
+        (f"--begin='{'1/1 ' * 100}'", "--begin", "256 characters"),
+        (f"--deadline='now+{' ' * 300}x'", "--deadline", "256 characters"),
+        ("--gpus-per-task=" + "1," * 256 + "1", "--gpus-per-task", "more than 256 resources"),
+        ("--tres-per-task=" + "gres/a:1," * 256 + "gres/a:1", "--tres-per-task", "more than 256 resources"),
+        ("--gpus=" + "a:1," * 256 + "a:1", "--gpus", "more than 256 resources"),
+    ],
+)
+def test_what_takes_long_to_read_has_a_bound(line: str, option: str, words: str) -> None:
+    refused = refusal("-J x", line)
+    assert (refused.option, refused.line) == (option, 3)
+    assert words in refused.reason
+
+
+def test_components_have_a_bound() -> None:
+    assert len(sbatch.parse_components(script(*["hetjob"] * (MOST_COMPONENTS - 1)))) == MOST_COMPONENTS
+    with pytest.raises(InvalidDirective, match="more than 128 components"):
+        sbatch.parse_components(script(*["hetjob"] * MOST_COMPONENTS))
+
+
+def test_names_of_nodes_are_written_out_once_however_often_they_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    written_out: list[str] = []
+    expand = hostlist.expand
+
+    def noted(text: str) -> tuple[str, ...]:
+        written_out.append(text)
+        return expand(text)
+
+    monkeypatch.setattr(hostlist, "expand", noted)
+    found = parsed(*["-w n[0-65535]"] * 1000, "-w w-1", "-x w-2").spec
+    assert (found.required_nodes, found.excluded_nodes) == (("w-1",), ("w-2",))
+    assert written_out == ["w-1", "w-2"]
+
+
+def test_options_of_lines_and_others_are_combined() -> None:
+    text = script("--mem-per-cpu=1G -N2", "-J line")
+    memory, *others = sbatch.directives(text)
+    assert (memory.option, memory.value, memory.line) == ("--mem-per-cpu", "1G", 2)
+    own = sbatch.Directive("--mem", "4G", 0)
+    found = sbatch.combine([*others, own], script=text, replaced=[memory])
+    assert (found.spec.memory_per_node_mib, found.spec.memory_per_cpu_mib) == (4096, None)
+    assert (found.spec.nodes, found.spec.name, found.spec.script) == ("2", "line", text)
+    assert found.sources["memory_per_node_mib"] is own
+    assert own in found.directives
+    with pytest.raises(InvalidDirective, match=r"^line 2: --mem-per-cpu: excludes --mem$"):
+        sbatch.combine([own, memory])
+
+
+@pytest.mark.parametrize(
+    ("directive", "words"),
+    [
+        (sbatch.Directive("--mem", "1X", 7), "line 7: --mem: '1X' is no size"),
+        (sbatch.Directive("--mem", None, 0), "--mem: needs a value"),
+        (sbatch.Directive("--bogus", "1", 0), "--bogus: sbatch has no such option"),
+    ],
+)
+def test_options_that_do_not_count_must_be_right_too(directive: sbatch.Directive, words: str) -> None:
+    for wanted, replaced in (([directive], []), ([], [directive])):
+        with pytest.raises(InvalidDirective) as refused:
+            sbatch.combine(wanted, replaced=replaced)
+        assert str(refused.value).startswith(words)
+
+
+def test_directives_are_those_of_one_job() -> None:
+    with pytest.raises(InvalidDirective, match="2 components"):
+        sbatch.directives(script("-N1", "hetjob", "-N2"))

@@ -1,0 +1,110 @@
+"""Jobs as objects in a Cluster: which namespaces may submit, as which user, and to what."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from slinky_api.v1alpha1.common import SET, ApiModel
+from slinky_api.v1alpha1.fields import Namespace, StringMap, UserName
+from slinky_api.v1alpha1.rules import Keywords, Rule, Text, cel, matching
+from slinky_api.v1alpha1.token import NO_NUMBER
+
+_NOT_PRIVILEGED = Rule(
+    "must not be root or slurm, who rule the cluster",
+    lambda text: text.lower() not in {"root", "slurm"},
+    "!(self.lowerAscii() in ['root', 'slurm'])",
+)
+
+JobUser = Annotated[UserName, Text(NO_NUMBER, _NOT_PRIVILEGED, at_least=1, at_most=64)]
+"""A user whose jobs may be objects."""
+
+GrantedName = Annotated[
+    str,
+    Text(
+        matching(
+            "[A-Za-z0-9_][A-Za-z0-9_.-]*", "must be letters, digits, '_', '.' and '-', not beginning with '.' or '-'"
+        ),
+        at_least=1,
+        at_most=64,
+        by_pattern=True,
+    ),
+]
+"""Name of an account, a partition or a QOS; checked by its pattern alone, since rules have a budget."""
+
+_NAMES = Annotated[tuple[GrantedName, ...], Field(max_length=64), SET]
+
+
+class JobTenant(ApiModel):
+    """Whom the jobs of some namespaces belong to, and what they may ask for."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "has(self.namespaces) && size(self.namespaces) > 0"
+                    " || has(self.namespaceLabels) && size(self.namespaceLabels) > 0",
+                    "name namespaces, or labels that they have",
+                    field=".namespaces",
+                ),
+            ]
+        }
+    )
+
+    namespaces: Annotated[tuple[Namespace, ...], Field(max_length=64), SET] = ()
+    """Namespaces in which SlurmJobs may be created for this Cluster."""
+    namespace_labels: Annotated[StringMap, Field(max_length=16), Keywords({"maxProperties": 16})] = Field(
+        default_factory=dict
+    )
+    """Or all namespaces with these labels. The operator then reads the Namespace, which needs a cluster-wide right."""
+    user: JobUser
+    """The user whose jobs they are, who must exist where slurmctld runs. Never root or slurm."""
+    accounts: _NAMES = ()
+    """Accounts that a job may name; the first is that of a job that names none. Default: what Slurm allows the user."""
+    partitions: _NAMES = ()
+    """Partitions, in the same way."""
+    qos: _NAMES = ()
+    """QOS, in the same way."""
+
+
+_MAP_BY_LABEL: Final = Keywords({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "value"]})
+
+_LABEL_NAME: Final = matching(r"[A-Za-z0-9._/-]+", "must be the name of a label")
+_ONE_LINE: Final = matching(r"[^\x00-\x1f\x7f]+", "must be one line, without control characters")
+_PLAIN_PATH: Final = matching(r"/[A-Za-z0-9._/-]*", "must be an absolute path of letters, digits, dots and dashes")
+"""Programs that run images read a colon as the end of a path."""
+
+
+class SylabsLabel(ApiModel):
+    """What a label in a node selector of the old kinds means to Slurm; without partition and features, all nodes."""
+
+    name: Annotated[str, Text(_LABEL_NAME, at_least=1, at_most=317, by_pattern=True)]
+    """Name of the label: wlm.sylabs.io/cuda."""
+    value: Annotated[str, Text(_ONE_LINE, at_least=1, at_most=256, by_pattern=True)]
+    """Its value. Each value of a label is an item of its own."""
+    partition: GrantedName | None = None
+    """The partition of jobs with this label."""
+    features: Annotated[str, Text(_ONE_LINE, at_least=1, at_most=1024, by_pattern=True)] | None = None
+    """Features that their nodes must have, as for sbatch --constraint."""
+
+
+class Sylabs(ApiModel):
+    """Jobs of the kinds of sylabs' operators, slurm.sylabs.io and wlm.sylabs.io."""
+
+    labels: Annotated[tuple[SylabsLabel, ...], Field(max_length=256), _MAP_BY_LABEL] = ()
+    """Labels of the site's own. An object with any other is refused, unless it is one that all virtual nodes had."""
+    runtime: Literal["Slurm", "Apptainer"] = "Slurm"
+    """How images run: by srun --container, for which nodes need oci.conf, skopeo, umoci and jq, or by Apptainer."""
+    folder: Annotated[str, Text(_PLAIN_PATH, at_least=1, at_most=200, by_pattern=True)] = "/tmp"  # noqa: S108
+    """Folder on the nodes in which a job makes one of its own for its image."""
+    shared_folder: bool = False
+    """Whether all nodes see the same files there. Jobs of several nodes that fetch an image need it."""
+
+
+class Jobs(ApiModel):
+    """Jobs as objects: the kind SlurmJob, and the kinds of sylabs' operators."""
+
+    tenants: Annotated[tuple[JobTenant, ...], Field(max_length=64)] = ()
+    """Who may submit. The first that fits a namespace, and the user that a SlurmJob names, counts. Default: nobody."""
+    sylabs: Sylabs | None = None
+    """Whether the Cluster also runs jobs of the kinds of sylabs' operators, for the same tenants. Default: it does not.
+    A namespace may have a tenant in only one Cluster that does."""

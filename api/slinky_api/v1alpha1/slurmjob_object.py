@@ -1,0 +1,235 @@
+"""Kind SlurmJob: a batch job as an object. What Slurm is asked for is in `slurmjob`, who may ask in `cluster_jobs`."""
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from slinky_api.resource import Column, Resource
+from slinky_api.v1alpha1.cluster_jobs import JobUser
+from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, ApiObject, Condition, ObjectMeta
+from slinky_api.v1alpha1.fields import DnsLabel, DnsSubdomain, Namespace
+from slinky_api.v1alpha1.rules import Text, cel, matching
+from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+
+SLURMJOB: Final = Resource(
+    group=GROUP,
+    version=VERSION,
+    kind="SlurmJob",
+    plural="slurmjobs",
+    singular="slurmjob",
+    short_names=("sjob",),
+    categories=("slurm", "slinky"),
+    columns=(
+        Column("STATE", ".status.state", "string", "Where the job is in its life."),
+        Column("JOBID", ".status.jobId", "integer", "Number of the job in Slurm."),
+        Column("REASON", ".status.reason", "string", "Why it is in this state."),
+        Column("NODES", ".status.nodes", "string", "Nodes that it runs on, or ran on."),
+        Column("AGE", ".metadata.creationTimestamp", "date"),
+        Column("CLUSTER", ".spec.clusterName", "string", "The Cluster.", wide=True),
+        Column("USER", ".status.user", "string", "The user whose job it is.", wide=True),
+        Column("PARTITION", ".status.partition", "string", "Its partition.", wide=True),
+        Column("STATUS", ".status.summary", "string", "What is to be known of it, in one line.", wide=True),
+    ),
+)
+
+_MUTABLE: Final = frozenset({"suspend", "backoffLimit", "ttlSecondsAfterFinished", "cancelPolicy"})
+_FOLDER: Final = matching(r"(/[A-Za-z0-9._-]+)+", "must be an absolute path of letters, digits, '.', '_' and '-'")
+_OPAQUE: Final = frozenset({"parameters"})
+"""Fields that rules of the API server cannot see into."""
+
+
+class JobDependency(ApiModel):
+    """Another SlurmJob that must have come to something before this one starts."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "(self.type == 'singleton') != has(self.name)",
+                    "names a SlurmJob, unless its type is singleton",
+                    field=".name",
+                )
+            ]
+        }
+    )
+
+    type: Literal["after", "afterok", "afterany", "afternotok", "singleton"] = "afterok"
+    """afterok: it has succeeded; afternotok: it has failed; afterany: it has ended; after: it has started. singleton:
+    no earlier job of the same name and user is left."""
+    name: DnsSubdomain | None = None
+    """The SlurmJob, in the same namespace and Cluster."""
+
+
+def _frozen(fields: dict[str, Any]) -> list[dict[str, JsonValue]]:
+    """A rule for each field that cannot be changed once the object exists."""
+    return [
+        cel(
+            f"has(self.{name}) == has(oldSelf.{name}) && (!has(self.{name}) || self.{name} == oldSelf.{name})",
+            f"{name} is immutable: what was submitted does not change; make another SlurmJob",
+            field=f".{name}",
+        )
+        for name in sorted(fields)
+        if name not in _MUTABLE | _OPAQUE
+    ]
+
+
+def _rules(schema: dict[str, Any]) -> None:
+    schema["x-kubernetes-validations"] = _frozen(schema.get("properties") or {})
+
+
+class JobLogVolume(ApiModel):
+    """A claim with files of jobs that nodes mount too."""
+
+    claim_name: DnsSubdomain
+    """A PersistentVolumeClaim in the SlurmJob's namespace."""
+    mount_path: Annotated[str, Text(_FOLDER, at_least=2, at_most=256)]
+    """Where nodes mount it: files of jobs below this folder are read from the claim, by the same path."""
+
+
+class JobLogPod(ApiModel):
+    """A pod that shows the output of the job."""
+
+    volume: JobLogVolume | None = None
+    """A claim with the output, for jobs that write it to a volume. Default: none, output is read from the node."""
+    task: Annotated[int, Field(ge=0, lt=2**31 - 1)] | None = None
+    """Task of an array whose output is shown. Default: its first."""
+
+
+class SlurmJobObjectSpec(SlurmJobSpec):
+    """The desired job."""
+
+    model_config = ConfigDict(json_schema_extra=_rules)
+
+    cluster_name: DnsLabel
+    """The Cluster that runs it."""
+    cluster_namespace: Namespace | None = None
+    """Namespace of the Cluster. Default: the SlurmJob's own."""
+    user: JobUser | None = None
+    """The user whose job it is, where the Cluster grants the namespace several. Default: the first."""
+    depends_on: Annotated[tuple[JobDependency, ...], Field(max_length=64)] = ()
+    """Other SlurmJobs that this one waits for."""
+    suspend: bool = False
+    """Whether the job is kept from starting: it is not submitted, or held where it is in the queue already. A job that
+    runs is not touched."""
+    backoff_limit: Annotated[int, Field(ge=0, le=100)] = 0
+    """How often a failed job is submitted again. One that was cancelled is not."""
+    ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=31_536_000)] | None = None
+    """Seconds after the end of the job at which the object is deleted. Default: never."""
+    cancel_policy: Literal["Cancel", "Keep"] = "Cancel"
+    """What becomes of the job when the object is deleted: Cancel ends it and waits until it has left its nodes, Keep
+    leaves it in Slurm."""
+    logs: JobLogPod | None = None
+    """Whether a pod <name>-logs shows the output of the job, in its containers stdout and stderr. {} is enough.
+    Default: none, no pod."""
+
+
+class ArrayCounts(ApiModel):
+    """Tasks of an array."""
+
+    pending: int = 0
+    """Tasks that wait."""
+    running: int = 0
+    """Tasks that have nodes."""
+    succeeded: int = 0
+    """Tasks that have succeeded."""
+    failed: int = 0
+    """Tasks that have failed or were cancelled."""
+
+
+class JobSubmission(ApiModel):
+    """A submission that was begun: written before Slurm is asked, so that none is ever made twice."""
+
+    attempt: int = 0
+    """Which one it is, from 0 on."""
+    started_at: datetime | None = None
+    """When it was begun."""
+    answered_at: datetime | None = None
+    """When Slurm had taken it; absent while that is not known."""
+    name: str = ""
+    """Name of the job in Slurm."""
+
+
+class JobLogStatus(ApiModel):
+    """What was decided about the output of the job, before its submission, and what was done since."""
+
+    name: str = ""
+    """Beginning of the names of its output files; empty where the job writes elsewhere."""
+    not_served: str = ""
+    """Why the job writes elsewhere."""
+    task: int | None = None
+    """Task of the array whose output is shown."""
+    starts: int = 0
+    """How often earlier submissions were started."""
+    is_complete: bool = False
+    """Whether the pod knows how the job has ended."""
+
+
+class SlurmJobStatus(ApiModel):
+    """The observed state of the job."""
+
+    state: str = ""
+    """Where it is in its life: Waiting (not submitted), Pending, Running, Suspended, Ending, Succeeded, Failed or
+    Unknown."""
+    reason: str = ""
+    """Why, in one word."""
+    summary: str = ""
+    """What is to be known of it, in one line."""
+    job_id: int | None = None
+    """Number of the job in Slurm."""
+    user: str | None = None
+    """The user whose job it is."""
+    account: str | None = None
+    """Account that pays."""
+    partition: str | None = None
+    """Its partition."""
+    nodes: str | None = None
+    """Nodes that it runs on, or ran on, in Slurm's notation."""
+    slurm_reason: str | None = None
+    """Why it waits, or ended as it did, in Slurm's word."""
+    submit_time: datetime | None = None
+    """When it was submitted."""
+    expected_start_time: datetime | None = None
+    """When Slurm expects it to start; absent where it does not say."""
+    start_time: datetime | None = None
+    """When it started."""
+    end_time: datetime | None = None
+    """When it ended."""
+    exit_code: int | None = None
+    """Exit code of the script; of an array the highest."""
+    signal: int | None = None
+    """Signal that ended the script."""
+    restarts: int | None = None
+    """How often Slurm has run it again."""
+    array: ArrayCounts | None = None
+    """Tasks by state, of an array."""
+    output: str | None = None
+    """File of standard output, on its first node."""
+    submission: JobSubmission | None = None
+    """The submission that counts."""
+    failed_attempts: Annotated[tuple[int, ...], Field(max_length=101)] | None = None
+    """Numbers of jobs that failed before this one."""
+    logs: JobLogStatus | None = None
+    """Of the pod with the output."""
+    held: bool | None = None
+    """Whether the operator holds the job, because of spec.suspend."""
+    observed_generation: int | None = None
+    """The generation of the spec that this status describes."""
+    conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()
+    """Conditions of the SlurmJob."""
+
+
+class SlurmJob(ApiObject):
+    """A batch job of Slurm as an object."""
+
+    kind: Literal["SlurmJob"] = "SlurmJob"
+    metadata: ObjectMeta
+    spec: SlurmJobObjectSpec
+    """The desired job."""
+    status: SlurmJobStatus = Field(default_factory=SlurmJobStatus)
+    """The observed state of the job."""
+
+    @property
+    def cluster_key(self) -> tuple[str, str]:
+        """Namespace and name of its Cluster."""
+        return self.spec.cluster_namespace or self.namespace, self.spec.cluster_name

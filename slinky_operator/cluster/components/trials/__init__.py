@@ -1,0 +1,12 @@
+"""Disposable pods that try something before a running daemon reads it.
+
+================  =======================================================================================
+module            concern
+================  =======================================================================================
+`preflight_pod`   a slurmctld and its slurmds with a new configuration
+`rehearsal_pod`   a pod of the new template of slurmctld's pod, before that one is replaced
+`state_pod`       a slurmctld of a new image with a copy of the live state
+`slurmdbd_pod`    a slurmdbd with a new slurmdbd.conf, without a database
+`version_pod`     images say which Slurm they have
+================  =======================================================================================
+"""

@@ -1,0 +1,367 @@
+"""A preflight: a disposable pod in which a slurmctld and slurmds read a configuration before any running daemon does.
+
+The pod is slurmctld's own, by its template, without everything that could affect the real Cluster: no claim, no key,
+and slurmctld's host name mapped to itself. Each daemon writes its result about the configuration to its container's
+termination message, which the operator reads from the pod's status: neither logs nor exec are needed.
+
+Both Slurm 24.11 and 26.05 log `Running as primary controller` and `slurmd started on` once they have read everything,
+each within 0.1 s; with `SlurmdUser=slurm` a slurmd starts without being root (measured). So the pod stays within the
+restricted Pod Security level, unless a NodeSet sets its own security context for slurmd: then slurmd runs with that one
+here too, since whether a cgroup plugin can start depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.cluster.components import Images, locked_down, metadata, pod_security, slurmctld, slurmctld_pod
+from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
+from slinky_operator.identity import pod as identity
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CONFIGMAPS, PODS
+from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.derive import FOLDER, derive
+from slinky_operator.slurm.pod_templates import confinement, security
+from slinky_operator.slurm.pod_templates.templates import RefusedFragment
+
+ANNOTATION_CANDIDATE: Final = labels.CLUSTER_PREFIX + "candidate"
+"""On a preflight's pod: hash of the configuration it tries."""
+
+REFUSED: Final = 1
+"""Exit code of a daemon's container if the daemon has rejected the configuration."""
+
+UNDECIDED: Final = 2
+"""The same if it neither runs nor has ended in time."""
+
+UNTRIED: Final = 3
+"""The same if its image contains no such daemon."""
+
+LASTS: Final = 600
+"""Seconds after which the kubelet ends a preflight's pod that nobody has deleted: the time for a slow pull."""
+
+MOST_SLURMDS: Final = 8
+"""Maximum kinds of slurmd that one preflight tries: the first, in a fixed order."""
+
+_RUN: Final = "run"
+FOLDER_VOLUME: Final = "preflight"
+"""Volume of what the daemons of the pod share and write."""
+
+CONFIG: Final = "config"
+"""Volume of the configuration, as in slurmctld's pod."""
+
+_NOT_COPIED: Final = frozenset(
+    ("containers", "initContainers", "volumes", "hostNetwork", "hostPID", "hostIPC", "hostname", "subdomain")
+)
+"""Fields of slurmctld's pod with which this pod would look like it, or see it."""
+
+PATIENCE: Final = 15
+"""Seconds that a daemon gets for what normally takes 0.1 s; a machine may be busy."""
+
+
+def watch(seconds: int) -> str:
+    """Lines of a shell that wait for a daemon's word, and end with its result if that does not come.
+
+    A daemon ended by a signal (for example by the kernel, out of memory) has rejected nothing.
+    """
+    return f"""\
+tries=0
+until grep -q "$2" "$1.log" 2>/dev/null; do
+  tries=$((tries + 1))
+  if [ -e "$1.ended" ] || [ "$tries" -gt {20 * seconds} ]; then
+    touch "$3"
+    tail -n 60 "$1.log" | tail -c 4000 > /dev/termination-log
+    case "$(cat "$1.ended" 2>/dev/null)" in
+      126|127) exit 3 ;;
+      ?|??|10?|11?|12?) exit 1 ;;
+      *) exit 2 ;;
+    esac
+  fi
+  sleep 0.05
+done
+"""
+
+
+WATCH: Final = watch(PATIENCE)
+
+_SLURMCTLD: Final = f"""\
+umask 027
+cd {FOLDER} && mkdir state || exit 2
+head -c 128 /dev/urandom > slurm.key && head -c 32 /dev/urandom > {naming.JWT_KEY} && chmod 600 ./*.key || exit 2
+( slurmctld -D > slurmctld.log 2>&1; echo $? > slurmctld.end; mv slurmctld.end slurmctld.ended ) &
+set -- slurmctld "Running as primary controller" refused
+{WATCH}slurmctld -V 2>&1 | head -c 200 > /dev/termination-log
+touch ready
+until [ "$(ls | grep -c '^told-')" -ge "$SLURMDS" ]; do sleep 0.05; done
+exit 0
+"""
+
+_BEFORE_SLURMD: Final = f"""\
+umask 027
+cd {FOLDER} || exit 2
+until [ -e ready ]; do
+  # What slurmctld thinks is said by slurmctld.
+  [ -e refused ] && exit 0
+  sleep 0.05
+done
+"""
+
+_AS_NODE: Final = '--conf "Feature=preflight CPUs=1 RealMemory=1 Port=$PORT"'
+
+_AFTER_SLURMD: Final = f"""\
+set -- "$NAME" "slurmd started on" "told-$NAME"
+{WATCH}touch "told-$NAME"
+exit 0
+"""
+
+_SLURMD: Final = f"""\
+{_BEFORE_SLURMD}( slurmd -D -Z -N "$NAME" --conf-server "$SERVER" {_AS_NODE} \\
+    > "$NAME.log" 2>&1; echo $? > "$NAME.end"; mv "$NAME.end" "$NAME.ended" ) &
+{_AFTER_SLURMD}"""
+
+# Where cgroups cannot be made, slurmd says nothing about the configuration: it counts as not tried.
+_SLURMD_CONFINED: Final = f"""\
+{_BEFORE_SLURMD}( if sh -c "$PREPARE" > "$NAME.log" 2>&1; then
+    slurmd -D -Z -N "$NAME" {" ".join(confinement.ARGUMENTS)} {_AS_NODE} >> "$NAME.log" 2>&1
+  else (exit 127); fi; echo $? > "$NAME.end"; mv "$NAME.end" "$NAME.ended" ) &
+{_AFTER_SLURMD}"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmdKind:
+    """One way in which NodeSets run slurmd."""
+
+    image: str
+    security: Mapping[str, Any] | None = field(default=None, hash=False)
+    """Security context set by a NodeSet; `None` for the operator's."""
+
+    node_sets: tuple[str, ...] = field(default=(), compare=False)
+    """The NodeSets that run it."""
+
+    pull_secrets: tuple[str, ...] = ()
+    """Pull secrets of its image."""
+
+    node: str = field(default="", compare=False)
+    """A Node where a pod of it runs; empty if there is none."""
+
+    confined: bool = False
+    """Whether it confines its jobs by cgroups, and so has files of its own."""
+
+    @property
+    def key(self) -> str:
+        """Identifies the kind."""
+        return json.dumps([self.image, self.security, *["confined"] * self.confined], sort_keys=True, default=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """The objects of one preflight."""
+
+    pod: Child
+    config_map: Child | None = None
+    """What its daemons read; `None` if they read nothing."""
+
+    kinds: tuple[SlurmdKind, ...] = ()
+    """Ways in which slurmd is run there, in the order of its containers."""
+
+    node: str = ""
+    """The only Node it may run on; empty for any."""
+
+    @property
+    def name(self) -> str:
+        """Name of its objects."""
+        return self.pod.name
+
+    def part(self, numbers: Collection[int]) -> Child:
+        """The pod with some of its slurmds only, by their positions."""
+        spec = self.pod.body["spec"]
+        names = {f"slurmd-{number}" for number in range(len(self.kinds)) if number not in numbers}
+        containers = [one for one in spec["containers"] if one["name"] not in names]
+        return Child(PODS, {**self.pod.body, "spec": {**spec, "containers": containers}})
+
+
+def preflight(
+    cluster: Cluster,
+    images: Images,
+    kinds: Sequence[SlurmdKind],
+    files: Mapping[str, str],
+    digest: str,
+    *,
+    running: Mapping[str, Any] | None = None,
+    node: str = "",
+) -> Preflight:
+    """Build the preflight of a configuration.
+
+    Parameters
+    ----------
+    kinds
+        Ways in which slurmd is run; the first `MOST_SLURMDS` are tried.
+    files, digest
+        The configuration and its hash.
+    running
+        Spec of slurmctld's running pod; of a new one if none runs.
+    node
+        The only Node it may run on; empty for any.
+    """
+    tried = list(kinds[:MOST_SLURMDS])
+    own_context = any(kind.security is not None for kind in tried)
+    derived = derive(files, "root" if own_context else "slurm")
+    template = running or _template(cluster, images)
+    spec = pod_spec(cluster, template, images, tried, own_context=own_context)
+    body: Object = {"metadata": {}, "spec": placed(spec, node) if node else spec}
+    named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
+    name = naming.preflight(cluster.name, named.digest[:10])
+    about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION_CANDIDATE: digest})
+    # Without the Cluster's uid, by which slurmd pods are found.
+    pod_labels = naming.pod_labels(cluster, naming.COMPONENT_PREFLIGHT)
+    body["metadata"] = {**about, "labels": pod_labels}
+    volume = next(one for one in body["spec"]["volumes"] if one["name"] == CONFIG)
+    volume["configMap"]["name"] = name
+    config_map = Child(CONFIGMAPS, {"metadata": dict(about), "data": dict(derived), "immutable": True})
+    return Preflight(Child(PODS, body), config_map, tuple(tried), node)
+
+
+def placed(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
+    """The same pod on one Node, whatever its scheduling fields say; an image that is present is not pulled again."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    free = {key: value for key, value in spec.items() if key not in {"nodeSelector", "topologySpreadConstraints"}}
+    return {
+        **free,
+        "affinity": {"nodeAffinity": required},
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [{**one, "imagePullPolicy": "IfNotPresent"} for one in spec["containers"]],
+    }
+
+
+def _template(cluster: Cluster, images: Images) -> dict[str, Any]:
+    """Spec of slurmctld's pod; without the user's template if that is rejected, which is reported elsewhere."""
+    try:
+        made = slurmctld.stateful_set(cluster, images, {})
+    except RefusedFragment:
+        controller = cluster.spec.controller.model_copy(update={"template": None})
+        spec = cluster.spec.model_copy(update={"controller": controller})
+        made = slurmctld.stateful_set(cluster.model_copy(update={"spec": spec}), images, {})
+    found: dict[str, Any] = made["spec"]["template"]["spec"]
+    return found
+
+
+def pod_spec(
+    cluster: Cluster, template: Mapping[str, Any], images: Images, kinds: Sequence[SlurmdKind], *, own_context: bool
+) -> dict[str, Any]:
+    """Build the spec of a preflight's pod.
+
+    Parameters
+    ----------
+    template
+        Spec of slurmctld's pod.
+    own_context
+        Whether a slurmd has its own security context, so that the pod cannot have one for all.
+    """
+    own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
+    ours = {slurmctld_pod.STATE, slurmctld_pod.CONFIG, slurmctld_pod.KEYS, slurmctld_pod.RUN, *identity.VOLUMES}
+    # Volumes that can be shared without affecting the real slurmctld.
+    volumes = [
+        one
+        for one in template["volumes"]
+        if one["name"] not in ours and not {"persistentVolumeClaim", "ephemeral"} & one.keys()
+    ]
+    kept = {one["name"] for one in volumes}
+    mounts = [one for one in own.get("volumeMounts") or () if one["name"] in kept]
+    host, service = naming.controller_pod(cluster.name), naming.controller_host(cluster.name, cluster.namespace)
+    spec = {key: value for key, value in template.items() if key not in _NOT_COPIED}
+    secrets = dict.fromkeys(
+        (
+            *(one["name"] for one in spec.pop("imagePullSecrets", ())),
+            *(name for kind in kinds for name in kind.pull_secrets),
+        )
+    )
+    return {
+        **spec,
+        **({"imagePullSecrets": [{"name": name} for name in secrets]} if secrets else {}),
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": LASTS,
+        "terminationGracePeriodSeconds": 1,
+        "hostname": host,
+        # The daemons in this pod can only connect to the slurmctld in it.
+        "hostAliases": [*template.get("hostAliases", ()), {"ip": "127.0.0.1", "hostnames": [host, service]}],
+        "securityContext": pod_security(naming.SLURM_UID, volumes=True)
+        if not own_context
+        else {"fsGroup": naming.SLURM_UID, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            _container(
+                naming.CONTROLLER_CONTAINER,
+                {key: own[key] for key in ("image", "imagePullPolicy") if key in own},
+                _SLURMCTLD,
+                {"SLURMDS": str(len(kinds))},
+                mounts,
+                slurmctld_security(),
+            ),
+            *(
+                _slurmd(kind, number, f"{service}:{naming.SLURMCTLD_PORT}", images, own_context=own_context)
+                for number, kind in enumerate(kinds)
+            ),
+        ],
+        "volumes": [
+            *volumes,
+            {"name": CONFIG, "configMap": {"name": "", "defaultMode": CONFIG_MODE}},
+            {"name": FOLDER_VOLUME, "emptyDir": {"sizeLimit": "64Mi"}},
+            *({"name": f"{_RUN}-{number}", "emptyDir": {"sizeLimit": "16Mi"}} for number in range(len(kinds) + 1)),
+        ],
+    }
+
+
+def slurmctld_security() -> dict[str, Any]:
+    """Complete security context of slurmctld's container: the pod's may be less strict, for slurmd."""
+    return {**locked_down(), "runAsNonRoot": True, "runAsUser": naming.SLURM_UID, "runAsGroup": naming.SLURM_UID}
+
+
+def _slurmd(kind: SlurmdKind, number: int, server: str, images: Images, *, own_context: bool) -> dict[str, Any]:
+    image: dict[str, Any] = {"image": kind.image}
+    if images.pull_policy and kind.image == images.slurmd:
+        image["imagePullPolicy"] = images.pull_policy
+    context = kind.security if kind.security is not None else security.slurmd()
+    variables = {"NAME": f"preflight-{number}", "SERVER": server, "PORT": str(naming.SLURMD_PORT + 10 + number)}
+    return _container(
+        f"slurmd-{number}",
+        image,
+        _SLURMD_CONFINED if kind.confined else _SLURMD,
+        {**variables, **({"PREPARE": confinement.FIRST_PROCESS} if kind.confined else {})},
+        [{"name": CONFIG, "mountPath": confinement.GIVEN_FOLDER, "readOnly": True}] if kind.confined else [],
+        dict(context) if own_context else slurmctld_security(),
+        run=f"{_RUN}-{number + 1}",
+        config=False,
+    )
+
+
+def _container(
+    name: str,
+    image: Mapping[str, Any],
+    script: str,
+    variables: Mapping[str, str],
+    mounts: Sequence[Mapping[str, Any]],
+    security: Mapping[str, Any],
+    *,
+    run: str = f"{_RUN}-0",
+    config: bool = True,
+) -> dict[str, Any]:
+    key = {"SLURM_SACK_KEY": f"{FOLDER}/{naming.SLURM_KEY}"}
+    return {
+        "name": name,
+        **image,
+        "command": ["/bin/sh", "-c", script],
+        "env": [{"name": variable, "value": value} for variable, value in {**key, **variables}.items()],
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+        "securityContext": dict(security),
+        "volumeMounts": [
+            *({"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True} for _ in range(config)),
+            {"name": FOLDER_VOLUME, "mountPath": FOLDER},
+            {"name": run, "mountPath": naming.RUN_FOLDER},
+            *map(dict, mounts),
+        ],
+    }

@@ -1,0 +1,170 @@
+"""The part of the plan about slurmctld's state: whether slurmctld of another image reads it. Pure.
+
+Once the pod that would replace slurmctld's has started without state, another one starts with a copy of it
+(`components.trials.state_pod`). What its slurmctld refuses keeps the running one. A state that cannot be copied is no
+reason to keep a release for ever: the upgrade goes on, and an Event says that it does so without a trial. slurmctld
+ends rather than change a state that it cannot read, so that only time is lost then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from slinky_operator.cluster.actions import EndPreflight, Remove, StartPreflight
+from slinky_operator.cluster.components import Images, slurmctld_pod
+from slinky_operator.cluster.components.slurmctld import claim_name
+from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, UNTRIED, Preflight
+from slinky_operator.cluster.components.trials.state_pod import NOT_COPIED, READING, is_state_trial, state_trial
+from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight import attempts, pod_troubles
+from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CONFIGMAPS, PODS
+from slinky_operator.reconcile.writes.children import Child
+from slinky_operator.slurm import naming
+from slinky_operator.slurm.conf.render import hash_of
+from slinky_operator.slurm.exit_messages import LONGEST, short, stuck
+
+AGAIN: Final = 300.0
+"""Seconds until a state that was refused is tried again: slurmctld writes it all the time."""
+
+HOLDS: Final = 3600.0
+"""Seconds for which the result of a trial holds."""
+
+UNSCHEDULED: Final = timedelta(seconds=20)
+"""How long the pod may find no place on slurmctld's Node: nothing but the end of other pods will change that."""
+
+PATIENCE: Final = timedelta(seconds=READING + 60)
+"""How long the pod may take, but for its image."""
+
+_OUT_OF_MEMORY: Final = "OOMKilled"
+
+
+def trial(
+    snapshot: Snapshot,
+    images: Images,
+    wanted: Child,
+    live: Object,
+    files: Mapping[str, str],
+    now: float,
+    wall: datetime,
+) -> Trial:
+    """Check for the outcome of the trial of the state, or start it.
+
+    Parameters
+    ----------
+    wanted, live
+        slurmctld's StatefulSet as it is to be, and as it is.
+    files
+        The live configuration.
+    now
+        Monotonic seconds.
+    wall
+        The time of day.
+
+    Returns
+    -------
+    Trial
+        Passed with a message if the state could not be tried: why.
+    """
+    new, old = wanted.body["spec"]["template"], live["spec"]["template"]
+    node = ((snapshot.controller_pod or {}).get("spec") or {}).get("nodeName") or ""
+    claim = claim_name(snapshot)
+    image = _image(new)
+    is_there = bool(node and claim) and slurmctld_pod.keeps_state(old) and _volume(new) == _volume(old)
+    if image == _image(old) or not is_there:
+        return Trial(Stage.PASSED, "", leftovers(snapshot))
+    tried = state_trial(snapshot.cluster, images, new["spec"], old["spec"], files, hash_of(files), claim, node)
+    return _look(snapshot, tried, image, now, wall)
+
+
+def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
+    """Objects of trials other than this one."""
+    pods = [
+        Remove(PODS, name, pod["metadata"]["uid"])
+        for name, pod in sorted(snapshot.preflights.items())
+        if name != current and is_state_trial(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
+    ]
+    maps = [
+        Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
+        for (kind, name), obj in sorted(snapshot.children.items())
+        if kind == CONFIGMAPS.kind and name != current and is_state_trial(snapshot.cluster, obj)
+    ]
+    return (*pods, *maps)
+
+
+def _look(snapshot: Snapshot, tried: Preflight, image: str, now: float, wall: datetime) -> Trial:  # noqa: PLR0911
+    verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
+    stage, words = Stage.UNDER_WAY, "slurmctld of its image reads a copy of the state"
+    if verdict is not None and verdict.outcome is not Outcome.REFUSED and now - verdict.at < HOLDS:
+        why = verdict.why if verdict.outcome is Outcome.UNDECIDED else ""
+        return Trial(Stage.PASSED, _untried(image, why), leftovers(snapshot))
+    if verdict is not None and verdict.outcome is Outcome.REFUSED:
+        left = AGAIN - (now - verdict.at)
+        stage, words = Stage.REFUSED, verdict.why
+        if left > 0:
+            return Trial(stage, words, leftovers(snapshot), left)
+    if denied is not None:
+        why = f"the API server refuses the pod that copies it: {denied.why}"
+        return Trial(Stage.PASSED, _untried(image, why), leftovers(snapshot))
+    stale, pod = leftovers(snapshot, tried.name), snapshot.preflights.get(tried.name)
+    if pod is None:
+        return Trial(stage, words, (*stale, StartPreflight(tried)), 1.0)
+    if pod["metadata"].get("deletionTimestamp"):
+        return Trial(stage, words, stale, 1.0)
+    found = _verdict(pod, now, wall)
+    if found is not None:
+        return Trial(stage, words, (*stale, EndPreflight(tried.name, found)))
+    return Trial(stage, words, stale, 2.0)
+
+
+def _untried(image: str, why: str) -> str:
+    if not why:
+        return ""
+    return (
+        f"slurmctld gets {image} without a trial on a copy of its state: {why}. slurmctld ends if it cannot read the "
+        "state, and leaves it as it is"
+    )[: 2 * LONGEST]
+
+
+def _verdict(pod: Object, now: float, wall: datetime) -> Verdict | None:
+    """The result of a trial; `None` while it runs."""
+    end, status = pod_troubles.ended(pod).get(naming.CONTROLLER_CONTAINER), pod.get("status") or {}
+    if end is not None:
+        return Verdict(*_of_end(end), now)
+    if status.get("phase") == "Failed":
+        return Verdict(Outcome.UNDECIDED, status.get("message") or status.get("reason") or "its pod was removed", now)
+    age = wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+    why = stuck(pod)
+    unscheduled = not (pod.get("spec") or {}).get("nodeName") and age > UNSCHEDULED
+    if unscheduled or age > (attempts.PULLING if pod_troubles.pulls_slurmctld(pod) else PATIENCE):
+        return Verdict(Outcome.UNDECIDED, why or f"its pod has not ended in {age.seconds} s", now)
+    return None
+
+
+def _of_end(end: Mapping[str, Any]) -> tuple[Outcome, str]:
+    """What the end of the container says."""
+    code, message = end.get("exitCode"), str(end.get("message") or "")
+    if not code:
+        return Outcome.PASSED, message
+    if end.get("reason") == _OUT_OF_MEMORY:
+        return Outcome.REFUSED, "slurmctld: killed for want of memory; see spec.controller.resources.limits"
+    if code in {REFUSED, UNTRIED}:
+        return Outcome.REFUSED, f"slurmctld: {short(message) or 'no word'}"
+    if code == NOT_COPIED:
+        return Outcome.UNDECIDED, message[:LONGEST] or "it cannot be copied"
+    why = pod_troubles.not_started(end) or short(message) or str(end.get("reason") or code)
+    return Outcome.UNDECIDED, f"slurmctld neither runs nor ends: {why}"[:LONGEST]
+
+
+def _image(template: Mapping[str, Any]) -> str:
+    containers = template["spec"]["containers"]
+    return next((str(one.get("image")) for one in containers if one["name"] == naming.CONTROLLER_CONTAINER), "")
+
+
+def _volume(template: Mapping[str, Any]) -> Any:
+    volumes = template["spec"].get("volumes") or ()
+    return next((one for one in volumes if one["name"] == slurmctld_pod.STATE), None)

@@ -1,0 +1,136 @@
+"""Which Slurm images have: what is known, and the pod that asks those that are not. Pure.
+
+Answers are remembered by program and image, until the operator restarts; then images are asked again if anything still
+depends on them. An image that gives no answer is asked again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from slinky_operator.cluster.actions import Action, EndPreflight, Remove, StartPreflight
+from slinky_operator.cluster.components.trials.version_pod import Question, asks_versions, version_pod
+from slinky_operator.cluster.memory import Outcome, Verdict
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.preflight import attempts, pod_troubles
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PODS
+from slinky_operator.slurm.exit_messages import LONGEST, held_up, short, stuck
+from slinky_operator.slurm.releases import Release
+
+LOOK_AGAIN: Final = 2.0
+"""Seconds until the pod is looked at again if no event comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What is known of the images."""
+
+    releases: Mapping[str, Release] = field(default_factory=dict)
+    """By `Question.key`."""
+
+    untold: Mapping[str, str] = field(default_factory=dict)
+    """Why an image has not answered, by `Question.key`."""
+
+    asked: frozenset[str] = frozenset()
+    """Images without an answer, by `Question.key`: they are being asked, or will be asked again."""
+
+    actions: tuple[Action, ...] = ()
+    wake_up: float | None = None
+
+
+def ask(
+    snapshot: Snapshot,
+    needed: Iterable[Question],
+    template: Mapping[str, Any],
+    pull_secrets: Iterable[str],
+    now: float,
+    wall: datetime,
+) -> Answers:
+    """Find the releases of images, or ask for them.
+
+    Parameters
+    ----------
+    needed
+        At most two for each daemon, and one for each entry of `spec.login`.
+    template
+        Spec of slurmctld's pod.
+    pull_secrets
+        Pull secrets of the images.
+    now
+        Monotonic seconds.
+    wall
+        The time of day.
+    """
+    told = {key: text for one in snapshot.memory.verdicts.values() for key, text in one.releases.items()}
+    known = {key: release for key, text in told.items() if (release := Release.read(text)) is not None}
+    asked = tuple(sorted({one.key: one for one in needed if one.key not in known}.values()))
+    if not asked:
+        return Answers(known, actions=_leftovers(snapshot))
+    keys = frozenset(one.key for one in asked)
+    wanted = version_pod(snapshot.cluster, asked, template, pull_secrets)
+    stale, denied = _leftovers(snapshot, wanted.name), attempts.denied_of(snapshot, wanted)
+    verdict, pod = snapshot.memory.verdicts.get(wanted.name), snapshot.preflights.get(wanted.name)
+    untold: dict[str, str] = {}
+    last = 0.0
+    if denied is not None:
+        untold, last = (
+            {one.key: f"the API server refuses the pod that asks it: {denied.why}" for one in asked},
+            denied.at,
+        )
+    elif verdict is not None:
+        untold, last = {one.key: verdict.why for one in asked}, verdict.at
+    if untold and now - last < attempts.TRY_AGAIN:
+        return Answers(known, untold, keys, _leftovers(snapshot), attempts.TRY_AGAIN - (now - last))
+    if pod is None:
+        return Answers(known, untold, keys, (*stale, StartPreflight(wanted)), 1.0)
+    if pod["metadata"].get("deletionTimestamp"):
+        return Answers(known, untold, keys, stale, 1.0)
+    found = _verdict(pod, asked, now, wall)
+    if found is not None:
+        return Answers(known, untold, keys, (*stale, EndPreflight(wanted.name, found)), LOOK_AGAIN)
+    return Answers(known, {**untold, **_held_up(pod, asked)}, keys, stale, LOOK_AGAIN)
+
+
+def _leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
+    """Pods that asked something else."""
+    return tuple(
+        Remove(PODS, name, pod["metadata"]["uid"])
+        for name, pod in sorted(snapshot.preflights.items())
+        if name != current and asks_versions(snapshot.cluster, pod) and not pod["metadata"].get("deletionTimestamp")
+    )
+
+
+def _verdict(pod: Object, asked: Sequence[Question], now: float, wall: datetime) -> Verdict | None:
+    """What the pod shows; `None` while an answer may come."""
+    ends = pod_troubles.ended(pod)
+    releases, why = {}, []
+    for number, one in enumerate(asked):
+        end = ends.get(f"asked-{number}") or {}
+        text = str(end.get("message") or "")
+        if end and not end.get("exitCode") and Release.read(text) is not None:
+            releases[one.key] = text.strip()[:LONGEST]
+        elif end:
+            said = pod_troubles.not_started(end) or short(text) or end.get("reason") or "no word"
+            why.append(f"no {one.daemon} can be run in {one.image}: {said}"[:LONGEST])
+    if len(releases) == len(asked):
+        return Verdict(Outcome.PASSED, "", now, releases)
+    begun = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+    status = pod.get("status") or {}
+    if len(ends) == len(asked) or status.get("phase") == "Failed" or wall - begun > attempts.PULLING:
+        words = "; ".join(why) or status.get("message") or stuck(pod) or "its pod has ended without an answer"
+        return Verdict(Outcome.UNDECIDED, words[:LONGEST], now, releases)
+    return None
+
+
+def _held_up(pod: Object, asked: Sequence[Question]) -> dict[str, str]:
+    """Why containers do not start, as the scheduler and the kubelet report."""
+    statuses = {one["name"]: one for one in (pod.get("status") or {}).get("containerStatuses") or ()}
+    if not statuses:
+        why = stuck(pod)
+        return {one.key: why for one in asked} if why else {}
+    found = {one.key: held_up(statuses.get(f"asked-{number}", {})) for number, one in enumerate(asked)}
+    return {key: why for key, why in found.items() if why}

@@ -1,0 +1,101 @@
+"""What server and follower agree on: one request, and its answers.
+
+``GET /output?offset=N&wait=S`` with ``Authorization: Bearer TOKEN`` asks for a file from byte N on, and waits up to S
+seconds if there is nothing yet. The connection stays open for the next request.
+
+===== ==================================================================================
+200   bytes from N on, as many as there are, at most `MAX_CHUNK`
+204   nothing after byte N
+400   not such a request
+403   no access, one line says why
+404   no such file; it may come
+416   the file is shorter than N: it was truncated
+503   too many connections, or no answer from the file system
+===== ==================================================================================
+
+``ETag`` tells files of the same name apart. An error has one line of text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from slinky_operator.joblogs.tokens import MAX_TOKEN
+
+PATH: Final = "/output"
+
+MAX_CHUNK: Final = 16 * 1024 * 1024
+"""Bytes of one answer."""
+
+MAX_WAIT: Final = 20.0
+"""Seconds that a server waits for more bytes."""
+
+MAX_HEAD: Final = MAX_TOKEN + 4096
+"""Bytes of a request."""
+
+MAX_OFFSET: Final = 2**63 - 1
+MAX_LINE: Final = 300
+"""Characters of an error."""
+
+END_OF_HEAD: Final = b"\r\n\r\n"
+_BEARER: Final = "bearer "
+
+
+class BadRequest(Exception):
+    """It is not a request that is understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a caller asks for."""
+
+    token: str
+    offset: int
+    wait: float
+
+
+def parse(head: bytes) -> Request:
+    """Read the head of a request.
+
+    Raises
+    ------
+    BadRequest
+        It is not understood.
+    """
+    first, *lines = head.decode("latin-1").split("\r\n")
+    words = first.split(" ")
+    try:
+        url = urlsplit(words[1])
+        asked = parse_qs(url.query, max_num_fields=8)
+        offset, wait = int(asked.get("offset", ["0"])[0]), float(asked.get("wait", ["0"])[0])
+    except (ValueError, IndexError):
+        raise BadRequest("offset and wait must be numbers") from None
+    if words[0] != "GET" or url.path != PATH:
+        raise BadRequest(f"ask for GET {PATH}?offset=N&wait=SECONDS")
+    if not 0 <= offset <= MAX_OFFSET or not wait >= 0:
+        raise BadRequest("offset and wait must not be negative")
+    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    authorization = fields.get("authorization", "")
+    if not authorization.lower().startswith(_BEARER):
+        raise BadRequest("a token is needed: Authorization: Bearer TOKEN")
+    return Request(authorization[len(_BEARER) :].strip(), offset, min(wait, MAX_WAIT))
+
+
+def head(status: HTTPStatus, length: int, *, tag: str = "") -> bytes:
+    """Make the head of an answer."""
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}"]
+    if status is not HTTPStatus.NO_CONTENT:
+        kind = "application/octet-stream" if status is HTTPStatus.OK else "text/plain; charset=utf-8"
+        lines += [f"Content-Type: {kind}", f"Content-Length: {length}"]
+    if tag:
+        lines.append(f'ETag: "{tag}"')
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def error(status: HTTPStatus, line: str) -> bytes:
+    """Make a whole answer of one line."""
+    text = line.replace("\n", " ")[:MAX_LINE].encode(errors="replace") + b"\n"
+    return head(status, len(text)) + text

@@ -1,0 +1,229 @@
+"""Where a follower reads from: the server beside slurmd, or a file that its own container mounts."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from slinky_operator.joblogs import protocol
+from slinky_operator.joblogs.files import Held
+from slinky_operator.joblogs.job_file import Place
+
+CONNECT_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 15.0
+"""Beyond the time that the server may wait."""
+
+PIECE: Final = 1024 * 1024
+"""Bytes that are held in memory."""
+
+LOOK: Final = 0.2
+"""Seconds between looks at a mounted file that does not grow."""
+
+Sink = Callable[[memoryview], None]
+
+
+class Outcome(Enum):
+    """What came of one attempt to read."""
+
+    DATA = auto()
+    """Something was copied; there may be more."""
+
+    END = auto()
+    """Nothing beyond the offset, for now."""
+
+    MISSING = auto()
+    """No file, for now."""
+
+    TRUNCATED = auto()
+    """The file is shorter than the offset, or another one: it is to be read from its beginning."""
+
+    FAILED = auto()
+    """No access, or no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The result of one attempt.
+
+    Parameters
+    ----------
+    copied
+        Bytes given to the sink, also before a failure.
+    why
+        One line, except for data and its end.
+    """
+
+    outcome: Outcome
+    copied: int = 0
+    why: str = ""
+
+
+class Source(Protocol):
+    """One stream of a job."""
+
+    def read(self, place: Place, offset: int, wait: float, sink: Sink) -> Reading:
+        """Give what follows an offset to a sink, after at most so many seconds if there is nothing yet."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+def source_of(place: Place) -> Source:
+    """The source that reads a place."""
+    return _MountedFile() if place.file else _Server(place.url)
+
+
+class _Server:
+    """A connection that stays open. The file is known by the tag of its first bytes.
+
+    Parameters
+    ----------
+    url
+        The server's, http.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: http.client.HTTPConnection | None = None
+        self._tag = ""
+        self._buffer = memoryview(bytearray(PIECE))
+
+    def read(self, place: Place, offset: int, wait: float, sink: Sink) -> Reading:
+        copied = 0
+
+        def counting(piece: memoryview) -> None:
+            nonlocal copied
+            sink(piece)
+            copied += len(piece)
+
+        try:
+            return self._read(place.token, offset, wait, counting)
+        except _SinkFailed as failed:
+            raise failed.error from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self.close()
+            why = f"{self._url}: {str(error) or type(error).__name__}"
+            return Reading(Outcome.DATA if copied else Outcome.FAILED, copied, why)
+
+    def _read(self, token: str, offset: int, wait: float, sink: Sink) -> Reading:
+        connection = self._connected()
+        assert connection.sock is not None  # noqa: S101 - it is connected
+        connection.sock.settimeout(wait + ANSWER_SECONDS)
+        path = f"{protocol.PATH}?offset={offset}&wait={wait:g}"
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        if answer.status in {HTTPStatus.OK, HTTPStatus.NO_CONTENT}:
+            tag = answer.getheader("ETag", "")
+            if offset and tag != self._tag:
+                self.close()
+                self._tag = tag
+                return Reading(Outcome.TRUNCATED, why="another file has its name")
+            self._tag = tag
+            return self._copied(answer, sink)
+        line = answer.read(protocol.MAX_LINE + 1).decode(errors="replace").strip()
+        if answer.will_close or answer.length:
+            self.close()
+        match answer.status:
+            case HTTPStatus.NOT_FOUND:
+                return Reading(Outcome.MISSING, why=line)
+            case HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return Reading(Outcome.TRUNCATED, why=line)
+            case _:
+                self.close()
+                return Reading(Outcome.FAILED, why=f"{answer.status} {line}")
+
+    def _copied(self, answer: http.client.HTTPResponse, sink: Sink) -> Reading:
+        expected = answer.length or 0
+        if expected > protocol.MAX_CHUNK:
+            raise http.client.HTTPException(f"an answer of {expected} bytes")
+        copied = 0
+        while read := answer.readinto(self._buffer):
+            try:
+                sink(self._buffer[:read])
+            except OSError as error:
+                raise _SinkFailed(error) from error
+            copied += read
+        if copied < expected:
+            raise http.client.HTTPException(f"{expected - copied} bytes are missing")
+        return Reading(Outcome.DATA if copied else Outcome.END, copied)
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            parts = urlsplit(self._url)
+            if parts.scheme != "http" or not parts.hostname:
+                raise http.client.InvalidURL("it is no http URL")
+            self._connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=CONNECT_SECONDS)
+        if self._connection.sock is None:
+            self._connection.timeout = CONNECT_SECONDS
+            self._connection.connect()
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class _SinkFailed(Exception):
+    """What is printed to has gone: not a fault of the source."""
+
+    def __init__(self, error: OSError) -> None:
+        self.error = error
+        super().__init__(str(error))
+
+
+class _MountedFile:
+    """A file of a volume that the follower mounts; it is opened for each attempt, to see that it was replaced."""
+
+    def __init__(self) -> None:
+        self._held = Held()
+        self._tag = ""
+        self._buffer = memoryview(bytearray(PIECE))
+
+    def read(self, place: Place, offset: int, wait: float, sink: Sink) -> Reading:
+        try:
+            opened = os.open(place.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return Reading(Outcome.MISSING, why=f"there is no file {place.file}")
+        except OSError as error:
+            return Reading(Outcome.FAILED, why=f"{place.file}: {error.strerror}")
+        tag, before = self._held.keep(opened), self._tag
+        self._tag = tag
+        return self._read(opened, place.file, offset, wait, sink, is_other=tag != before)
+
+    def _read(self, opened: int, path: str, offset: int, wait: float, sink: Sink, *, is_other: bool) -> Reading:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            return Reading(Outcome.FAILED, why=f"{path} is not a regular file")
+        if offset and is_other:
+            return Reading(Outcome.TRUNCATED, why="another file has its name")
+        until = time.monotonic() + wait
+        while (size := os.fstat(opened).st_size) == offset:
+            left = until - time.monotonic()
+            if left <= 0:
+                return Reading(Outcome.END)
+            time.sleep(min(LOOK, left))
+        if size < offset:
+            return Reading(Outcome.TRUNCATED, why=f"the file has {size} bytes")
+        copied = 0
+        while copied < protocol.MAX_CHUNK:
+            try:
+                read = os.preadv(opened, [self._buffer], offset + copied)
+            except OSError as error:
+                return Reading(Outcome.DATA if copied else Outcome.FAILED, copied, f"{path}: {error.strerror}")
+            if not read:
+                break
+            sink(self._buffer[:read])
+            copied += read
+        return Reading(Outcome.DATA, copied)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._held.close()

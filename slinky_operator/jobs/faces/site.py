@@ -1,0 +1,71 @@
+"""What an administrator says once about a site, for all objects of the old kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+_FOLDER: Final = re.compile(r"/[A-Za-z0-9._/-]{0,200}", re.ASCII)
+
+
+class Runtime(StrEnum):
+    """How the image of a WlmJob runs."""
+
+    APPTAINER = "Apptainer"
+    SLURM = "Slurm"
+    """By ``srun --container``, with a bundle that skopeo and umoci make; the nodes need oci.conf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What a label of a virtual node means to Slurm; neither, if all nodes are meant.
+
+    Parameters
+    ----------
+    partition
+        The partition.
+    features
+        Features that nodes must have, as for ``--constraint``.
+    """
+
+    partition: str = ""
+    features: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One site.
+
+    Parameters
+    ----------
+    labels
+        What ``label=value`` in a node selector means, for labels of the site's own:
+        ``wlm.sylabs.io/cuda=10`` could be the feature ``cuda10``.
+    runtime
+        How images run.
+    folder
+        A folder on the nodes in which jobs may make folders of their own for images. An absolute path.
+    is_folder_shared
+        Whether all nodes of a job see the same files there.
+    copies_files
+        Whether the operator copies files between claims and jobs.
+
+    Raises
+    ------
+    ValueError
+        For a folder that is no absolute path of letters, digits, dots, dashes and underscores.
+    """
+
+    labels: Mapping[str, Placement] = field(default_factory=dict)
+    runtime: Runtime = Runtime.SLURM
+    folder: str = "/tmp"  # noqa: S108 - jobs make folders of their own in it, and fail if those exist
+    is_folder_shared: bool = False
+    copies_files: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the folder: programs read a colon in it as the end of a path."""
+        if not _FOLDER.fullmatch(self.folder):
+            raise ValueError(f"the folder for images must be a plain absolute path, not {self.folder[:60]!r}")

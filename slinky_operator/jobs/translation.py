@@ -1,0 +1,136 @@
+"""A job object's spec as one submission to slurmrestd.
+
+The lines of the script and the fields of the spec are read together, by sbatch's own rules: fields stand where sbatch
+has its command line, behind the lines, and win. A line that loses is reported, and must be right all the same, as for
+sbatch; one that a field excludes (``--mem-per-cpu`` beside ``memory``) loses too.
+
+What a data parser lacks is refused by the client when it is sent (`slurm_client.errors.NotSupported`). Who the user is,
+and which partitions, accounts and QOS may be asked for, is for the caller to decide: what is asked for is in the
+result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+
+from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_operator.jobs import command, environment, parameters, typed_fields
+from slinky_operator.jobs.options import NO_LINE, Conflict, divided, fields_by_option
+from slinky_operator.jobs.refusal import InvalidJob
+from slurm_client import JobSpec
+from slurm_client.errors import InvalidDirective
+from slurm_client.notation import sbatch
+from slurm_client.notation.sbatch import Directive, Parsed
+
+_SCRIPT = "spec.script"
+_OTHER_WORDS = {
+    "--uid": parameters.IDENTITY,
+    "--gid": parameters.IDENTITY,
+    "--cluster": parameters.ONE_CLUSTER,
+    "--clusters": parameters.ONE_CLUSTER,
+}
+"""Reasons for which the client would speak of its own calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What is to be sent for a job object.
+
+    Parameters
+    ----------
+    job
+        The job, complete.
+    conflicts
+        Lines of the script against which fields have won.
+    without_effect
+        Lines and fields that change nothing about the job, with the reason.
+    """
+
+    job: JobSpec
+    conflicts: tuple[Conflict, ...]
+    without_effect: tuple[str, ...]
+
+
+def translate(
+    spec: SlurmJobSpec,
+    *,
+    name: str,
+    user: str = "",
+    mark: str = "",
+    now: datetime | None = None,
+    zone: tzinfo = UTC,
+) -> Submission:
+    """Make a submission of a spec.
+
+    Parameters
+    ----------
+    spec
+        What is asked for.
+    name
+        Name of the job, where the script gives none; sbatch takes that of the script's file.
+    user
+        The user whose job it is, for the variables USER and LOGNAME.
+    mark
+        What tells whose job it is when slurmctld is asked for it; kept in the job's ``extra``.
+    now, zone
+        The time that ``--begin=now+1hour`` and ``--begin=16:00`` count from, and where.
+
+    Raises
+    ------
+    InvalidJob
+        With the field, the line of the script if it is about one, and the reason.
+    """
+    script = command.script_of(spec)
+    own = environment.variables_of(spec)
+    wishes = (*typed_fields.wishes(spec), *parameters.wishes(spec.parameters))
+    fields = fields_by_option(wishes)
+    try:
+        lines = sbatch.directives(script)
+        _refuse_mark(lines)
+        kept, replaced, conflicts = divided(lines, wishes)
+        wanted = (*kept, *(directive for wish in wishes for directive in wish.directives))
+        parsed = sbatch.combine(wanted, script=script, replaced=replaced, now=now, zone=zone, environment=own)
+    except InvalidDirective as error:
+        raise _invalid(error, fields) from None
+    job = _completed(parsed, spec, name, mark)
+    export = next((each for each in reversed(parsed.directives) if each.option == "--export"), None)
+    variables, overruled = environment.complete(job, own, export, user)
+    return Submission(replace(job, environment=variables), (*conflicts, *overruled), _idle(parsed, fields))
+
+
+def _completed(parsed: Parsed, spec: SlurmJobSpec, name: str, mark: str) -> JobSpec:
+    job = parsed.spec
+    return replace(
+        job,
+        name=job.name or name,
+        extra=mark or None,
+        arguments=command.arguments_of(spec, name),
+    )
+
+
+def _refuse_mark(lines: tuple[Directive, ...]) -> None:
+    for line in lines:
+        if line.option == "--extra":
+            raise line.refused(parameters.REFUSED["extra"])
+
+
+def _invalid(error: InvalidDirective, fields: Mapping[str, str]) -> InvalidJob:
+    """Say what is wrong by the names that the user has written: those of fields, or options in lines."""
+    named = re.sub(r"--[a-z][a-z-]*", lambda match: fields.get(match[0], match[0]), error.reason)
+    if error.line == NO_LINE and error.option in fields:
+        return InvalidJob(fields[error.option], named)
+    named = _OTHER_WORDS.get(error.option, named)
+    reason = f"{error.option}: {named}" if error.option else named
+    return InvalidJob(_SCRIPT, reason, error.line)
+
+
+def _idle(parsed: Parsed, fields: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(
+        f"{directive.option} in line {directive.line} of the script: {reason}"
+        if directive.line != NO_LINE
+        else f"{fields.get(directive.option, directive.option)}: {reason}"
+        for directive, reason in parsed.without_effect.items()
+    )

@@ -1,0 +1,48 @@
+"""What the controller of Node labels exports to the process; it runs only if the settings name a ConfigMap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from slinky_operator.kube.resources import NODES, PODS
+from slinky_operator.node_labels.config_map import LabelConfig
+from slinky_operator.node_labels.controller import NodeLabelsReconciler
+from slinky_operator.node_labels.slurm_nodes import SlurmNodes
+from slinky_operator.node_labels.triggers import NodeLabelsTriggers
+from slinky_operator.reconcile.caches import CacheSpec
+from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS, prune_node
+from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
+from slinky_operator.settings import Settings
+
+WORKERS: Final = 4
+"""Nodes written concurrently."""
+
+
+def _caches(settings: Settings) -> Sequence[CacheSpec]:
+    found = [CacheSpec(NODES, prune=prune_node)]
+    if settings.node_labels_from_slurm:
+        found.append(CacheSpec(PODS, INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS))
+    return found
+
+
+def _build(services: Services) -> Built:
+    namespace, _, name = services.settings.node_labels_config_map.partition("/")
+    config = LabelConfig(services.kube, services.recorder, (namespace, name))
+    services.supervisor.start(f"ConfigMap {namespace}/{name} with labels of Nodes", config.run())
+    nodes = services.caches.store(NODES)
+    live = services.settings.node_labels_from_slurm
+    records = SlurmNodes(services.caches.store(PODS), services.slurm) if live else None
+    reconciler = NodeLabelsReconciler(services.kube, services.recorder, nodes, config, records)
+    return Built(reconciler, NodeLabelsTriggers(nodes, config.subscribe, records).table())
+
+
+SPEC: Final = ControllerSpec(
+    "node-labels",
+    NODES,
+    caches=_caches,
+    build=_build,
+    workers=lambda _: WORKERS,
+    wanted=lambda settings: bool(settings.node_labels_config_map),
+)
+"""One pass over a Node."""

@@ -1,0 +1,20 @@
+"""The controller of the old job kinds: one engine, which runs SlurmJobs, with a face for each kind.
+
+===============  ==========================================================================================
+module           concern
+===============  ==========================================================================================
+`kinds`          the three kinds, and the name of the SlurmJob that stands for an object
+`clusters`       which Cluster runs the jobs of a namespace, and what its administrator has said of labels and images
+`snapshot`       what a pass knows
+`plan`           the SlurmJob to create, and the old status to show
+`observation`    from caches to the snapshot
+`controller`     one pass
+`triggers`       what wakes an object
+`spec`           what the controllers export to the process
+===============  ==========================================================================================
+
+An object becomes a SlurmJob that it owns. What submits, cancels and watches the job is `slinky_operator.slurmjob`; what
+the old fields mean, and what the old status says, is in `slinky_operator.jobs.faces`.
+
+No object gets a second job: one that has had a number in Slurm is never made a SlurmJob of again.
+"""

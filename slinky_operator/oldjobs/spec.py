@@ -1,0 +1,48 @@
+"""What the controllers of the old kinds export to the process: one for each kind, all built alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from slinky_operator.kube.resources import CLUSTERS, SLURMJOBS
+from slinky_operator.oldjobs.controller import OldJobReconciler
+from slinky_operator.oldjobs.kinds import KINDS, OldKind
+from slinky_operator.oldjobs.observation import indexes_of
+from slinky_operator.reconcile.caches import CacheSpec
+from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
+from slinky_operator.settings import Settings
+
+
+def _caches(kind: OldKind) -> Callable[[Settings], Sequence[CacheSpec]]:
+    wanted = [
+        CacheSpec(CLUSTERS, mirrored=True),
+        CacheSpec(SLURMJOBS, mirrored=True),
+        CacheSpec(kind.resource, indexes_of(kind), mirrored=True),
+    ]
+    return lambda _: wanted
+
+
+def _build(kind: OldKind) -> Callable[[Services], Built]:
+    def build(services: Services) -> Built:
+        store = services.caches.store
+        reconciler = OldJobReconciler(
+            kind, services.kube, services.recorder, store(kind.resource), store(SLURMJOBS), store(CLUSTERS)
+        )
+        return Built(reconciler, reconciler.triggers.table())
+
+    return build
+
+
+SPECS: Final = tuple(
+    ControllerSpec(
+        kind.name,
+        kind.resource,
+        caches=_caches(kind),
+        build=_build(kind),
+        workers=lambda settings: settings.slurmjob_workers,
+        wanted=lambda settings: settings.sylabs_jobs,
+    )
+    for kind in KINDS
+)
+"""One for each kind; off unless the site has installed them."""

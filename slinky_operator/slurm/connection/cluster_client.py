@@ -1,0 +1,183 @@
+"""One Cluster's Slurm: its client, the cache of its nodes, and the state of contact with it.
+
+Each polls its own Slurm in its own task, so that one that hangs delays no other. `slurm_client.watch` polls, compares
+and sets the pace. After a write, the writer requests the nodes concerned with `ClusterClient.refresh`, which is far
+cheaper than a full answer and updates the same cache. Which Clusters there are is kept in `clients`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint, Trouble, trouble_of
+from slinky_operator.slurm.connection.replicas import ReplicaTransport
+from slinky_operator.slurm.jobs import Jobs
+from slurm_client import SlurmClient, errors
+from slurm_client.models import Job, Node
+from slurm_client.operations.base import Listing
+from slurm_client.watch import NodeEvent, Pace, Watch
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 0.25
+"""Seconds until the next question after a first failure; doubled for each further one."""
+
+LONGEST_PAUSE: Final = 5.0
+"""Seconds between questions to a Slurm that does not answer, at most."""
+
+
+class ClusterClient:
+    """One Cluster's Slurm. Made by `ClientMap.put`; ends with `ClientMap.close`."""
+
+    def __init__(
+        self,
+        uid: str,
+        namespace: str,
+        name: str,
+        *,
+        endpoint: Endpoint,
+        fingerprint: str,
+        client: SlurmClient,
+        replicas: ReplicaTransport,
+        tell: Callable[[ClusterClient, NodeEvent], None],
+        tell_contact: Callable[[ClusterClient], None],
+    ) -> None:
+        self.uid = uid
+        self.namespace = namespace
+        self.name = name
+        self.client = client
+        self.replicas = replicas
+        """Where its calls go."""
+        self.contact = Contact(ContactState.CONNECTING, datetime.now(UTC), "no answer yet")
+        self.nodes_at: float | None = None
+        """Monotonic seconds when `nodes` was last known to be current; 304 counts."""
+        self.queue_at: float | None = None
+        """Monotonic seconds when autoscaling last read the jobs; None while it does not read them."""
+        self.answered_at: datetime | None = None
+        """When Slurm last answered a question for nodes."""
+        self.endpoint = endpoint
+        self.fingerprint = fingerprint
+        """What the entry was made from; another one makes another entry."""
+        self._tell = tell
+        self._tell_contact = tell_contact
+        self._closed = False
+        self._jobs = Jobs(self._ask_jobs)
+        self._watch: Watch[Node] = Watch(
+            self._fetch,
+            lambda node: self.client.node(node, timeout=endpoint.timeout),
+            lambda node: node.name,
+            what=f"nodes of {namespace}/{name}",
+            pace=Pace(
+                interval=endpoint.poll_interval,
+                longest_interval=endpoint.poll_interval_max,
+                first_pause=FIRST_PAUSE,
+                longest_pause=LONGEST_PAUSE,
+            ),
+        )
+        self._task = asyncio.get_running_loop().create_task(self._read(), name=f"nodes of {namespace}/{name}")
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """The last full picture, by name; read-only."""
+        return self._watch.objects
+
+    @property
+    def closed(self) -> bool:
+        """Whether another entry, or none, has taken its place."""
+        return self._closed
+
+    def hurry(self) -> None:
+        """Poll now, because something has changed."""
+        self._watch.poke()
+
+    async def shared_jobs(self, since: float = -math.inf) -> Sequence[Job]:
+        """The jobs that have nodes, by an answer that may be shared, and be older the more it costs.
+
+        Enough to plan with. Before anything that cannot be undone, ask `fresh_jobs`.
+
+        Parameters
+        ----------
+        since
+            Monotonic seconds: an answer asked for before that is none.
+
+        Raises
+        ------
+        SlurmError
+            If they could not be asked for.
+        """
+        return await self._jobs.shared(since)
+
+    async def fresh_jobs(self) -> Sequence[Job]:
+        """All jobs, asked for now; raises `SlurmError` if they could not be."""
+        return await self._jobs.fresh()
+
+    async def _ask_jobs(self) -> Sequence[Job]:
+        return tuple(await self.client.jobs(timeout=self.endpoint.timeout))
+
+    async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
+        """Ask Slurm for these nodes now; what they show is in the cache when this returns, and told as events.
+
+        Returns
+        -------
+        mapping
+            Each name with its node; `None` for one that Slurm does not know.
+
+        Raises
+        ------
+        SlurmError
+            If any of them could not be asked for.
+        """
+        return await self._watch.refresh(*names)
+
+    async def close(self) -> None:
+        """Stop polling and close the connections; who waits for an answer gets `errors.ClientClosed`."""
+        self._closed = True
+        self._task.cancel()
+        # Not awaited: a cancellation of this task must not be mistaken for that of the other.
+        await asyncio.wait({self._task})
+        await self._watch.close()
+        await self.client.close()
+
+    async def _read(self) -> None:
+        """Pass events on until cancelled, whatever happens."""
+        while True:
+            try:
+                async with self._watch.reader() as events:
+                    async for event in events:
+                        self._jobs.changed()
+                        if not self._closed:
+                            self._tell(self, event)
+            except Exception as error:
+                # A bug; the cached nodes are not to be trusted until the next full answer.
+                logger.exception("the watch over %s/%s failed", self.namespace, self.name)
+                self._set_contact(ContactState.UNREACHABLE, f"{type(error).__name__}: {error}", Trouble.OTHER)
+            await asyncio.sleep(LONGEST_PAUSE)
+
+    async def _fetch(self, update_time: int | None) -> Listing[Node] | None:
+        asked = time.monotonic()
+        try:
+            listing = await self.client.nodes(update_time, timeout=self.endpoint.timeout)
+        except errors.SlurmError as error:
+            self._set_contact(ContactState.UNREACHABLE, str(error), trouble_of(error))
+            raise
+        self.nodes_at = asked
+        self.answered_at = datetime.now(UTC)
+        # Told after the watch has taken the list over: who is woken by this finds the nodes.
+        asyncio.get_running_loop().call_soon(self._set_contact, ContactState.READY, "", Trouble.NONE)
+        return listing
+
+    def _set_contact(self, state: ContactState, why: str, trouble: Trouble) -> None:
+        old = self.contact
+        if self._closed or (old.state, old.trouble) == (state, trouble):
+            # The words change with every attempt; they are shown with the next change that matters.
+            return
+        since = old.since if old.state is state else datetime.now(UTC)
+        self.contact = Contact(state, since, why, trouble)
+        logger.info("%s/%s: %s%s", self.namespace, self.name, state, f": {why}" if why else "")
+        self._tell_contact(self)

@@ -1,0 +1,25 @@
+"""The SlurmJob controller: batch jobs as objects.
+
+===============  ==========================================================================================
+module           concern
+===============  ==========================================================================================
+`marks`          what a job in Slurm carries, by which it is known as that of an object
+`dependencies`   other SlurmJobs that one waits for, and loops among them
+`records`        Slurm's records of one job, or of the tasks of an array, as one
+`snapshot`       what a pass knows
+`plan`           the next step, and what is to be shown
+`report`         status and conditions
+`queues`         one poll of the jobs of each Cluster, for all SlurmJobs in it
+`slurm_calls`    submission, end, hold and history
+`observation`    from caches to the snapshot
+`controller`     one pass
+`triggers`       what wakes a SlurmJob
+`logs`           the pod that shows a job's output
+`spec`           what the controller exports to the process
+===============  ==========================================================================================
+
+What a spec means to Slurm, what Slurm's states mean to users, and who may submit as whom, is in `slinky_operator.jobs`.
+
+No job is submitted twice: what is begun is written into the status before Slurm is asked, and a submission whose answer
+is not known is looked for by its mark before another is made.
+"""

@@ -1,0 +1,154 @@
+"""Other SlurmJobs that one waits for: their numbers in Slurm's notation, and loops. Pure.
+
+A job is submitted once all of those that it waits for are in Slurm: only then they have numbers. What Slurm has
+forgotten by then counts by what its object says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.text import cut
+
+MOST_LOOKED_AT: Final = 1000
+"""SlurmJobs that are looked at in search of a loop."""
+
+LONGEST_WAY: Final = 1000
+"""Characters of the names in a loop that is named."""
+
+Find = Callable[[str], Object | None]
+"""A SlurmJob of the same namespace by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why the job is not submitted yet."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """All that it waits for is known to Slurm."""
+
+    text: str
+    """For Slurm; empty if nothing is to be waited for any more."""
+
+
+NOTHING: Final = Ready("")
+"""Nothing is waited for."""
+
+
+def resolve(obj: Object, find: Find) -> Wait | Ready:
+    """Say what is to be told to Slurm, or why that is not known yet.
+
+    Parameters
+    ----------
+    obj
+        The SlurmJob, as it was read.
+    find
+        Finds others by name.
+    """
+    wanted = list(_wanted(obj))
+    if not wanted:
+        return Ready("")
+    parts = []
+    for kind, name in wanted:
+        if kind == "singleton":
+            parts.append("singleton")
+            continue
+        part = _part(kind, name, find(name), (obj.get("spec") or {}))
+        if isinstance(part, Wait):
+            loop = _loop(obj, find)
+            if not loop:
+                return part
+            way = cut(" -> ".join(loop), LONGEST_WAY)
+            return Wait(Reason.DEPENDENCY_LOOP, f"spec.dependsOn: these wait for each other: {way}")
+        if part:
+            parts.append(part)
+    return Ready(",".join(parts))
+
+
+def check(own: str | None, *, is_waiting: bool) -> None:
+    """Refuse what cannot be joined.
+
+    Raises
+    ------
+    InvalidJob
+        The job names other jobs of which any will do, and SlurmJobs that must all be waited for.
+    """
+    if is_waiting and own and "?" in own:
+        raise InvalidJob("spec.dependsOn", "cannot be joined with a dependency that has '?' in it; write one of both")
+
+
+def joined(own: str | None, ready: str) -> str | None:
+    """The dependency of the job itself and that on other SlurmJobs, as one."""
+    return ",".join(one for one in (own, ready) if one) or None
+
+
+def names(obj: Object) -> list[str]:
+    """Names of the SlurmJobs that one waits for; an index of the cache, so any shape is read."""
+    return [name for _, name in _wanted(obj) if name]
+
+
+def _wanted(obj: Object) -> Iterator[tuple[str, str]]:
+    spec = obj.get("spec")
+    found = spec.get("dependsOn") if isinstance(spec, dict) else None
+    for one in found if isinstance(found, list) else ():
+        if isinstance(one, dict):
+            name = one.get("name")
+            yield str(one.get("type") or "afterok"), name if isinstance(name, str) else ""
+
+
+def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait:
+    """One dependency in Slurm's notation; empty if it has been met."""
+    if other is None:
+        return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"spec.dependsOn: there is no SlurmJob {name} yet")
+    spec, status = other.get("spec") or {}, other.get("status") or {}
+    if any(spec.get(field) != own.get(field) for field in ("clusterName", "clusterNamespace")):
+        return Wait(
+            Reason.DEPENDENCY_NOT_SUBMITTED,
+            f"spec.dependsOn: SlurmJob {name} is for another Cluster, and Slurm cannot wait for it",
+        )
+    number = status.get("jobId")
+    if not isinstance(number, int):
+        return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"waits until SlurmJob {name} has been submitted")
+    state = status.get("state")
+    met = {"afterok": state == "Succeeded", "afternotok": state == "Failed"}
+    if kind in {"afterany", "after"} and state in {"Succeeded", "Failed"}:
+        return ""
+    # slurmctld takes a job that it does not know for one that did not end as it was to.
+    return "" if met.get(kind) else f"{kind}:{number}"
+
+
+def _loop(obj: Object, find: Find) -> list[str]:
+    """A way from a SlurmJob back to itself; empty if there is none."""
+    start = obj["metadata"]["name"]
+    before = {start: start}
+    left = [start]
+    while left and len(before) <= MOST_LOOKED_AT:
+        current = left.pop()
+        found = obj if current == start else find(current)
+        if found is None or isinstance((found.get("status") or {}).get("jobId"), int):
+            # What has been submitted waits for nobody here.
+            continue
+        for name in names(found):
+            if name == start:
+                return [*reversed(list(_back(before, current))), start]
+            if name not in before:
+                before[name] = current
+                left.append(name)
+    return []
+
+
+def _back(before: Mapping[str, str], name: str) -> Iterator[str]:
+    yield name
+    while before[name] != name:
+        name = before[name]
+        yield name

@@ -1,0 +1,156 @@
+"""Where a job with `spec.logs` writes, decided before its submission. Pure.
+
+A job that names no file for its output gets one in the folder of the job log server, if every node on which it may run
+has that folder: elsewhere the job could not start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.slurmjob_object import JobLogPod, JobLogStatus, SlurmJobStatus
+from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming, whose
+from slurm_client import JobSpec
+from slurm_client.notation.arrays import ArrayTasks
+
+NAME_BYTES: Final = 16
+"""Random bytes of a name that nobody can guess."""
+
+_NAME: Final = re.compile(rf"[0-9a-f]{{{2 * NAME_BYTES}}}")
+_EVERY: Final = "ALL"
+"""What stands for every node in the list of a partition."""
+
+
+def has_server(pod: Object) -> bool:
+    """Whether the job log server is in a slurmd pod."""
+    found = (pod.get("spec") or {}).get("initContainers") or ()
+    return any(one.get("name") == naming.JOB_LOGS_CONTAINER for one in found)
+
+
+def why_not_served(cluster: Cluster, partitions: str | None, nodesets: Sequence[Object], pods: Iterable[Object]) -> str:
+    """Say why a job must not write to the folder of the server; empty if each of its nodes has it.
+
+    Parameters
+    ----------
+    partitions
+        Those that the job names; None for Slurm's default.
+    nodesets
+        All of the Cluster.
+    pods
+        Those of the Cluster's NodeSets.
+    """
+    where = f"Cluster {cluster.namespace}/{cluster.name}"
+    if cluster.spec.external:
+        return f"the Slurm of {where} runs elsewhere"
+    chosen = _node_sets(cluster, partitions, [one["metadata"]["name"] for one in nodesets])
+    if chosen is None:
+        return f"nodes of {where} outside Kubernetes may run the job"
+    if not chosen:
+        return f"no NodeSet of {where} has the job's partition"
+    for one in nodesets:
+        name = one["metadata"]["name"]
+        if name in chosen and (one.get("spec") or {}).get("jobLogs") is None:
+            return f"NodeSet {name} of {where} has no jobLogs"
+    for pod in pods:
+        own = pod["metadata"].get("labels") or {}
+        if whose.is_slurmd(pod) and own.get(labels.LABEL_NODESET_NAME) in chosen and not has_server(pod):
+            return f"pod {pod['metadata']['name']} has no job log server yet"
+    return ""
+
+
+def _node_sets(cluster: Cluster, partitions: str | None, names: list[str]) -> set[str] | None:
+    """NodeSets whose nodes may run a job; None if nodes outside Kubernetes may."""
+    known = {one.name: one for one in cluster.spec.partitions}
+    chosen: set[str] = set()
+    for partition in (partitions or "").split(","):
+        asked = partition.strip()
+        found = known.get(asked)
+        if found is None and asked in names:
+            chosen.add(asked)
+        elif found is None or _EVERY in found.node_sets:
+            # Also Slurm's default, and partitions in lines that only Slurm reads: any node.
+            if cluster.spec.nodes:
+                return None
+            chosen.update(names)
+        elif found.nodes:
+            return None
+        else:
+            chosen.update(found.node_sets)
+    return chosen
+
+
+def decide(
+    wanted: JobLogPod, job: JobSpec, before: JobLogStatus | None, not_served: str, name: str
+) -> tuple[JobSpec, JobLogStatus]:
+    """Complete a job by its files of output.
+
+    Parameters
+    ----------
+    wanted
+        The user's wish.
+    job
+        What is to be submitted.
+    before
+        What was decided about the submission before this one.
+    not_served
+        Why the job must not write to the folder of the server; empty if it may.
+    name
+        A random one, to be used if there is none yet.
+
+    Raises
+    ------
+    InvalidJob
+        The array has no such task.
+    """
+    before = before or JobLogStatus()
+    status = before.model_copy(update={"task": _task(wanted, job), "name": "", "not_served": ""})
+    if job.standard_output is not None:
+        return job, status
+    if not_served:
+        return job, status.model_copy(update={"not_served": not_served})
+    # What is in the status counts only if it is a name that this module has made.
+    name = before.name if _NAME.fullmatch(before.name) else name
+    path = f"{naming.JOB_OUTPUT_FOLDER}/{name}-{'%A_%a' if job.array else '%j'}"
+    error = f"{path}.err" if job.standard_error is None else job.standard_error
+    status = status.model_copy(update={"name": name})
+    return replace(job, standard_output=f"{path}.out", standard_error=error), status
+
+
+def begun(decided: JobLogStatus | None, status: SlurmJobStatus, *, is_again: bool) -> JobLogStatus | None:
+    """What is written of the output before a submission.
+
+    Parameters
+    ----------
+    decided
+        See `decide`.
+    status
+        Of the submission before.
+    is_again
+        Whether that one was a job, which has failed.
+    """
+    if decided is None or not is_again:
+        return decided
+    return decided.model_copy(update={"starts": decided.starts + (status.restarts or 0) + 1})
+
+
+def _task(wanted: JobLogPod, job: JobSpec) -> int | None:
+    if not job.array:
+        if wanted.task is not None:
+            raise InvalidJob("spec.logs.task", "the job is no array")
+        return None
+    try:
+        tasks = ArrayTasks.parse(job.array)
+    except ValueError as error:
+        raise InvalidJob("spec.array", str(error)) from None
+    if wanted.task is None:
+        return next(iter(tasks))
+    if wanted.task not in tasks:
+        raise InvalidJob("spec.logs.task", f"the array {job.array} has no task {wanted.task}")
+    return wanted.task

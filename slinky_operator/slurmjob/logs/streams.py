@@ -1,0 +1,160 @@
+"""By which way a follower reaches the files of a job, and the tokens for them. Pure.
+
+A token is valid for one file, which is opened as the user of Slurm's record. Its end moves in steps, so that the same
+job has the same token for a while and nothing is written in between; the steps of different jobs do not coincide.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.slurmjob_object import JobLogVolume
+from slinky_operator.joblogs import tokens
+from slinky_operator.joblogs.job_file import Place
+from slinky_operator.joblogs.tokens import Grant
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurm import naming, whose
+from slinky_operator.slurmjob.logs.facts import Facts
+from slinky_operator.slurmjob.logs.placing import has_server
+
+STEP_S: Final = 1800
+"""Seconds between two tokens of a job that runs; each is valid for at least twice as long."""
+
+AFTER_END_S: Final = 86400
+"""Seconds for which the tokens of a job that has ended are valid: its pod may have to wait for a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a file is reached, or why not.
+
+    Parameters
+    ----------
+    place
+        What the follower is told; None if it cannot reach the file.
+    why
+        Why not.
+    may_come
+        Whether that may change by itself.
+    """
+
+    place: Place | None = None
+    why: str = ""
+    may_come: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the ways depend on besides the job.
+
+    Parameters
+    ----------
+    cluster
+        The job's; None if it is gone.
+    pod
+        The slurmd pod of the job's node; None if there is none.
+    key
+        Of tokens; empty if it is not known.
+    volume
+        The claim that the pod mounts.
+    now
+        Seconds since the epoch.
+    uid
+        Of the SlurmJob.
+    """
+
+    cluster: Cluster | None
+    pod: Object | None
+    key: bytes
+    volume: JobLogVolume | None
+    now: float
+    uid: str
+
+
+def renewed_in(uid: str, now: float) -> float:
+    """Seconds until the tokens of a job that runs are renewed."""
+    return STEP_S - (now + _shift(uid)) % STEP_S
+
+
+def _shift(uid: str) -> int:
+    return zlib.crc32(uid.encode()) % STEP_S
+
+
+def _expires(around: Surroundings, *, ended: bool) -> int:
+    if ended:
+        return int(around.now) + AFTER_END_S
+    shift = _shift(around.uid)
+    return (int(around.now + shift) // STEP_S + 3) * STEP_S - shift
+
+
+def needs_server(path: str, volume: JobLogVolume | None) -> bool:
+    """Whether a file is in the folder of the job log server, and not on a claim."""
+    return path.startswith(f"{naming.JOB_OUTPUT_FOLDER}/") and not _is_on(volume, path)
+
+
+def way(path: str, facts: Facts, around: Surroundings) -> Way:
+    """Find the way to a file.
+
+    Parameters
+    ----------
+    path
+        Where the job writes it on its node.
+    facts
+        The job; it has a node.
+    around
+        See there.
+    """
+    if _is_on(around.volume, path):
+        if not facts.uid:
+            return Way(why="Slurm does not say whose job it is")
+        return Way(Place(file=path))
+    if not needs_server(path, around.volume):
+        where = f", nor on spec.logs.volume below {around.volume.mount_path}" if around.volume else ""
+        more = "" if around.volume else "; spec.logs.volume can name a claim with it"
+        return Way(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
+    if around.cluster is None or around.cluster.spec.external:
+        return Way(why=f"{path} is on a node whose Slurm runs elsewhere")
+    return _by_server(path, facts, around, around.cluster)
+
+
+def _by_server(path: str, facts: Facts, around: Surroundings, cluster: Cluster) -> Way:
+    pod = around.pod
+    if pod is None or not whose.is_slurmd(pod):
+        return Way(why=f"node {facts.node} is no pod of Cluster {cluster.name}", may_come=True)
+    if not has_server(pod):
+        return Way(why=f"pod {pod['metadata']['name']} has no job log server: its NodeSet needs jobLogs")
+    address = _address(pod)
+    if not address:
+        return Way(why=f"pod {pod['metadata']['name']} has no address", may_come=True)
+    return _with_token(path, facts, around, address)
+
+
+def _with_token(path: str, facts: Facts, around: Surroundings, address: str) -> Way:
+    if not facts.uid or facts.gid is None:
+        return Way(why="Slurm does not say whose job it is")
+    grant = Grant(facts.job, facts.uid, (facts.gid,), path, _expires(around, ended=facts.end is not None))
+    try:
+        token = tokens.sign(grant, around.key)
+    except tokens.UnusableKey:
+        return Way(why="the key of the job log servers is not known yet", may_come=True)
+    except ValueError as error:
+        return Way(why=f"{path} cannot be served: {error}")
+    return Way(Place(f"http://{address}:{naming.JOB_LOGS_PORT}", token))
+
+
+def _is_on(volume: JobLogVolume | None, path: str) -> bool:
+    # What leads out of the folder is not followed.
+    return volume is not None and path.startswith(f"{volume.mount_path}/") and ".." not in path.split("/")
+
+
+def _address(pod: Object) -> str:
+    """Address of a pod as it stands in a URL; empty if it has none."""
+    try:
+        found = ipaddress.ip_address(str((pod.get("status") or {}).get("podIP") or ""))
+    except ValueError:
+        return ""
+    return f"[{found}]" if found.version == 6 else str(found)  # noqa: PLR2004 - IPv6

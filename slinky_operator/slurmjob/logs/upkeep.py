@@ -1,0 +1,341 @@
+"""Keeps pod and Secret with the output of SlurmJobs: made when a job starts, changed as it goes on, ended with it.
+
+What has been written to the Secret counts where Slurm does not know any more: who has lost his memory reads it there.
+An API server that refuses the pod (a quota, an admission rule) keeps nothing else of the job from its course.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from slinky_api import labels
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.slurmjob_object import JobLogStatus, SlurmJob, SlurmJobStatus
+from slinky_operator.joblogs import job_file
+from slinky_operator.joblogs.job_file import InvalidJobFile, Job, JobState
+from slinky_operator.kube import errors
+from slinky_operator.kube.cache.store import Store
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PODS, SECRETS, Resource
+from slinky_operator.reconcile.indexes import NODE_INDEX
+from slinky_operator.reconcile.secrets import OLD, OLD_IN_TROUBLE, SecretReader
+from slinky_operator.slurm import naming
+from slinky_operator.slurmjob.logs import bodies, streams
+from slinky_operator.slurmjob.logs.bodies import Image
+from slinky_operator.slurmjob.logs.facts import End, Facts, end_of, of
+from slinky_operator.slurmjob.logs.streams import Surroundings, Way
+from slurm_client.models import Job as SlurmRecord
+
+RETRY_S: Final = 5.0
+"""Seconds until the next look for what is not there yet."""
+
+REFUSED_S: Final = 60.0
+"""Seconds until a pod that the API server has refused is tried again."""
+
+
+GIVE_UP_S: Final = 900.0
+"""Seconds after the end of a job for which its output is tried to be reached."""
+
+
+class Kube(Protocol):
+    """What is used of `kube.client.KubeClient`."""
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """Read one object."""
+        ...
+
+    async def create(self, resource: Resource, body: Object) -> Object:
+        """Create an object."""
+        ...
+
+    async def merge_patch(
+        self, resource: Resource, name: str, patch: Object, namespace: str | None = None, *, uid: str | None = None
+    ) -> Object:
+        """Change an object."""
+        ...
+
+
+class NotOurs(Exception):
+    """Somebody else's object has the name; the text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a pass has come to.
+
+    Parameters
+    ----------
+    condition
+        Status, reason and message of `LogsAvailable`.
+    wake
+        Seconds until the next look; None to wait for an event.
+    is_complete
+        Whether the pod knows how the job has ended, or never will.
+    """
+
+    condition: tuple[str, Reason, str]
+    wake: float | None = None
+    is_complete: bool = False
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is remembered of one SlurmJob."""
+
+    facts: Facts | None = None
+    written: Job | None = None
+    """What the Secret has; None if that is not known."""
+    is_written: bool = False
+    """Whether the pod has it too."""
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """Keeps the pods of all SlurmJobs.
+
+    Parameters
+    ----------
+    kube
+        The API server.
+    secrets
+        Reads keys of Clusters.
+    pods
+        Their cache, with `reconcile.indexes.NODE_INDEX`.
+    image
+        The operator's own.
+    """
+
+    kube: Kube
+    secrets: SecretReader
+    pods: Store
+    image: Image
+    _memory: dict[str, _Memory] = field(default_factory=dict)
+
+    def forget(self, uid: str) -> None:
+        """Forget a SlurmJob that is gone."""
+        _ = self._memory.pop(uid, None)
+
+    async def follow(
+        self,
+        job: SlurmJob,
+        status: SlurmJobStatus,
+        records: Sequence[SlurmRecord],
+        cluster: Cluster | None,
+        moment: datetime,
+    ) -> Told | None:
+        """Bring pod and Secret to what is known of a job; None if there is nothing to do about them.
+
+        Parameters
+        ----------
+        job
+            The SlurmJob.
+        status
+            What is about to be written into its status.
+        records
+            All that Slurm has of the job now.
+        cluster
+            Its Cluster; None if it is gone.
+        moment
+            The time.
+
+        Raises
+        ------
+        KubeError
+            The API server failed, or was overtaken by another writer.
+        """
+        logs = status.logs
+        if job.spec.logs is None or logs is None or logs.is_complete or job.deleting or status.job_id is None:
+            return None
+        job, now = job.model_copy(update={"status": status}), moment.timestamp()
+        end = end_of(status)
+        attempt = status.submission.attempt if status.submission is not None else 0
+        memory = self._memory.setdefault(job.uid, _Memory())
+        memory.facts = of(records, logs.task) or _still(memory.facts, job)
+        may_end = end is not None or attempt >= job.spec.backoff_limit
+        told = await self._attempted(job, cluster, memory, end, may_end=may_end, now=now)
+        if told.wake is not None and end is not None and _is_long_over(job, now):
+            told = replace(told, wake=None, is_complete=True)
+        if told.is_complete:
+            self.forget(job.uid)
+        return told
+
+    async def _attempted(
+        self, job: SlurmJob, cluster: Cluster | None, memory: _Memory, end: End | None, *, may_end: bool, now: float
+    ) -> Told:
+        try:
+            return await self._follow(job, cluster, memory, end, may_end=may_end, now=now)
+        except (errors.Forbidden, errors.Invalid, errors.BadRequest, NotOurs) as error:
+            memory.written, memory.is_written = None, False
+            # An earlier SlurmJob of the same name may just be being collected.
+            wake = RETRY_S if isinstance(error, NotOurs) else REFUSED_S
+            return Told(("False", Reason.LOG_POD_REFUSED, str(error)), wake)
+
+    async def _follow(
+        self, job: SlurmJob, cluster: Cluster | None, memory: _Memory, end: End | None, *, may_end: bool, now: float
+    ) -> Told:
+        if memory.written is None:
+            memory.written = await self._read(job)
+        before, facts = memory.written, memory.facts
+        if facts is not None and facts.end is None and end is not None:
+            # The whole job has ended, and its part with it.
+            facts = replace(facts, state=JobState.ENDED, end=end)
+        if before is not None and before.state is JobState.ENDED:
+            await self._write(job, before, facts, memory)
+            return self._complete(job, before, ())
+        if facts is None or not facts.node or (facts.end is not None and not may_end and before is None):
+            return await self._without_record(job, before, facts, end)
+        if facts.state is JobState.PENDING and before is not None:
+            # What the earlier run has written can still be read.
+            ways: tuple[tuple[str, Way], ...] = ()
+            wanted = replace(before, state=JobState.PENDING)
+        else:
+            ways = await self._ways(job, cluster, facts, now)
+            wanted = _wanted(job, facts, ways, before, may_end=may_end)
+        if before is None and not wanted.streams:
+            return _out_of_reach(ways, is_over=facts.end is not None)
+        await self._write(job, wanted, facts, memory)
+        if wanted.state is JobState.ENDED:
+            return self._complete(job, wanted, ways)
+        return _shown(job, ways, now)
+
+    async def _without_record(self, job: SlurmJob, before: Job | None, facts: Facts | None, end: End | None) -> Told:
+        """Slurm has no record with a node: the job has not started, or is forgotten."""
+        if end is None:
+            if before is not None:
+                return Told(("True", Reason.LOGS_SHOWN, _where(job)))
+            return Told(("Unknown", Reason.JOB_NOT_STARTED, "the job has not started"))
+        if before is None:
+            words = "the job has ended, and Slurm does not say where it ran"
+            return Told(("False", Reason.JOB_NOT_STARTED, words), is_complete=True)
+        ended = replace(before, state=JobState.ENDED, exit_code=end.exit_code, signal=end.signal)
+        await self._write(job, ended, facts, self._memory[job.uid])
+        return self._complete(job, ended, ())
+
+    def _complete(self, job: SlurmJob, written: Job, ways: tuple[tuple[str, Way], ...]) -> Told:
+        why = _why(ways)
+        status = "False" if why or not written.streams else "True"
+        reason = Reason.OUTPUT_OUT_OF_REACH if status == "False" else Reason.LOGS_SHOWN
+        words = why or (_where(job) if written.streams else "the output could not be read before the job ended")
+        return Told((status, reason, words), is_complete=True)
+
+    async def _ways(
+        self, job: SlurmJob, cluster: Cluster | None, facts: Facts, now: float
+    ) -> tuple[tuple[str, Way], ...]:
+        volume = job.spec.logs.volume if job.spec.logs is not None else None
+        pod, key = None, b""
+        if cluster is not None and any(streams.needs_server(path, volume) for _, path in facts.files):
+            found = self.pods.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{facts.node}")
+            alive = [one for one in found if not one["metadata"].get("deletionTimestamp")] or list(found)
+            pod = alive[0] if alive else None
+            key = await self._key(cluster)
+        around = Surroundings(cluster, pod, key, volume, now, job.uid)
+        return tuple((stream, streams.way(path, facts, around)) for stream, path in facts.files)
+
+    async def _key(self, cluster: Cluster) -> bytes:
+        """The key of a Cluster's job log servers; empty if it is not known. It is in no other namespace."""
+        name = naming.job_logs_key(cluster.name)
+        for age in (OLD, OLD_IN_TROUBLE):
+            source = (await self.secrets.read(cluster.namespace, (name,), older_than=age))[name]
+            if source.exists and source.cluster_uid == cluster.uid:
+                return source.data.get(naming.JOB_LOGS_KEY, b"")
+        return b""
+
+    async def _read(self, job: SlurmJob) -> Job | None:
+        """What the Secret says; None if it is missing, or was changed by somebody."""
+        found = await self._found(SECRETS, job)
+        if found is None:
+            return None
+        try:
+            content = base64.b64decode((found.get("data") or {}).get(job_file.NAME) or "", validate=True)
+            return job_file.parse(content, bodies.name_of(job.name))
+        except (InvalidJobFile, binascii.Error):
+            return None
+
+    async def _found(self, resource: Resource, job: SlurmJob) -> Object | None:
+        name = bodies.name_of(job.name)
+        try:
+            found = await self.kube.get(resource, name, job.namespace)
+        except errors.NotFound:
+            return None
+        if not bodies.is_ours(found, job):
+            raise NotOurs(f"there is a {resource.kind} {name} that is not of this SlurmJob")
+        return found
+
+    async def _write(self, job: SlurmJob, wanted: Job, facts: Facts | None, memory: _Memory) -> None:
+        """Write the Secret first, then the pod, whose change makes the kubelet read the Secret."""
+        if wanted == memory.written and memory.is_written:
+            return
+        text = job_file.text(wanted)
+        uid, gid = (facts.uid, facts.gid) if facts is not None else (None, None)
+        await self._put(SECRETS, job, bodies.secret(job, text), {"data": bodies.data(text)})
+        mark: dict[str, Any] = {"metadata": {"annotations": {labels.ANNOTATION_JOB_FILE: bodies.digest(text)}}}
+        await self._put(PODS, job, bodies.pod(job, text, self.image, uid, gid), mark)
+        memory.written, memory.is_written = wanted, True
+
+    async def _put(self, resource: Resource, job: SlurmJob, body: Object, patch: Object) -> None:
+        found = await self._found(resource, job)
+        if found is None:
+            _ = await self.kube.create(resource, body)
+            return
+        if not _has(found, patch):
+            about = found["metadata"]
+            _ = await self.kube.merge_patch(resource, about["name"], patch, about["namespace"], uid=about["uid"])
+
+
+def _still(facts: Facts | None, job: SlurmJob) -> Facts | None:
+    """What was known of the job, if it is the same one; a submission after it has another number."""
+    return facts if facts is not None and facts.job.partition("_")[0] == str(job.status.job_id) else None
+
+
+def _is_long_over(job: SlurmJob, now: float) -> bool:
+    ended = job.status.end_time
+    return ended is None or now - ended.timestamp() > GIVE_UP_S
+
+
+def _has(found: Object, patch: Object) -> bool:
+    return all(
+        _has(found.get(key) or {}, value) if isinstance(value, dict) else found.get(key) == value
+        for key, value in patch.items()
+    )
+
+
+def _wanted(
+    job: SlurmJob, facts: Facts, ways: tuple[tuple[str, Way], ...], before: Job | None, *, may_end: bool
+) -> Job:
+    """What followers are to know; a file that cannot be reached now stays where it was, unless it begins anew."""
+    status = job.status.logs or JobLogStatus()
+    attempt = status.starts + facts.restarts
+    is_same = before is not None and before.attempt == attempt
+    places = dict(before.streams) if before is not None and is_same else {}
+    places |= {stream: found.place for stream, found in ways if found.place is not None}
+    end, state = facts.end or End(), facts.state
+    if state is JobState.ENDED and not may_end:
+        end, state = End(), JobState.RUNNING
+    return Job(facts.job, state, attempt, facts.node, end.exit_code, end.signal, places)
+
+
+def _where(job: SlurmJob) -> str:
+    return f"kubectl logs {bodies.name_of(job.name)} -c stdout"
+
+
+def _why(ways: tuple[tuple[str, Way], ...]) -> str:
+    return "; ".join(f"{stream}: {found.why}" for stream, found in ways if found.place is None)
+
+
+def _out_of_reach(ways: tuple[tuple[str, Way], ...], *, is_over: bool) -> Told:
+    why = _why(ways) or "the job writes its output nowhere"
+    may_come = any(found.may_come for _, found in ways)
+    return Told(("False", Reason.OUTPUT_OUT_OF_REACH, why), RETRY_S if may_come else None, is_over and not may_come)
+
+
+def _shown(job: SlurmJob, ways: tuple[tuple[str, Way], ...], now: float) -> Told:
+    why = _why(ways)
+    condition = ("False", Reason.OUTPUT_OUT_OF_REACH, why) if why else ("True", Reason.LOGS_SHOWN, _where(job))
+    wake = streams.renewed_in(job.uid, now)
+    return Told(condition, RETRY_S if any(found.may_come for _, found in ways) else wake)

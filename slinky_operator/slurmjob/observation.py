@@ -1,0 +1,277 @@
+"""From caches, the list of jobs and the keys of a Cluster to the snapshot of one SlurmJob."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from slinky_api import labels as names
+from slinky_api.conditions import Reason, SlurmJobCondition, is_true
+from slinky_api.errors import InvalidObjectError
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.slurmjob_object import JobLogStatus, SlurmJob
+from slinky_operator.jobs import tenants
+from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.jobs.translation import Submission, translate
+from slinky_operator.kube.cache.parse_cache import ParseCache
+from slinky_operator.kube.cache.store import Indexer, Store
+from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX, INDEXES_OF_SLURMD_PODS
+from slinky_operator.reconcile.namespaces import Getter, NamespaceLabels
+from slinky_operator.slurm import whose
+from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
+from slinky_operator.slurm.connection.contact import ContactState
+from slinky_operator.slurmjob import dependencies, records
+from slinky_operator.slurmjob.logs import placing
+from slinky_operator.slurmjob.marks import Mark
+from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.snapshot import Looked, Obstacle, Snapshot
+
+CLUSTER_OF_JOB: Final = "cluster of job"
+"""Index of the SlurmJob cache over `<namespace>/<cluster>`; of those whose job has not ended."""
+
+UID: Final = "uid"
+"""Index of the SlurmJob cache over uids."""
+
+AWAITED: Final = "awaited"
+"""Index of the SlurmJob cache over `<namespace>/<SlurmJob>` that others wait for."""
+
+MANY_RECORDS: Final = 2000
+"""Records of one array from which on they are counted in a thread."""
+
+LONG_SCRIPT: Final = 32_768
+"""Characters from which on a script is read in a thread."""
+
+
+def cluster_of(obj: Object) -> str:
+    """Index value of the Cluster that a SlurmJob names."""
+    spec = obj.get("spec") if isinstance(obj.get("spec"), dict) else {}
+    namespace = spec.get("clusterNamespace") if isinstance(spec, dict) else None
+    name = spec.get("clusterName") if isinstance(spec, dict) else None
+    return f"{namespace or obj['metadata'].get('namespace')}/{name}"
+
+
+def has_ended(obj: Object) -> bool:
+    """Whether nothing of the job is to be looked for any more."""
+    found = (obj.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == SlurmJobCondition.FINISHED and one.get("status") == "True" for one in found)
+
+
+def _by_cluster(obj: Object) -> list[str]:
+    return [] if has_ended(obj) else [cluster_of(obj)]
+
+
+def _by_uid(obj: Object) -> list[str]:
+    return [str(obj["metadata"].get("uid") or "")]
+
+
+def _by_awaited(obj: Object) -> list[str]:
+    return [f"{obj['metadata'].get('namespace')}/{name}" for name in dependencies.names(obj)]
+
+
+INDEXES_OF_JOBS: Final[Mapping[str, Indexer]] = {CLUSTER_OF_JOB: _by_cluster, UID: _by_uid, AWAITED: _by_awaited}
+"""Indexes the SlurmJob cache must have."""
+
+PODS_BY_CLUSTER: Final = "cluster of a slurmd pod"
+"""Index of the pod cache over `<namespace>/<cluster>`, of slurmd pods."""
+
+
+def _by_cluster_of_pod(obj: Object) -> list[str]:
+    name = (obj["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
+    return [f"{obj['metadata'].get('namespace')}/{name}"] if name and whose.is_slurmd(obj) else []
+
+
+INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {**INDEXES_OF_SLURMD_PODS, PODS_BY_CLUSTER: _by_cluster_of_pod}
+"""Indexes the pod cache must have."""
+
+
+Decided = tuple[Submission | InvalidJob | None, JobLogStatus | None]
+"""What would be submitted, and what that says of its output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The caches that say where a job can run.
+
+    Parameters
+    ----------
+    nodesets
+        With `reconcile.indexes.INDEXES_OF_NODESETS`.
+    pods
+        With `INDEXES_OF_PODS`.
+    """
+
+    nodesets: Store
+    pods: Store
+
+
+class Observer:
+    """Builds snapshots.
+
+    Parameters
+    ----------
+    kube
+        Reads Namespaces.
+    jobs, clusters
+        Caches, the former with `INDEXES_OF_JOBS`.
+    slurm
+        The Slurm of every Cluster.
+    queues
+        Their jobs.
+    nodes
+        Their nodes.
+    now, clock
+        The wall clock, and monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        kube: Getter,
+        jobs: Store,
+        clusters: Store,
+        slurm: ClientMap,
+        queues: Queues,
+        nodes: Nodes,
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._namespaces = NamespaceLabels(kube, clock)
+        self._jobs = jobs
+        self._clusters = clusters
+        self._slurm = slurm
+        self._queues = queues
+        self._nodes = nodes
+        self._now = now
+        self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
+
+    def entry(self, cluster: Cluster) -> ClusterClient | None:
+        """The connection to a Cluster's Slurm."""
+        return self._slurm.get(cluster.uid)
+
+    async def observe(self, obj: Object, job: SlurmJob) -> Snapshot:
+        """Read everything that a pass needs.
+
+        Raises
+        ------
+        KubeError
+            A Namespace could not be read, for another reason than a missing right.
+        """
+        cluster = await self._cluster(job)
+        granted = await self._granted(cluster, job)
+        obstacle = self._obstacle(cluster, job)
+        submission, logs = await self._submission(job, cluster, granted)
+        return Snapshot(
+            job=job,
+            now=self._now(),
+            cluster=cluster,
+            granted=granted,
+            obstacle=obstacle,
+            looked=await self._looked(cluster, job) if cluster is not None and obstacle is None else None,
+            keeps_history=cluster is not None and (cluster.spec.external or cluster.spec.accounting is not None),
+            submission=submission,
+            logs=logs,
+            dependency=self._dependency(obj, job),
+        )
+
+    async def _cluster(self, job: SlurmJob) -> Cluster | None:
+        obj = self._clusters.get(*job.cluster_key)
+        if obj is None:
+            return None
+        await self._parsed.prepare(obj)
+        try:
+            return self._parsed.read(obj)
+        except InvalidObjectError:
+            return None
+
+    async def _granted(self, cluster: Cluster | None, job: SlurmJob) -> tenants.Grant | tenants.Refused:
+        if cluster is None:
+            return tenants.Refused("there is no such Cluster")
+        labels = await self._namespaces.of(job.namespace) if tenants.needs_labels(cluster) else None
+        return tenants.grant(cluster, job.namespace, labels, job.spec.user)
+
+    def _obstacle(self, cluster: Cluster | None, job: SlurmJob) -> Obstacle | None:
+        if cluster is None:
+            if self._clusters.get(*job.cluster_key) is None:
+                return None
+            return Obstacle(Reason.CLUSTER_NOT_READY, f"Cluster {'/'.join(job.cluster_key)} has an invalid spec")
+        if cluster.deleting:
+            return Obstacle(Reason.CLUSTER_GONE, f"Cluster {cluster.namespace}/{cluster.name} is being deleted")
+        entry = self._slurm.get(cluster.uid)
+        if entry is None or entry.contact.state is ContactState.CONNECTING:
+            where = f"{cluster.namespace}/{cluster.name}"
+            return Obstacle(Reason.CLUSTER_NOT_READY, f"there is no connection to the Slurm of Cluster {where} yet")
+        if entry.contact.state is not ContactState.READY:
+            return Obstacle(Reason.SLURM_UNREACHABLE, f"Slurm does not answer: {entry.contact.why}")
+        return None
+
+    async def _looked(self, cluster: Cluster, job: SlurmJob) -> Looked | None:
+        """What the list of jobs shows; a job is missing only if the whole list has been looked through."""
+        status = job.status
+        begun = status.submission
+        if begun is None or is_true(status.conditions, SlurmJobCondition.FINISHED):
+            return None
+        queue = self._queues.get(cluster.uid)
+        at = queue.asked_at(self._now()) if queue is not None else None
+        if queue is None or at is None:
+            return None
+        mark, user = Mark(job.uid, begun.attempt), status.user or ""
+        found = queue.records(mark, user)
+        if not found and begun.started_at is not None and at > begun.started_at:
+            found = queue.all_records(mark, user)
+        if len(found) > MANY_RECORDS:
+            seen = await asyncio.to_thread(records.of_queue, found, status.array)
+        else:
+            seen = records.of_queue(found, status.array)
+        return Looked(at, seen, tuple(found))
+
+    async def _submission(
+        self, job: SlurmJob, cluster: Cluster | None, granted: tenants.Grant | tenants.Refused
+    ) -> Decided:
+        status = job.status
+        if job.deleting or is_true(status.conditions, SlurmJobCondition.FINISHED):
+            return None, status.logs
+        if status.job_id is not None and not job.spec.backoff_limit:
+            return None, status.logs
+        if len(job.spec.script or "") > LONG_SCRIPT:
+            return await asyncio.to_thread(self._translate, job, cluster, granted)
+        return self._translate(job, cluster, granted)
+
+    def _translate(self, job: SlurmJob, cluster: Cluster | None, granted: tenants.Grant | tenants.Refused) -> Decided:
+        user = granted.user if isinstance(granted, tenants.Grant) else ""
+        logs = job.status.logs
+        try:
+            submission = translate(job.spec, name=job.name, user=user, now=self._now())
+            wanted = submission.job
+            if isinstance(granted, tenants.Grant):
+                wanted = tenants.restrict(wanted, granted)
+            if job.spec.logs is not None:
+                not_served = self._not_served(cluster, wanted.partition)
+                name = secrets.token_hex(placing.NAME_BYTES)
+                wanted, logs = placing.decide(job.spec.logs, wanted, logs, not_served, name)
+            dependencies.check(wanted.dependency, is_waiting=bool(job.spec.depends_on))
+        except InvalidJob as error:
+            return error, logs
+        return replace(submission, job=wanted), logs
+
+    def _not_served(self, cluster: Cluster | None, partition: str | None) -> str:
+        """Why a job must not write to the folder of the job log server."""
+        if cluster is None:
+            return "there is no such Cluster"
+        key = f"{cluster.namespace}/{cluster.name}"
+        node_sets = self._nodes.nodesets.find(CLUSTER_INDEX, key)
+        return placing.why_not_served(cluster, partition, list(node_sets), self._nodes.pods.find(PODS_BY_CLUSTER, key))
+
+    def _dependency(self, obj: Object, job: SlurmJob) -> dependencies.Ready | dependencies.Wait:
+        if not job.spec.depends_on or job.deleting:
+            return dependencies.Ready("")
+        return dependencies.resolve(obj, lambda name: self._jobs.get(job.namespace, name))
+
+    def forget_cluster(self, uid: str) -> None:
+        """Forget a Cluster that is gone."""
+        self._parsed.forget(uid)

@@ -1,0 +1,320 @@
+"""The next step for a SlurmJob, and what it shows meanwhile. Pure.
+
+A submission is begun in the status before Slurm is asked, so a process that ends between the two leaves a trace. Then
+the job is looked for by its mark: in lists that were asked for `SETTLED` after the beginning, when no call can be under
+way any more. Only what is certainly not there is submitted again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Final
+
+from slinky_api import labels
+from slinky_api.conditions import Reason, SlurmJobCondition, is_true
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_operator.jobs import phases, tenants
+from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.slurmjob import dependencies
+from slinky_operator.slurmjob.records import Seen
+from slinky_operator.slurmjob.snapshot import Snapshot
+
+SETTLED: Final = timedelta(seconds=45)
+"""After the beginning of a submission: longer than a call to Slurm may take, with all that is between."""
+
+REMEMBERED: Final = timedelta(seconds=120)
+"""For so long after its submission slurmctld surely remembers a job, unless MinJobAge is set; its default is 300."""
+
+SKEW: Final = timedelta(seconds=2)
+"""By which the clocks of two operators may differ."""
+
+LABELS_S: Final = 60.0
+"""Seconds until it is looked again whether a namespace is granted a user now."""
+
+RETRY_S: Final = 5.0
+"""Seconds until the next look, where no event will come."""
+
+OBSTACLE_S: Final = 60.0
+"""The same, where an event will come: of the Cluster, or of the connection to its Slurm."""
+
+CANCEL_AGAIN: Final = timedelta(seconds=15)
+"""After which Slurm is asked once more to end a job."""
+
+HISTORY_PATIENCE: Final = timedelta(seconds=60)
+"""slurmctld tells slurmdbd of an end later; so long is waited for it."""
+
+HELD_BY_USER: Final = "JobHeldUser"
+HELD_BY_ADMIN: Final = "JobHeldAdmin"
+"""Slurm's words for who holds a job; a user cannot release what an administrator holds."""
+
+_LOOKING: Final = (
+    Reason.SUBMITTING,
+    "the answer to the submission is not known: Slurm's jobs are looked through",
+)
+
+_MIN_JOB_AGE: Final = re.compile(r"^\s*MinJobAge\s*=", re.IGNORECASE | re.MULTILINE)
+
+
+class Step(Enum):
+    """What is done."""
+
+    NOTHING = auto()
+    ADD_FINALIZER = auto()
+    REMOVE_FINALIZER = auto()
+    SUBMIT = auto()
+    ASK_HISTORY = auto()
+    CANCEL = auto()
+    HOLD = auto()
+    RELEASE = auto()
+    DELETE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The next step, and what is to be shown.
+
+    Parameters
+    ----------
+    step
+        What is done.
+    wake
+        Seconds until the next look; None to wait for an event.
+    seen
+        What Slurm says of the job, to be shown; None for what was known before.
+    why
+        Why the job is not in Slurm, or is not known there any more.
+    attempt
+        Of `Step.SUBMIT`: which submission it is.
+    failed
+        Of `Step.SUBMIT`: number of the job before, which has failed.
+    left_behind
+        Of `Step.REMOVE_FINALIZER`: whether a job may run on that nobody can end.
+    end_not_seen
+        Whether the job counts as ended without Slurm having said how.
+    """
+
+    step: Step = Step.NOTHING
+    wake: float | None = None
+    seen: Seen | None = None
+    why: tuple[Reason, str] | None = None
+    attempt: int = 0
+    failed: int | None = None
+    left_behind: bool = False
+    end_not_seen: bool = False
+
+
+def plan(snapshot: Snapshot) -> Plan:
+    """Decide on the next step."""
+    job = snapshot.job
+    begun = job.status.submission
+    if job.deleting:
+        return _deleting(snapshot)
+    if is_true(job.status.conditions, SlurmJobCondition.FINISHED):
+        return _finished(snapshot)
+    if begun is None:
+        return _before(snapshot)
+    if job.status.job_id is None:
+        return _begun(snapshot)
+    return _submitted(snapshot)
+
+
+def _has_finalizer(snapshot: Snapshot) -> bool:
+    return labels.FINALIZER_SLURMJOB in snapshot.job.metadata.finalizers
+
+
+def _obstacle(snapshot: Snapshot) -> tuple[Reason, str] | None:
+    """Why Slurm cannot be asked."""
+    if snapshot.obstacle is not None:
+        return snapshot.obstacle.reason, snapshot.obstacle.message
+    if snapshot.cluster is None:
+        namespace, name = snapshot.job.cluster_key
+        return Reason.CLUSTER_NOT_FOUND, f"there is no Cluster {namespace}/{name}"
+    return None
+
+
+def _before(snapshot: Snapshot) -> Plan:
+    """Nothing has been submitted: everything that forbids it is said, the user's own faults first."""
+    job = snapshot.job
+    if isinstance(snapshot.submission, InvalidJob):
+        is_refused = isinstance(snapshot.submission, tenants.NotGranted)
+        return Plan(why=(Reason.JOBS_NOT_ALLOWED if is_refused else Reason.INVALID_SPEC, str(snapshot.submission)))
+    if snapshot.cluster is not None and isinstance(snapshot.granted, tenants.Refused):
+        # Labels of namespaces are read, not watched: what they grant may have changed.
+        return Plan(wake=LABELS_S, why=(Reason.JOBS_NOT_ALLOWED, snapshot.granted.message))
+    if job.spec.suspend:
+        return Plan(why=(Reason.SUSPENDED, "spec.suspend is set: the job is submitted when it is no longer"))
+    if isinstance(snapshot.dependency, dependencies.Wait):
+        return Plan(why=(snapshot.dependency.reason, snapshot.dependency.message))
+    obstacle = _obstacle(snapshot)
+    if obstacle is not None:
+        return Plan(wake=OBSTACLE_S, why=obstacle)
+    return _submit(snapshot, 0)
+
+
+def _submit(snapshot: Snapshot, attempt: int, *, failed: int | None = None) -> Plan:
+    if snapshot.refused_until is not None and snapshot.now < snapshot.refused_until:
+        return Plan(wake=(snapshot.refused_until - snapshot.now).total_seconds())
+    if snapshot.submission is None or isinstance(snapshot.submission, InvalidJob):
+        # Only a spec that was valid once is submitted again: Cluster or rules have changed since.
+        words = str(snapshot.submission or "it cannot be submitted again as it is")
+        return Plan(why=(Reason.INVALID_SPEC, words))
+    if not _has_finalizer(snapshot):
+        return Plan(Step.ADD_FINALIZER)
+    return Plan(Step.SUBMIT, attempt=attempt, failed=failed)
+
+
+def _begun(snapshot: Snapshot) -> Plan:
+    """A submission was begun, and its answer is not known."""
+    begun = snapshot.job.status.submission
+    assert begun is not None  # noqa: S101 - the caller has looked
+    obstacle = _obstacle(snapshot)
+    if obstacle is not None:
+        return Plan(wake=OBSTACLE_S, why=obstacle)
+    if snapshot.looked is not None and snapshot.looked.seen is not None:
+        return _shown(snapshot, snapshot.looked.seen)
+    started = begun.started_at or snapshot.now
+    if snapshot.looked is None or snapshot.looked.at < started + SETTLED:
+        return Plan(wake=RETRY_S, why=_LOOKING)
+    return _lost(snapshot, begun.attempt, begun.name, started)
+
+
+def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Plan:
+    """slurmctld does not have what was begun: it never had it, or has forgotten it."""
+    unknown = Plan(why=(Reason.SUBMISSION_UNKNOWN, _unknown(name, started)))
+    if not snapshot.keeps_history:
+        is_sure = snapshot.now - started <= REMEMBERED and not _forgets_early(snapshot.cluster)
+        return _submit(snapshot, attempt) if is_sure else unknown
+    if snapshot.history is None:
+        return Plan(Step.ASK_HISTORY, wake=RETRY_S)
+    if snapshot.history.seen is not None:
+        return _shown(snapshot, snapshot.history.seen)
+    if snapshot.history.candidates:
+        return unknown
+    if snapshot.now - (snapshot.missing_since or snapshot.now) < HISTORY_PATIENCE:
+        return Plan(wake=RETRY_S, why=_LOOKING)
+    return _submit(snapshot, attempt)
+
+
+def _unknown(name: str, started: datetime) -> str:
+    return (
+        f"it is not known whether the submission of {started:%Y-%m-%dT%H:%M:%SZ} reached Slurm, which may have "
+        f"forgotten the job by now; it is not repeated. Look for job {name!r} with sacct; if it did not run, delete "
+        "this SlurmJob and create it again"
+    )
+
+
+def _forgets_early(cluster: Cluster | None) -> bool:
+    """Whether slurmctld may forget jobs earlier than by default."""
+    return cluster is None or cluster.spec.external or bool(_MIN_JOB_AGE.search(cluster.spec.extra_conf or ""))
+
+
+def _submitted(snapshot: Snapshot) -> Plan:
+    """Slurm has taken the job."""
+    obstacle = _obstacle(snapshot)
+    if obstacle is not None:
+        return Plan(wake=OBSTACLE_S, why=obstacle)
+    looked = snapshot.looked
+    if looked is None:
+        return Plan(wake=RETRY_S)
+    if looked.seen is not None:
+        return _shown(snapshot, looked.seen)
+    if looked.at < _taken(snapshot) + SKEW:
+        return Plan(wake=RETRY_S)
+    return _forgotten(snapshot)
+
+
+def _taken(snapshot: Snapshot) -> datetime:
+    """From when on Slurm's list has the job, as long as slurmctld remembers it."""
+    begun = snapshot.job.status.submission
+    if begun is None:
+        return snapshot.now
+    if begun.answered_at is not None:
+        return begun.answered_at
+    started = begun.started_at or snapshot.now
+    return started if snapshot.job.status.job_id is not None else started + SETTLED
+
+
+def _forgotten(snapshot: Snapshot) -> Plan:
+    """slurmctld does not list the job any more: slurmdbd knows how it ended."""
+    if snapshot.keeps_history:
+        if snapshot.history is None:
+            return Plan(Step.ASK_HISTORY, wake=RETRY_S)
+        seen = snapshot.history.seen
+        if seen is not None and seen.is_finished:
+            return _shown(snapshot, seen)
+        since = snapshot.missing_since or snapshot.now
+        if snapshot.now - since < HISTORY_PATIENCE:
+            return Plan(wake=RETRY_S)
+    message = "Slurm has forgotten the job before its end was seen"
+    message += "" if snapshot.keeps_history else ", and keeps no history: the Cluster has no accounting"
+    return Plan(end_not_seen=True, why=(Reason.END_NOT_SEEN, message))
+
+
+def _shown(snapshot: Snapshot, seen: Seen) -> Plan:
+    """Show what Slurm says, and act on it."""
+    job = snapshot.job
+    if seen.is_finished:
+        status = job.status
+        attempt = status.submission.attempt if status.submission is not None else 0
+        is_failure = seen.shown.phase is phases.Phase.FAILED and seen.shown.reason is not phases.Reason.CANCELLED
+        if is_failure and attempt < job.spec.backoff_limit:
+            again = _submit(snapshot, attempt + 1, failed=seen.job_id)
+            # A job that cannot be submitted again has ended; one that Slurm refuses for now has not.
+            return Plan(seen=seen) if again.why is not None else again
+        return Plan(seen=seen)
+    if seen.shown.phase is phases.Phase.PENDING and job.status.job_id is not None:
+        if job.spec.suspend and not job.status.held and seen.shown.reason is not phases.Reason.HELD:
+            return Plan(Step.HOLD, seen=seen)
+        if not job.spec.suspend and job.status.held and seen.slurm_reason != HELD_BY_ADMIN:
+            return Plan(Step.RELEASE, seen=seen)
+    return Plan(seen=seen)
+
+
+def _finished(snapshot: Snapshot) -> Plan:
+    """The job has ended: nothing of it is left to cancel."""
+    if _has_finalizer(snapshot):
+        return Plan(Step.REMOVE_FINALIZER)
+    seconds = snapshot.job.spec.ttl_seconds_after_finished
+    if seconds is None:
+        return Plan()
+    condition = next(one for one in snapshot.job.status.conditions if one.type == SlurmJobCondition.FINISHED)
+    ends = condition.last_transition_time or snapshot.now
+    left = (ends + timedelta(seconds=seconds) - snapshot.now).total_seconds()
+    return Plan(Step.DELETE) if left <= 0 else Plan(wake=left)
+
+
+def _deleting(snapshot: Snapshot) -> Plan:
+    """The object goes: its job is cancelled first, unless the user wants to keep it."""
+    job = snapshot.job
+    if not _has_finalizer(snapshot):
+        return Plan()
+    begun = job.status.submission
+    finished = is_true(job.status.conditions, SlurmJobCondition.FINISHED)
+    if begun is None or finished or job.spec.cancel_policy == "Keep":
+        return Plan(Step.REMOVE_FINALIZER)
+    if snapshot.cluster is None and snapshot.obstacle is None:
+        return Plan(Step.REMOVE_FINALIZER, left_behind=True)
+    obstacle = _obstacle(snapshot)
+    if obstacle is not None:
+        return Plan(wake=OBSTACLE_S, why=(obstacle[0], f"the job is cancelled once Slurm answers: {obstacle[1]}"))
+    return _cancelling(snapshot)
+
+
+def _cancelling(snapshot: Snapshot) -> Plan:
+    """The job is ended, and has left its nodes, before the object goes."""
+    looked = snapshot.looked
+    if looked is None:
+        return Plan(wake=RETRY_S)
+    if looked.seen is None:
+        # A call that was under way when the object went may still arrive.
+        is_settled = looked.at >= _taken(snapshot) + SKEW
+        return Plan(Step.REMOVE_FINALIZER) if is_settled else Plan(wake=RETRY_S)
+    if looked.seen.is_finished:
+        return Plan(Step.REMOVE_FINALIZER, seen=looked.seen)
+    asked = snapshot.cancelled_at
+    if asked is not None and snapshot.now - asked < CANCEL_AGAIN:
+        return Plan(wake=RETRY_S, seen=looked.seen)
+    return Plan(Step.CANCEL, wake=RETRY_S, seen=looked.seen)

@@ -1,0 +1,188 @@
+"""The status of a SlurmJob, and what is worth an Event. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from slinky_api.conditions import Reason, SlurmJobCondition, find, merge
+from slinky_api.v1alpha1.common import Condition
+from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
+from slinky_operator.jobs.phases import Phase
+from slinky_operator.reconcile.text import cut
+from slinky_operator.slurmjob.logs.upkeep import Told
+from slinky_operator.slurmjob.plan import HELD_BY_USER, Plan
+from slinky_operator.slurmjob.records import Seen
+from slinky_operator.slurmjob.snapshot import Snapshot
+
+WAITING: Final = "Waiting"
+"""State of a job that Slurm does not have yet."""
+
+LONGEST_SUMMARY: Final = 200
+LONGEST_MESSAGE: Final = 2000
+
+_WAITS: Final = frozenset({Reason.CLUSTER_NOT_FOUND, Reason.CLUSTER_NOT_READY, Reason.SLURM_UNREACHABLE})
+"""Reasons that are no news about a job that Slurm has."""
+
+
+def status(snapshot: Snapshot, plan: Plan) -> SlurmJobStatus:
+    """Build the status that a plan shows."""
+    job = snapshot.job
+    stored = job.status
+    if plan.seen is not None:
+        return _seen(job, plan.seen, snapshot.now)
+    if plan.end_not_seen and plan.why is not None:
+        return _update(
+            job,
+            snapshot.now,
+            {"state": Phase.UNKNOWN.value, "reason": str(plan.why[0]), "summary": cut(plan.why[1], LONGEST_SUMMARY)},
+            (SlurmJobCondition.RUNNING, "False", *plan.why),
+            (SlurmJobCondition.FINISHED, "True", *plan.why),
+        )
+    if plan.why is None:
+        return stored.model_copy(update={"observed_generation": job.metadata.generation})
+    reason, message = plan.why
+    if stored.job_id is not None:
+        # What was last known stays shown.
+        known = find(stored.conditions, SlurmJobCondition.SUBMITTED)
+        return _update(
+            job,
+            snapshot.now,
+            {"summary": cut(message, LONGEST_SUMMARY)},
+            (SlurmJobCondition.SUBMITTED, "True", reason, message),
+            *((one.type, one.status, one.reason, one.message) for one in stored.conditions if one != known),
+        )
+    return _update(
+        job,
+        snapshot.now,
+        {"state": WAITING, "reason": str(reason), "summary": cut(message, LONGEST_SUMMARY)},
+        (SlurmJobCondition.SUBMITTED, "Unknown" if reason in _UNKNOWN else "False", reason, message),
+        (SlurmJobCondition.RUNNING, "False", reason, message),
+        (SlurmJobCondition.FINISHED, "False", reason, message),
+    )
+
+
+_UNKNOWN: Final = frozenset({Reason.SUBMITTING, Reason.SUBMISSION_UNKNOWN})
+
+
+def submitted(job: SlurmJob, job_id: int, now: datetime) -> tuple[Condition, ...]:
+    """Conditions of a job that Slurm has just taken."""
+    words = f"Slurm has the job as {job_id}"
+    status = _update(
+        job,
+        now,
+        {},
+        (SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, words),
+        (SlurmJobCondition.RUNNING, "False", Reason.SUBMITTED, words),
+        (SlurmJobCondition.FINISHED, "False", Reason.SUBMITTED, words),
+    )
+    return status.conditions
+
+
+def invalid(job: SlurmJobStatus, message: str, generation: int, now: datetime) -> SlurmJobStatus:
+    """Status of an object that cannot be read; what was known of its job stays."""
+    condition = Condition(
+        type=SlurmJobCondition.SUBMITTED,
+        status="False" if job.job_id is None else "True",
+        reason=Reason.INVALID_SPEC,
+        message=cut(message, LONGEST_MESSAGE),
+        observed_generation=generation,
+    )
+    others = [one for one in job.conditions if one.type != SlurmJobCondition.SUBMITTED]
+    changes: dict[str, Any] = {
+        "summary": cut(message, LONGEST_SUMMARY),
+        "conditions": merge(job.conditions, [condition, *others], now),
+        "observed_generation": generation,
+    }
+    if job.job_id is None:
+        changes |= {"state": WAITING, "reason": str(Reason.INVALID_SPEC)}
+    return job.model_copy(update=changes)
+
+
+def _seen(job: SlurmJob, seen: Seen, now: datetime) -> SlurmJobStatus:
+    shown = seen.shown
+    is_waiting = shown.phase is Phase.PENDING
+    # The operator may have ended between the hold and its note: what the user holds while suspend is set is ours.
+    is_held = is_waiting and job.spec.suspend and seen.slurm_reason == HELD_BY_USER
+    changes: dict[str, Any] = {
+        "state": shown.phase.value,
+        "reason": shown.reason.value,
+        "summary": cut(shown.message, LONGEST_SUMMARY),
+        "job_id": seen.job_id,
+        "user": seen.user or job.status.user,
+        "account": seen.account or None,
+        "partition": seen.partition or None,
+        "nodes": seen.nodes or None,
+        "slurm_reason": seen.slurm_reason if seen.slurm_reason not in {"", "None"} else None,
+        "submit_time": seen.submit_time,
+        "expected_start_time": seen.start_time if is_waiting else None,
+        "start_time": None if is_waiting else seen.start_time,
+        "end_time": seen.end_time if shown.is_finished else None,
+        "exit_code": shown.exit_code,
+        "signal": shown.signal,
+        "restarts": seen.restarts or None,
+        "array": seen.array,
+        "output": seen.output or job.status.output,
+        "held": True if is_held else job.status.held,
+    }
+    message = cut(shown.message, LONGEST_MESSAGE)
+    submitted = (SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, f"Slurm has the job as {seen.job_id}")
+    running = "True" if shown.phase is Phase.RUNNING else "False"
+    finished = "True" if shown.is_finished else "False"
+    return _update(
+        job,
+        now,
+        changes,
+        submitted,
+        (SlurmJobCondition.RUNNING, running, shown.reason.value, message),
+        (SlurmJobCondition.FINISHED, finished, shown.reason.value, message),
+    )
+
+
+def _update(
+    job: SlurmJob, now: datetime, changes: dict[str, Any], *conditions: tuple[str, str, str, str]
+) -> SlurmJobStatus:
+    merged = merge(job.status.conditions, [_condition(job, one) for one in conditions], now)
+    return job.status.model_copy(
+        update={**changes, "conditions": merged, "observed_generation": job.metadata.generation}
+    )
+
+
+def _condition(job: SlurmJob, said: tuple[str, str, str, str]) -> Condition:
+    """Make a condition of type, status, reason and message."""
+    kind, status, reason, message = said
+    return Condition.model_validate(
+        {
+            "type": str(kind),
+            "status": status,
+            "reason": str(reason),
+            "message": cut(message, LONGEST_MESSAGE),
+            "observedGeneration": job.metadata.generation,
+        }
+    )
+
+
+def with_logs(job: SlurmJob, status: SlurmJobStatus, told: Told | None, now: datetime) -> SlurmJobStatus:
+    """Add what is to be said of the pod with the output; what was said before stays if there is nothing new."""
+    kind = SlurmJobCondition.LOGS_AVAILABLE
+    known = find(job.status.conditions, kind)
+    if told is not None:
+        value, reason, message = told.condition
+        logs = status.logs
+        if reason is Reason.OUTPUT_OUT_OF_REACH and logs is not None and logs.not_served:
+            message = f"{message}; the operator has not named a file for the job, since {logs.not_served}"
+        known = _condition(job, (kind, value, reason, message))
+        if logs is not None and told.is_complete:
+            status = status.model_copy(update={"logs": logs.model_copy(update={"is_complete": True})})
+    if known is None:
+        return status
+    wanted = [one for one in status.conditions if one.type != kind]
+    return status.model_copy(update={"conditions": merge(job.status.conditions, [*wanted, known], now)})
+
+
+def end(status: SlurmJobStatus) -> tuple[bool, str] | None:
+    """What the Event about the end of a job says: whether it went well, and the words; None if it has not ended."""
+    condition = find(status.conditions, SlurmJobCondition.FINISHED)
+    if condition is None or condition.status != "True":
+        return None
+    return status.state == Phase.SUCCEEDED.value, f"job {status.job_id}: {condition.message}"

@@ -1,0 +1,146 @@
+"""Calls to Slurm about the job of an object: submission as its user, hold, end, and history.
+
+A job is submitted with a token of its user that lives for minutes and is kept nowhere; with a Slurm elsewhere, whose
+keys are not here, with the operator's own token and the user's name. Jobs are ended with the operator's token: that
+must work when the user was taken away meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_api.v1alpha1.slurmjob_object import ArrayCounts
+from slinky_operator.slurm.tokens.signing_keys import SigningKey
+from slinky_operator.slurmjob import records
+from slinky_operator.slurmjob.marks import Mark
+from slinky_operator.slurmjob.snapshot import History
+from slurm_client import JobSpec, MintedToken, SlurmClient, errors
+from slurm_client.errors import SlurmError
+from slurm_client.models import JobRecord
+from slurm_client.models.jobspec import SubmittedJob
+
+LIFE: Final = timedelta(minutes=2)
+"""Of a user's token."""
+
+TIMEOUT: Final = 20.0
+"""Seconds for a submission, all attempts to connect included; `plan.SETTLED` must be longer."""
+
+TOLERANCE: Final = timedelta(seconds=5)
+"""By which the clocks of operator and slurmctld may differ."""
+
+REFUSALS: Final = (
+    errors.InvalidRequest,
+    errors.NotSupported,
+    errors.Unauthorized,
+    errors.PermissionDenied,
+    errors.NotFound,
+    errors.Conflict,
+)
+"""Errors with which Slurm says that it has not taken a job."""
+
+HELD_FOR_GOOD: Final = (errors.InvalidTransition, errors.NotFound)
+"""The job has started, or ended, before it could be held or released."""
+
+
+def as_user(client: SlurmClient, user: str, key: SigningKey | None) -> SlurmClient:
+    """A client for a user on the operator's connections."""
+    if key is None:
+        return client.as_user(user)
+    token = MintedToken(key.value, user, LIFE, algorithm=key.algorithm, key_id=key.key_id)
+    return client.as_user(user, token)
+
+
+def was_not_sent(error: SlurmError) -> bool:
+    """Whether nothing was asked of Slurm: a client that is closed, for example, may or may not have sent its call."""
+    return isinstance(error, errors.Unreachable) and not error.sent
+
+
+async def submit(client: SlurmClient, user: str, key: SigningKey | None, job: JobSpec) -> SubmittedJob:
+    """Submit a job as its user.
+
+    Raises
+    ------
+    SlurmError
+        One of `REFUSALS`, or one for which `was_not_sent`, if there is no job; any other leaves that open.
+    """
+    view = as_user(client, user, key)
+    try:
+        return await view.submit_job(job, timeout=TIMEOUT)
+    finally:
+        await view.close()
+
+
+async def hold(client: SlurmClient, user: str, key: SigningKey | None, job_id: int, *, held: bool) -> None:
+    """Hold a job, or release it, as its user: what an administrator holds, a user cannot release.
+
+    Raises
+    ------
+    SlurmError
+        Slurm did not.
+    """
+    view = as_user(client, user, key)
+    try:
+        await (view.hold_job if held else view.release_job)(job_id)
+    except HELD_FOR_GOOD:
+        return
+    finally:
+        await view.close()
+
+
+async def cancel(client: SlurmClient, job_id: int) -> None:
+    """End a job, or all tasks of an array; no error if it has ended.
+
+    Raises
+    ------
+    SlurmError
+        Slurm did not.
+    """
+    try:
+        await client.cancel_job(job_id)
+    except errors.NotFound:
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which job slurmdbd is asked for."""
+
+    mark: Mark
+    user: str
+    name: str
+    since: datetime
+    """When its submission was begun."""
+    job_id: int | None = None
+    """None if it is not known whether there is one."""
+    counted: ArrayCounts | None = None
+    """Tasks of an array that had ended when last looked."""
+
+
+async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History:
+    """Ask slurmdbd how a job has ended, or whether a submission has become one.
+
+    slurmdbd keeps the mark where AccountingStoreFlags has job_extra; elsewhere jobs of the same user and name that were
+    submitted since then are candidates.
+
+    Raises
+    ------
+    SlurmError
+        slurmdbd did not answer.
+    """
+    if wanted.job_id is not None:
+        found = [one for one in await client.db.job_records(wanted.job_id) if _fits(one, wanted)]
+        return History(records.of_history(found, wanted.counted))
+    # By name slurmdbd cannot be asked: it takes a name with a comma for two.
+    listed = await client.db.jobs(wanted.since - TOLERANCE, now, steps=False, users=[wanted.user])
+    candidates = [one for one in listed if _fits(one, wanted)]
+    ours = [one for one in candidates if one.extra == wanted.mark.text]
+    unmarked = {one.array_job_id or one.id for one in candidates if not one.extra and one.name == wanted.name}
+    return History(records.of_history(ours), len(unmarked))
+
+
+def _fits(record: JobRecord, wanted: Wanted) -> bool:
+    """Whether a record may be of the job: numbers of jobs come again after slurmctld has lost its state."""
+    began = record.submit_time
+    return record.user == wanted.user and began is not None and began >= wanted.since - TOLERANCE

@@ -1,0 +1,75 @@
+"""What a pass over a SlurmJob knows, read once and frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.slurmjob_object import JobLogStatus, SlurmJob
+from slinky_operator.jobs import tenants
+from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.jobs.translation import Submission
+from slinky_operator.slurmjob import dependencies
+from slinky_operator.slurmjob.records import Seen
+from slurm_client.models import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why nothing can be done now."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What slurmctld's list of jobs has shown."""
+
+    at: datetime
+    """When it was asked for."""
+    seen: Seen | None
+    """The job with this object's mark and user; None if there is none."""
+    records: tuple[Job, ...] = ()
+    """What that was made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What slurmdbd has said."""
+
+    seen: Seen | None = None
+    candidates: int = 0
+    """Jobs that may be that of a submission whose answer is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that the plan reads."""
+
+    job: SlurmJob
+    now: datetime
+    cluster: Cluster | None
+    """None if there is none, or it cannot be read."""
+    granted: tenants.Grant | tenants.Refused
+    obstacle: Obstacle | None
+    """Why its Slurm cannot be asked; None if there is no Cluster at all."""
+    looked: Looked | None
+    """None while the list of jobs is not known."""
+    keeps_history: bool = False
+    """Whether there is a slurmdbd to ask."""
+    history: History | None = None
+    """None if it was not asked."""
+    submission: Submission | InvalidJob | None = None
+    """What would be submitted; None where nothing is to be."""
+    logs: JobLogStatus | None = None
+    """What was decided about its output; None without `spec.logs`."""
+    dependency: dependencies.Ready | dependencies.Wait = dependencies.NOTHING
+    refused_until: datetime | None = None
+    """Slurm has refused it: not tried again before."""
+    cancelled_at: datetime | None = None
+    """When Slurm was last asked to end it."""
+    missing_since: datetime | None = None
+    """Since when slurmctld does not list the job any more."""

@@ -1,0 +1,58 @@
+"""What the SlurmJob controller exports to the process: the caches it reads, and how it is built from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS, SLURMJOBS
+from slinky_operator.reconcile.caches import CacheSpec
+from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
+from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
+from slinky_operator.settings import Settings
+from slinky_operator.slurmjob.controller import SlurmJobReconciler
+from slinky_operator.slurmjob.logs.bodies import Image
+from slinky_operator.slurmjob.logs.upkeep import Upkeep
+from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, INDEXES_OF_PODS, Nodes, Observer
+from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.triggers import SlurmJobTriggers
+
+
+def _caches(_: Settings) -> Sequence[CacheSpec]:
+    return [
+        CacheSpec(CLUSTERS, mirrored=True),
+        CacheSpec(SLURMJOBS, INDEXES_OF_JOBS, mirrored=True),
+        CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
+        CacheSpec(PODS, INDEXES_OF_PODS, PODS_OF_CLUSTERS),
+    ]
+
+
+def _build(services: Services) -> Built:
+    jobs, clusters = services.caches.store(SLURMJOBS), services.caches.store(CLUSTERS)
+
+    def is_needed(cluster_uid: str) -> bool:
+        slurm = services.slurm.get(cluster_uid)
+        return slurm is not None and any(jobs.find(CLUSTER_OF_JOB, f"{slurm.namespace}/{slurm.name}"))
+
+    queues = Queues(services.slurm, is_needed)
+    nodes = Nodes(services.caches.store(NODESETS), services.caches.store(PODS))
+    observer = Observer(services.kube, jobs, clusters, services.slurm, queues, nodes, lambda: datetime.now(UTC))
+    secrets = SecretReader(services.kube)
+    image = Image(services.settings.image_agent, services.settings.image_pull_policy)
+    upkeep = Upkeep(services.kube, secrets, nodes.pods, image)
+    reconciler = SlurmJobReconciler(services.kube, services.recorder, secrets, jobs, observer, queues, upkeep)
+    triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster)
+    return Built(reconciler, triggers.table())
+
+
+SPEC: Final = ControllerSpec(
+    "slurmjob",
+    SLURMJOBS,
+    caches=_caches,
+    build=_build,
+    workers=lambda settings: settings.slurmjob_workers,
+    wanted=lambda settings: settings.slurmjobs,
+)
+"""One pass over a SlurmJob; off unless the site has installed its kind."""

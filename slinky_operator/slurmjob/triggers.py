@@ -1,0 +1,102 @@
+"""What wakes a SlurmJob: itself, its Cluster, the SlurmJobs that it waits for, and its job in Slurm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from slinky_operator.kube.cache.store import Key, Store, key_of
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS, SLURMJOBS
+from slinky_operator.reconcile.triggers import Triggers
+from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurmjob.observation import AWAITED, CLUSTER_OF_JOB, UID, has_ended
+from slinky_operator.slurmjob.queues import Queues
+
+
+class SlurmJobTriggers:
+    """Handlers of caches and of Clusters' Slurm: each returns the keys of SlurmJobs.
+
+    Parameters
+    ----------
+    jobs
+        Their cache, with `observation.INDEXES_OF_JOBS`.
+    slurm
+        The Slurm of every Cluster.
+    queues
+        The jobs of Clusters.
+    forget_cluster
+        Called with the uid of a Cluster that is gone.
+    """
+
+    def __init__(self, jobs: Store, slurm: ClientMap, queues: Queues, forget_cluster: Callable[[str], None]) -> None:
+        self._jobs = jobs
+        self._slurm = slurm
+        self._queues = queues
+        self._forget_cluster = forget_cluster
+
+    def table(self) -> Triggers:
+        """All handlers, by their source."""
+        return Triggers(
+            objects={SLURMJOBS: self.job, CLUSTERS: self.cluster},
+            contact=self.contact,
+            node=lambda _uid, _event: (),
+            others=(self._subscribe,),
+        )
+
+    def job(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of SlurmJobs: their own key, and those of others that wait for a change of its number or state."""
+        obj = new or old
+        if obj is None:
+            return
+        if old is None or new is None or _of_interest(old) != _of_interest(new):
+            yield key_of(obj)
+        if old is None or new is None or _of_others(old) != _of_others(new):
+            namespace, name = key_of(obj)
+            for waiting in self._jobs.find(AWAITED, f"{namespace}/{name}"):
+                yield key_of(waiting)
+
+    def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of Clusters: all SlurmJobs of one whose tenants, or whose being, has changed."""
+        if old is not None and new is not None and _generation(old) == _generation(new):
+            return
+        obj = new or old
+        if obj is None:
+            return
+        if new is None:
+            self._forget_cluster(obj["metadata"].get("uid", ""))
+        yield from self._of_cluster(*key_of(obj))
+
+    def contact(self, cluster_uid: str) -> Iterable[Key]:
+        """Handler of connections to Slurm."""
+        slurm = self._slurm.get(cluster_uid)
+        if slurm is not None:
+            yield from self._of_cluster(slurm.namespace, slurm.name)
+
+    def _of_cluster(self, namespace: str, name: str) -> Iterable[Key]:
+        for job in self._jobs.find(CLUSTER_OF_JOB, f"{namespace}/{name}"):
+            yield key_of(job)
+
+    def _subscribe(self, call: Callable[[Key], None]) -> None:
+        def wake(uid: str) -> None:
+            for job in self._jobs.find(UID, uid):
+                call(key_of(job))
+
+        self._queues.subscribe(wake)
+
+
+def _generation(obj: Object) -> tuple[Any, ...]:
+    metadata = obj["metadata"]
+    return tuple(metadata.get(field) for field in ("uid", "generation", "deletionTimestamp"))
+
+
+def _of_interest(obj: Object) -> tuple[Any, ...]:
+    """What others than the operator write, and what a step of its own leads on from."""
+    status = obj.get("status") or {}
+    known = status.get("submission"), status.get("jobId"), has_ended(obj)
+    return (*_generation(obj), obj["metadata"].get("finalizers"), *known)
+
+
+def _of_others(obj: Object) -> tuple[Any, ...]:
+    status = obj.get("status") or {}
+    return status.get("jobId"), status.get("state")

@@ -1,0 +1,168 @@
+"""Nodes and jobs counted as both sets need them: of the cluster, of each partition, account and user."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Final
+
+from slurm_client.models import Job, Node
+from slurm_client.models.job import FINISHED
+from slurm_exporter.families.jobs import MIB, amounts, tasks_of
+from slurm_exporter.families.nodes import gres_counts
+
+GPU: Final = "gpu"
+AMOUNTS: Final = (
+    "cpus", "cpus_effective", "cpus_alloc", "cpus_idle", "gpus", "gpus_alloc", "memory", "memory_effective",
+    "memory_alloc", "memory_free",
+)  # fmt: skip
+"""What nodes have, by the names that both sets give it."""
+
+
+class Nodes:
+    """Sums over nodes; memory is in bytes."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.states: Counter[str] = Counter()
+        self.flags: Counter[str] = Counter()
+        self.drained = 0
+        self.draining = 0
+        self.amounts: Counter[str] = Counter(dict.fromkeys(AMOUNTS, 0))
+
+    def add(self, node: Node) -> None:
+        """Count a node."""
+        self.total += 1
+        self.states[node.state.base] += 1
+        self.flags.update(node.state.flags)
+        self.drained += node.is_drained
+        self.draining += node.is_drain and not node.is_drained
+        self.amounts.update(of_node(node))
+
+
+def of_node(node: Node) -> dict[str, int]:
+    """Amounts of one node, by the names in :data:`AMOUNTS`.
+
+    Parameters
+    ----------
+    node
+        A node whose `free_memory_mib` may be unknown: then there is no free memory either.
+    """
+    memory = {
+        "memory": node.real_memory_mib * MIB,
+        "memory_effective": max(0, node.real_memory_mib - node.specialized_memory_mib) * MIB,
+        "memory_alloc": node.alloc_memory_mib * MIB,
+    }
+    if node.free_memory_mib is not None:
+        memory["memory_free"] = node.free_memory_mib * MIB
+    return {
+        "cpus": node.cpus,
+        "cpus_effective": node.effective_cpus,
+        "cpus_alloc": node.alloc_cpus,
+        "cpus_idle": max(0, node.effective_cpus - node.alloc_cpus),
+        "gpus": _gpus(node.gres),
+        "gpus_alloc": _gpus(node.gres_used),
+        **memory,
+    }
+
+
+class Jobs:
+    """Sums over jobs, in which each task of an array is one; memory is in bytes."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.states: Counter[str] = Counter()
+        self.flags: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.held = 0
+        self.finished = 0
+        self.started = 0
+        self.amounts: Counter[str] = Counter()
+        self.least = 0
+        """Nodes that the pending job asks for at least that asks for most."""
+        self.least_not_held = 0
+        self.most = 0
+        """Nodes that it can use at most; its least, where it names no more."""
+        self.most_not_held = 0
+
+    def add(self, job: Job, tasks: int, amounts_of_it: Counter[str]) -> None:
+        """Count a record that stands for so many tasks."""
+        self.total += tasks
+        self.states[job.state.base] += tasks
+        for flag in job.state.flags:
+            self.flags[flag] += tasks
+        if job.is_pending:
+            self.held += tasks if job.hold else 0
+            self.reasons[job.state_reason] += tasks
+            least = max(1, job.node_count or 1)
+            most = max(least, job.max_nodes or 0)
+            self.least, self.most = max(self.least, least), max(self.most, most)
+            if not job.hold:
+                self.least_not_held = max(self.least_not_held, least)
+                self.most_not_held = max(self.most_not_held, most)
+        else:
+            self.started += 1
+            self.finished += job.state.base in FINISHED
+        self.amounts.update(amounts_of_it)
+
+
+def of_job(job: Job) -> Counter[str]:
+    """What a job has now; nothing of one that waits or has ended."""
+    if job.is_pending or not job.holds_nodes:
+        return Counter()
+    memory, gres = amounts(job.tres_allocated)
+    gpus = sum(count for (name, _), count in gres.items() if name == GPU)
+    return Counter(
+        {
+            "cpus_alloc": job.cpus or 0,
+            "nodes_alloc": job.node_count or 0,
+            "memory_alloc": memory * MIB,
+            "gpus_alloc": gpus,
+        }
+    )
+
+
+class Tally:
+    """Everything that the sets need of nodes and jobs.
+
+    Parameters
+    ----------
+    single_nodes
+        Most nodes with samples of their own, in the order in which they are added.
+    """
+
+    def __init__(self, single_nodes: int) -> None:
+        self._budget = single_nodes
+        self.nodes = Nodes()
+        self.jobs = Jobs()
+        self.single: dict[str, dict[str, int]] = {}
+        """Amounts of single nodes."""
+        self.partition_nodes: defaultdict[str, Nodes] = defaultdict(Nodes)
+        self.partition_jobs: defaultdict[str, Jobs] = defaultdict(Jobs)
+        self.accounts: defaultdict[str, Jobs] = defaultdict(Jobs)
+        self.users: defaultdict[str, Jobs] = defaultdict(Jobs)
+        self.user_ids: dict[str, int | None] = {}
+
+    def add_partition(self, name: str) -> None:
+        """Have samples of a partition, whatever is in it."""
+        _ = self.partition_nodes[name], self.partition_jobs[name]
+
+    def add_node(self, node: Node) -> None:
+        """Count a node."""
+        self.nodes.add(node)
+        for name in node.partitions:
+            self.partition_nodes[name].add(node)
+        if len(self.single) < self._budget:
+            self.single[node.name] = of_node(node)
+
+    def add_job(self, job: Job) -> None:
+        """Count a record."""
+        tasks, has = tasks_of(job), of_job(job)
+        groups = [self.jobs, self.accounts[job.account], self.users[job.user]]
+        groups += [self.partition_jobs[name] for name in job.partition.split(",") if name]
+        for group in groups:
+            group.add(job, tasks, has)
+        self.user_ids[job.user] = job.user_id
+
+
+def _gpus(text: str) -> int:
+    return sum(count for (name, _), count in gres_counts(text).items() if name == GPU)

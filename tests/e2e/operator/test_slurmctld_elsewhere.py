@@ -1,0 +1,144 @@
+"""NodeSets and login pods of a Slurm that others run, in another namespace: theirs is left alone, no job is lost."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hack.localkube.kubectl import wait_for
+from slinky_api.labels import ANNOTATION_SECRET_SERVER
+from tests.support.pods import restarts
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+SAMPLE = Path(__file__).parents[3] / "config" / "samples" / "more" / "cluster-external.yaml"
+TOKEN, KEY = "elsewhere-token", "elsewhere-slurm-key"
+"""Secrets of the sample."""
+
+CONTROLLER = "slurm-controller-0"
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Two sites."""
+
+    home: SlurmInKubernetes
+    """Where slurmctld and slurmrestd run, with a node of its own."""
+    away: SlurmInKubernetes
+    """Where there are only nodes and login pods, and a Cluster with the addresses of the other."""
+    controller: str
+    """Unique identifier of slurmctld's pod."""
+
+
+@pytest.fixture(scope="module")
+def sites(new_slurm: NewSlurm) -> Sites:
+    home, away = new_slurm("home"), new_slurm("away", "elsewhere")
+    home.create()
+    home.nodeset("near", 1)
+    home.wait_ready()
+    home.wait_idle(["near-0"])
+    sample = yaml.safe_load(
+        SAMPLE.read_text()
+        .replace("slurmrestd.example.com", f"slurm-restapi.{home.namespace}.svc")
+        .replace("slurmctld.example.com", f"{CONTROLLER}.slurm-controller.{home.namespace}.svc")
+    )
+    sample["metadata"]["namespace"] = away.namespace
+    key = home.get("secret", "slurm-auth-slurm")["data"]["slurm.key"]
+    server = sample["spec"]["server"]
+    away.kubectl.apply(
+        [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": away.namespace}},
+            secret(away, KEY, server, {"slurm.key": key}),
+            sample,
+        ]
+    )
+    give_token(away, server, token_of(home))
+    away.wait_ready()
+    away.nodeset("afar", 1)
+    home.wait_idle(["near-0", "afar-0"])
+    return Sites(home, away, home.get("pod", CONTROLLER)["metadata"]["uid"])
+
+
+def secret(site: SlurmInKubernetes, name: str, server: str, data: dict[str, str]) -> dict[str, object]:
+    metadata = {"name": name, "namespace": site.namespace, "annotations": {ANNOTATION_SECRET_SERVER: server}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+
+
+def token_of(home: SlurmInKubernetes) -> str:
+    """A token as the comment of the sample has it made."""
+    return home.control("scontrol", "token", "lifespan=86400").strip().removeprefix("SLURM_JWT=")
+
+
+def give_token(away: SlurmInKubernetes, server: str, token: str) -> None:
+    away.kubectl.apply([secret(away, TOKEN, server, {"auth-token": base64.b64encode(token.encode()).decode()})])
+
+
+def test_nodes_are_drained_under_a_job_and_the_others_are_left_alone(sites: Sites) -> None:
+    home, away = sites.home, sites.away
+    away.scale("afar", 3)
+    home.wait_idle(["near-0", "afar-0", "afar-1", "afar-2"])
+    job = home.hold("afar-2", pod="near-0", partition="all")
+    away.wait_seen("afar", readyReplicas=3)
+    away.scale("afar", 0)
+    home.wait_states({"near-0": "idle", "afar-2": "draining"})
+    assert home.job_state(job) == "RUNNING"
+    assert set(away.slurmd_pods()) == {"afar-2"}
+    away.release(job, "afar-2")
+    home.wait_job(job, "COMPLETED")
+    home.wait_idle(["near-0"])
+    wait_for("the last pod's end", lambda: not away.slurmd_pods(), PATIENCE)
+    away.scale("afar", 1)
+    home.wait_idle(["near-0", "afar-0"])
+
+
+def test_users_submit_from_login_pods(sites: Sites) -> None:
+    home, away = sites.home, sites.away
+    away.kubectl.apply([away.object("LoginSet", "front", {"clusterName": away.name, "image": away.image("login")})])
+    wait_for("login pods", lambda: away.condition("loginset", "front", "Ready")["status"] == "True", PATIENCE)
+
+    def say(*words: str) -> str:
+        return away.kube("exec", "deploy/front-login", "--", *words).strip()
+
+    assert set(say("srun", "--partition=all", "--nodes=2", "hostname").split()) == {"near-0", "afar-0"}
+    job = say("sbatch", "--parsable", "--partition=all", "--nodelist=afar-0", "--output=/dev/null", "--wrap=true")
+    home.wait_job(job, "COMPLETED")
+
+
+def test_without_an_answer_nothing_is_drained_or_deleted(sites: Sites) -> None:
+    home, away = sites.home, sites.away
+    server = away.get("cluster", away.name)["spec"]["server"]
+    good = token_of(home)
+    give_token(away, server, f"{good[:-8]}AAAAAAAA")
+
+    def refused() -> bool:
+        return bool(away.condition("cluster", away.name, "TokenValid")["status"] == "False")
+
+    wait_for("the token is refused", refused, PATIENCE)
+    away.scale("afar", 0)
+    generation = away.get("nodeset", "afar")["metadata"]["generation"]
+
+    def told() -> bool:
+        seen = away.get("nodeset", "afar")["status"].get("observedGeneration") == generation
+        return bool(seen and away.condition("nodeset", "afar", "Degraded")["status"] == "True")
+
+    wait_for("the NodeSet says that it cannot", told, PATIENCE)
+    assert set(away.slurmd_pods()) == {"afar-0"}
+    assert home.states() == {"near-0": "idle", "afar-0": "idle"}
+    give_token(away, server, good)
+    home.wait_idle(["near-0"])
+    wait_for("its pod's end", lambda: not away.slurmd_pods(), PATIENCE)
+
+
+def test_the_slurmctld_of_the_others_has_never_been_touched(sites: Sites) -> None:
+    home, away = sites.home, sites.away
+    away.kube("delete", "loginsets.slinky.slurm.net/front", "nodesets.slinky.slurm.net/afar", "--wait=false")
+    away.kube("delete", "clusters.slinky.slurm.net", away.name)
+    pod = home.get("pod", CONTROLLER)
+    assert (pod["metadata"]["uid"], restarts(pod)) == (sites.controller, 0)
+    home.wait_idle(["near-0"])
+    home.wait_job(home.submit("--partition=all", seconds=0, pod="near-0"), "COMPLETED")

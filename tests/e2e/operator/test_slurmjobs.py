@@ -1,0 +1,238 @@
+"""Jobs as objects: who they run as, how they end, what deletes them, and that there is one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hack.localkube.kubectl import Kubectl, wait_for
+from hack.operator_install import NAMESPACE, Installation
+from tests.support.slurm_in_kubernetes import PATIENCE, RELEASED, NewSlurm, SlurmInKubernetes
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.usefixtures("operator")]
+
+PASSWD = "alice:x:2001:2001::/home/alice:/bin/sh\nbob:x:2002:2002::/home/bob:/bin/sh\n"
+GROUP = "alice:x:2001:\nbob:x:2002:\nlab:x:2100:alice\n"
+LONG = "#!/bin/sh\nsleep 600\n"
+OUTPUT = "/tmp/%x.out"
+
+
+@dataclass(frozen=True)
+class Team:
+    """A namespace with SlurmJobs."""
+
+    slurm: SlurmInKubernetes
+    namespace: str
+
+    @property
+    def kubectl(self) -> Kubectl:
+        return self.slurm.kubectl
+
+    def kube(self, *arguments: str, timeout: float = 120.0) -> str:
+        return self.kubectl("--namespace", self.namespace, *arguments, timeout=timeout)
+
+    def submit(self, name: str, script: str, **spec: Any) -> None:
+        self.submit_all({name: script}, **spec)
+
+    def submit_all(self, scripts: dict[str, str], **spec: Any) -> None:
+        about = {"clusterName": self.slurm.name, "clusterNamespace": self.slurm.namespace, "output": OUTPUT}
+        self.kubectl.apply(
+            [
+                {
+                    "apiVersion": "slinky.slurm.net/v1alpha1",
+                    "kind": "SlurmJob",
+                    "metadata": {"name": name, "namespace": self.namespace},
+                    "spec": {
+                        key: value for key, value in {**about, "script": script, **spec}.items() if value is not None
+                    },
+                }
+                for name, script in scripts.items()
+            ]
+        )
+
+    def status(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.kubectl.get("--namespace", self.namespace, "slurmjob", name).get("status") or {}
+        return found
+
+    def wait(self, name: str, **wanted: Any) -> dict[str, Any]:
+        """Wait until the status has these values, and return it."""
+
+        def shown() -> bool:
+            status = self.status(name)
+            return all(status.get(key) == value for key, value in wanted.items())
+
+        wait_for(f"SlurmJob {name} with {wanted}", shown, PATIENCE)
+        return self.status(name)
+
+    def condition(self, name: str, kind: str) -> tuple[str, str, str]:
+        found = [one for one in self.status(name).get("conditions") or () if one["type"] == kind]
+        return (found[0]["status"], found[0]["reason"], found[0]["message"]) if found else ("", "", "")
+
+
+@pytest.fixture(scope="module")
+def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
+    """A Cluster with two users, each of whom a namespace may submit as."""
+    instance = new_slurm("jobs")
+    teams = [{"namespaces": [f"{instance.namespace}-{user}"], "user": user} for user in ("alice", "bob")]
+    users = {"passwd": PASSWD, "group": GROUP}
+    instance.create(
+        identity={"passwd": {"configMapRef": {"name": "users"}}},
+        jobs={"tenants": teams},
+        partitions=[{"name": "batch", "nodeSets": ["compute"], "config": "Default=YES"}],
+    )
+    about = {"name": "users", "namespace": instance.namespace}
+    instance.kubectl.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": users}])
+    instance.nodeset("compute", 2, jobLogs={})
+    instance.wait_ready()
+    instance.wait_idle(["compute-0", "compute-1"])
+    return instance
+
+
+@pytest.fixture(scope="module")
+def alice(slurm: SlurmInKubernetes) -> Iterator[Team]:
+    yield from team(slurm, "alice")
+
+
+@pytest.fixture(scope="module")
+def bob(slurm: SlurmInKubernetes) -> Iterator[Team]:
+    yield from team(slurm, "bob")
+
+
+def team(slurm: SlurmInKubernetes, user: str) -> Iterator[Team]:
+    namespace = f"{slurm.namespace}-{user}"
+    slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
+    yield Team(slurm, namespace)
+    slurm.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
+def output(slurm: SlurmInKubernetes, name: str, node: str) -> str:
+    """What a job has written, in the pod of its node."""
+    return slurm.kube("exec", node, "--container=slurmd", "--", "cat", f"/tmp/{name}.out")
+
+
+def test_a_job_runs_as_the_user_of_its_namespace(slurm: SlurmInKubernetes, alice: Team, bob: Team) -> None:
+    for one, user in ((alice, "alice"), (bob, "bob")):
+        name = f"of-{user}"
+        one.submit(name, "#!/bin/sh\n#SBATCH --ntasks=1 --time=5\nid\n")
+        one.kube("wait", "--for=condition=Finished", f"slurmjob/{name}", f"--timeout={PATIENCE:.0f}s")
+        status = one.status(name)
+        assert (status["state"], status["reason"], status.get("exitCode")) == ("Succeeded", "Completed", 0)
+        assert status["user"] == user
+        assert slurm.job(str(status["jobId"]))["UserId"].startswith(f"{user}(")
+        assert f"({user})" in output(slurm, name, status["nodes"])
+    lines = alice.kube("get", "slurmjobs").splitlines()
+    assert lines[0].split() == ["NAME", "STATE", "JOBID", "REASON", "NODES", "AGE"]
+    assert "Succeeded" in lines[1]
+
+
+def test_how_jobs_end(slurm: SlurmInKubernetes, alice: Team) -> None:
+    alice.submit_all({"code": "#!/bin/sh\nexit 3\n", "signal": "#!/bin/sh\nkill -9 $$\n", "outside": LONG})
+    assert alice.wait("code", state="Failed")["exitCode"] == 3
+    assert alice.status("code")["reason"] == "NonZeroExitCode"
+    assert alice.wait("signal", state="Failed")["signal"] == 9
+    job = str(alice.wait("outside", state="Running")["jobId"])
+    slurm.control("scancel", job)
+    assert alice.wait("outside", state="Failed")["reason"] == "Cancelled"
+    alice.submit("again", "#!/bin/sh\nexit 1\n", backoffLimit=1)
+    assert len(alice.wait("again", state="Failed")["failedAttempts"]) == 1
+
+
+def test_an_array_and_a_job_that_waits_for_it(slurm: SlurmInKubernetes, alice: Team) -> None:
+    alice.submit("after", "#!/bin/sh\ntrue\n", dependsOn=[{"name": "tasks", "type": "afterany"}])
+    wait_for("the wait", lambda: alice.condition("after", "Submitted")[1] == "DependencyNotSubmitted", PATIENCE)
+    alice.submit("tasks", "#!/bin/sh\nexit $SLURM_ARRAY_TASK_ID\n", array="0-2%1", output="/dev/null")
+    counts = alice.wait("tasks", state="Failed")["array"]
+    assert (counts["succeeded"], counts["failed"], counts["pending"]) == (1, 2, 0)
+    alice.wait("after", state="Succeeded")
+
+
+def test_what_may_not_be_asked_for(slurm: SlurmInKubernetes, alice: Team) -> None:
+    before = slurm.control("squeue", "--noheader", "--states=all", "--format=%i").split()
+    alice.submit("as-bob", LONG, user="bob")
+    alice.submit("nonsense", "#!/bin/sh\n#SBATCH --no-such-option\n")
+    alice.submit("nowhere", LONG, partition="nowhere")
+    wanted = {"as-bob": "JobsNotAllowed", "nonsense": "InvalidSpec", "nowhere": "SubmissionRefused"}
+    wait_for("the reasons", lambda: wanted == {one: alice.condition(one, "Submitted")[1] for one in wanted}, PATIENCE)
+    assert "does not grant user bob" in alice.condition("as-bob", "Submitted")[2]
+    assert "line 2" in alice.condition("nonsense", "Submitted")[2]
+    assert "partition" in alice.condition("nowhere", "Submitted")[2].lower()
+    after = slurm.control("squeue", "--noheader", "--states=all", "--format=%i").split()
+    assert set(after) <= set(before)
+    alice.kube("delete", "slurmjobs", *wanted, "--wait", timeout=PATIENCE)
+
+
+def test_deletion_cancels_what_waits_and_what_runs(slurm: SlurmInKubernetes, alice: Team) -> None:
+    alice.submit("runs", LONG, nodes=2)
+    alice.wait("runs", state="Running")
+    alice.submit("waits", LONG, nodes=2)
+    waiting = alice.wait("waits", state="Pending", slurmReason="Resources")
+    assert waiting["reason"] == "Queued"
+    jobs = [str(alice.status(name)["jobId"]) for name in ("runs", "waits")]
+    alice.kube("delete", "slurmjobs", "runs", "waits", "--wait", timeout=PATIENCE)
+    assert [slurm.job_state(job) for job in jobs] == ["CANCELLED", "CANCELLED"]
+    slurm.wait_idle(["compute-0", "compute-1"])
+
+
+def test_a_job_is_suspended_before_it_starts_and_resumed(slurm: SlurmInKubernetes, alice: Team) -> None:
+    alice.submit("later", "#!/bin/sh\ntrue\n", suspend=True)
+    wait_for("the wait", lambda: alice.condition("later", "Submitted")[1] == "Suspended", PATIENCE)
+    alice.submit("fills", LONG, nodes=2)
+    alice.wait("fills", state="Running")
+    alice.kube("patch", "slurmjob", "later", "--type=merge", '--patch={"spec":{"suspend":false}}')
+    job = str(alice.wait("later", state="Pending")["jobId"])
+    alice.kube("patch", "slurmjob", "later", "--type=merge", '--patch={"spec":{"suspend":true}}')
+    alice.wait("later", held=True, reason="Held")
+    assert slurm.job(job)["Reason"].startswith("JobHeldUser")
+    alice.kube("patch", "slurmjob", "later", "--type=merge", '--patch={"spec":{"suspend":false}}')
+    alice.kube("delete", "slurmjob", "fills", "--wait", timeout=PATIENCE)
+    alice.wait("later", state="Succeeded")
+
+
+def test_the_operator_is_killed_while_jobs_are_submitted(
+    slurm: SlurmInKubernetes, alice: Team, operator: Installation
+) -> None:
+    names = [f"many-{number}" for number in range(20)]
+    for begin in (0, 10):
+        wait_for("a leader that is there", lambda: operator.leader() in operator.pods(), PATIENCE)
+        alice.submit_all(dict.fromkeys(names[begin : begin + 10], "#!/bin/sh\ntrue\n"), output="/dev/null")
+        operator.cluster.kubectl(
+            "--namespace", NAMESPACE, "delete", "pod", operator.leader(), "--grace-period=0", "--force"
+        )
+    for name in names:
+        alice.wait(name, state="Succeeded")
+    found = slurm.control("squeue", "--noheader", "--states=all", "--format=%j").split()
+    assert sorted(name for name in found if name.startswith("many-")) == sorted(names)
+
+
+def test_the_output_is_shown_live_and_its_pod_ends_as_the_job(slurm: SlurmInKubernetes, alice: Team) -> None:
+    script = f"#!/bin/sh\nid -un\necho trouble >&2\nuntil [ -e {RELEASED}$SLURM_JOB_ID ]; do sleep 0.1; done\nexit 4\n"
+    alice.submit("talks", script, output=None, logs={})
+    status = alice.wait("talks", state="Running")
+
+    def said(container: str) -> str:
+        return alice.kube("logs", "talks-logs", f"--container={container}")
+
+    wait_for("the first line", lambda: "alice" in said("stdout"), PATIENCE)
+    wait_for("the error", lambda: "trouble" in said("stderr"), PATIENCE)
+    assert "trouble" not in said("stdout")
+    assert alice.status("talks")["state"] == "Running"
+    assert alice.condition("talks", "LogsAvailable")[0] == "True"
+    slurm.release(str(status["jobId"]), status["nodes"])
+
+    def codes() -> list[int]:
+        pod = alice.kubectl.get("--namespace", alice.namespace, "pod", "talks-logs")
+        states = [one["state"].get("terminated") for one in pod["status"]["containerStatuses"]]
+        return [one["exitCode"] for one in states if one]
+
+    wait_for("the exit code of the job", lambda: codes() == [4, 4], PATIENCE)
+    alice.kube("delete", "slurmjob", "talks", "--wait", timeout=PATIENCE)
+    wait_for("the end of its pod", lambda: not logs_of(alice, "talks"), PATIENCE)
+
+
+def logs_of(team: Team, name: str) -> list[str]:
+    """The pods with the output of a job."""
+    found = team.kubectl.get("--namespace", team.namespace, "pods")["items"]
+    return [pod["metadata"]["name"] for pod in found if pod["metadata"]["name"] == f"{name}-logs"]

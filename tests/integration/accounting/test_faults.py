@@ -1,0 +1,103 @@
+"""Slurm 24.11 loses no record of a job when slurmdbd or slurmctld is killed; 26.05 is tested end to end.
+
+Jobs are submitted before, while and after a daemon is away. slurmctld keeps what it has to tell slurmdbd, and slurmdbd
+what it has not written; a slurmctld that is killed has what it had on disk, which is younger than five seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hack.images.rootfs import ensure, ensure_mariadb
+from tests.support.accounting_host import AccountingHost
+from tests.support.daemons import DaemonError
+from tests.support.mariadb_host import MariadbHost
+
+pytestmark = pytest.mark.timeout(900)
+
+PATIENCE = 240.0
+JOBS = 5
+CPUS = 2
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[MariadbHost]:
+    with MariadbHost(ensure_mariadb()) as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def slurm(mariadb: MariadbHost) -> Iterator[AccountingHost]:
+    with AccountingHost(ensure("24.11"), database=mariadb.database("acct"), extra_conf="MinJobAge=3600") as host:
+        host.add_node("w-0", cpus=CPUS)
+        yield host
+
+
+def submit(slurm: AccountingHost) -> list[int]:
+    """Jobs with two ends: exit codes are part of what must not be lost."""
+    return [slurm.sbatch(f"exit {number % 2}") for number in range(JOBS)]
+
+
+def recorded(slurm: AccountingHost, jobs: list[int]) -> dict[int, tuple[str, str]]:
+    """State and exit code in slurmdbd; empty while it is away."""
+    words = ("sacct", "-n", "-P", "-X", "-o", "jobid,state,exitcode", f"--jobs={','.join(map(str, jobs))}")
+    lines = slurm.run(*words, check=False).stdout.splitlines()
+    return {int(line.split("|")[0]): (line.split("|")[1], line.split("|")[2]) for line in lines if line}
+
+
+def wait_recorded(slurm: AccountingHost, jobs: list[int]) -> None:
+    ends = [("COMPLETED", "0:0"), ("FAILED", "1:0")]
+    wanted = {job: ends[number % JOBS % 2] for number, job in enumerate(jobs)}
+    found: dict[int, tuple[str, str]] = {}
+
+    def there() -> bool:
+        found.clear()
+        found.update(recorded(slurm, jobs))
+        return found == wanted
+
+    try:
+        slurm.wait_for(there, "slurmdbd has all jobs as they ended", PATIENCE)
+    except DaemonError:
+        assert found == wanted
+        raise
+
+
+def under_load(slurm: AccountingHost, kill: Callable[[], None], start: Callable[[], None]) -> None:
+    jobs = submit(slurm)
+    kill()
+    jobs += submit(slurm)
+    start()
+    jobs += submit(slurm)
+    wait_recorded(slurm, jobs)
+
+
+def test_no_record_is_lost_when_slurmdbd_is_killed(slurm: AccountingHost) -> None:
+    under_load(slurm, lambda: slurm.stop("slurmdbd", kill=True), slurm.start_slurmdbd)
+
+
+def test_no_record_is_lost_when_slurmctld_is_killed(slurm: AccountingHost) -> None:
+    state = slurm.shared / "slurmctld" / "job_state"
+    go, marker = slurm.shared / "go", slurm.shared / "marker"
+    # A job that slurmctld has started and not yet saved would be started again, which slurmd refuses: none starts now.
+    holds = [slurm.sbatch("until [ -e /var/spool/go ]; do sleep 0.1; done") for _ in range(CPUS)]
+    slurm.wait_for(lambda: all(slurm.job_state(job) == "RUNNING" for job in holds), "the node is full", PATIENCE)
+    jobs = submit(slurm)
+    marker.touch()
+    submitted = marker.stat().st_mtime_ns
+
+    def saved() -> bool:
+        # It saves what has changed: without another change the last time may have been just before the mark.
+        slurm.run("scontrol", "update", f"JobId={jobs[-1]}", "Comment=saved")
+        return state.stat().st_mtime_ns > submitted
+
+    slurm.wait_for(saved, "slurmctld saves its jobs", PATIENCE)
+    slurm.stop("slurmctld", kill=True)
+    slurm.start_slurmctld()
+    slurm.wait_for(lambda: slurm.node_is_up("w-0"), "the node is back", PATIENCE)
+    jobs += submit(slurm)
+    go.touch()
+    wait_recorded(slurm, jobs)
+    ended = dict.fromkeys(holds, ("COMPLETED", "0:0"))
+    slurm.wait_for(lambda: recorded(slurm, holds) == ended, "slurmdbd has the jobs that ran meanwhile", PATIENCE)

@@ -1,0 +1,123 @@
+"""The kind SlurmJob on a real API server: its rules cost no more than is allowed, and say which field is wrong."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from hack.localkube.kubectl import KubectlFailed, wait_for
+from tests.integration.api.conftest import ROOT
+from tests.support.control_plane import ControlPlane
+
+FOLDER = ROOT / "config/crd/jobs"
+PATH = "/apis/slinky.slurm.net/v1alpha1/namespaces/{}/slurmjobs"
+SPEC: dict[str, Any] = {"clusterName": "slurm", "script": "#!/bin/sh\nhostname\n"}
+
+
+class Jobs:
+    """SlurmJobs of one namespace."""
+
+    def __init__(self, client: httpx.Client, namespace: str) -> None:
+        self._client = client
+        self._path = PATH.format(namespace)
+
+    def create(self, name: str = "hello", **spec: Any) -> httpx.Response:
+        about = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "SlurmJob", "metadata": {"name": name}}
+        return self._client.post(self._path, json={**about, "spec": {**SPEC, **spec}}, timeout=60)
+
+    def change(self, name: str = "hello", **spec: Any) -> httpx.Response:
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return self._client.patch(f"{self._path}/{name}", json={"spec": spec}, headers=headers)
+
+
+@pytest.fixture(scope="module")
+def served(control_plane: ControlPlane) -> None:
+    control_plane.kubectl("apply", f"--kustomize={FOLDER}")
+
+    def listed() -> bool:
+        try:
+            _ = control_plane.kubectl.get("slurmjobs.slinky.slurm.net", "--all-namespaces")
+        except KubectlFailed:
+            return False
+        return True
+
+    wait_for("SlurmJobs are served", listed, 120)
+
+
+@pytest.fixture
+def jobs(served: None, client: httpx.Client) -> Jobs:
+    name = f"jobs-{uuid.uuid4().hex[:10]}"
+    client.post("/api/v1/namespaces", json={"metadata": {"name": name}}).raise_for_status()
+    return Jobs(client, name)
+
+
+def test_a_job_is_taken_with_the_longest_script(jobs: Jobs) -> None:
+    script = "#!/bin/sh\n" + "#" * 1_000_000
+    assert jobs.create(script=script).status_code == 201
+    assert jobs.change(suspend=True).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("script", "#!/bin/sh\n"),
+        ("clusterName", "other"),
+        ("partition", "night"),
+        ("env", [{"name": "A", "value": "b"}]),
+        ("dependsOn", [{"name": "other"}]),
+        ("user", "bob"),
+        ("array", "0-1"),
+        ("nodes", 2),
+        ("logs", {"volume": {"claimName": "data", "mountPath": "/data"}, "task": 1}),
+    ],
+)
+def test_what_was_submitted_does_not_change(jobs: Jobs, field: str, value: Any) -> None:
+    jobs.create().raise_for_status()
+    answer = jobs.change(**{field: value})
+    assert answer.status_code == 422
+    assert f"spec.{field}" in answer.text
+    assert f"{field} is immutable" in answer.text
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"suspend": True}, {"backoffLimit": 2}, {"ttlSecondsAfterFinished": 5}, {"cancelPolicy": "Keep"}],
+    ids=lambda spec: next(iter(spec)),
+)
+def test_what_may_change_does(jobs: Jobs, spec: dict[str, Any]) -> None:
+    jobs.create().raise_for_status()
+    assert jobs.change(**spec).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"clusterName": None}, "spec.clusterName"),
+        ({"script": ""}, "spec.script"),
+        ({"user": "root"}, "spec.user"),
+        ({"user": "0"}, "spec.user"),
+        ({"partition": "a\nb"}, "spec.partition"),
+        ({"dependsOn": [{"type": "afterok"}]}, "spec.dependsOn[0]"),
+        ({"dependsOn": [{"type": "singleton", "name": "a"}]}, "spec.dependsOn[0]"),
+        ({"dependsOn": [{"type": "never", "name": "a"}]}, "spec.dependsOn[0].type"),
+        ({"backoffLimit": -1}, "spec.backoffLimit"),
+        ({"cancelPolicy": "Perhaps"}, "spec.cancelPolicy"),
+        ({"env": [{"name": "A B"}]}, "spec.env[0].name"),
+        ({"logs": {"task": -1}}, "spec.logs.task"),
+        ({"logs": {"volume": {"claimName": "data", "mountPath": "data"}}}, "spec.logs.volume.mountPath"),
+    ],
+)
+def test_nonsense_is_refused_by_field(jobs: Jobs, spec: dict[str, Any], field: str) -> None:
+    answer = jobs.create(**spec)
+    assert answer.status_code == 422
+    assert field in answer.text
+
+
+def test_columns(control_plane: ControlPlane, served: None) -> None:
+    crd = yaml.safe_load((FOLDER / "slinky.slurm.net_slurmjobs.yaml").read_text())
+    columns = crd["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [one["name"] for one in columns if not one.get("priority")] == ["STATE", "JOBID", "REASON", "NODES", "AGE"]

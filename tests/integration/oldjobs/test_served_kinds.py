@@ -1,0 +1,102 @@
+"""The operator as a process on a real API server: kopf watches all kinds of jobs, two of which have the same plural."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.localkube.kubectl import wait_for
+from hack.packaging.render import ROOT
+from slinky_operator.kube.calls.connection import Connection
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.leadership.fence import OpenFence
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, SLURMJOBS
+from slinky_operator.oldjobs.kinds import KINDS, OldKind
+from tests.support import control_plane as support
+from tests.support import served
+from tests.support.control_plane import ControlPlane
+from tests.support.operator_process import operator
+
+FOLDERS = (ROOT / "config/crd/jobs", ROOT / "config/crd/jobs/sylabs")
+SPECS: dict[str, dict[str, Any]] = {
+    "wlm-slurmjob": {"batch": "#!/bin/sh\nhostname\n", "nodeSelector": {"site/gpu": 10}},
+    "wlm-wlmjob": {"image": "docker://alpine:3", "resources": {"nodes": 2, "cpuPerNode": 4, "wallTime": 90}},
+    "slurm-slurmjob": {"batch": "#!/bin/sh\nhostname\n"},
+}
+SYLABS = {"labels": [{"name": "site/gpu", "value": "10", "features": "a100"}], "folder": "/srv", "sharedFolder": True}
+
+
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[ControlPlane]:
+    """One of its own: other tests install the old kinds, and remove them."""
+    with support.running("oldjobs") as instance:
+        served.apply_crds(instance.kubectl)
+        for folder in FOLDERS:
+            instance.kubectl("apply", f"--kustomize={folder}")
+        names = ",".join(str(one) for one in (SLURMJOBS, *(kind.resource for kind in KINDS)))
+
+        def listed() -> bool:
+            _ = instance.kubectl.get(names, "--all-namespaces")
+            return True
+
+        wait_for("all kinds of jobs are served", listed, 120)
+        yield instance
+
+
+@pytest.fixture
+async def kube(control_plane: ControlPlane) -> AsyncIterator[KubeClient]:
+    async with await Connection.connect(control_plane.kubeconfig) as connection:
+        yield KubeClient(connection, fence=OpenFence(), field_manager="test")
+
+
+async def create(kube: KubeClient, kind: OldKind, namespace: str, name: str, **spec: Any) -> Object:
+    resource = kind.resource
+    head = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
+    return await kube.create(resource, {**head, "spec": {**SPECS[kind.name], **spec}}, namespace)
+
+
+async def until_status(kube: KubeClient, kind: OldKind, namespace: str, name: str, reason: str) -> Object:
+    """Wait for a reason, and return the status."""
+    while True:
+        status: Object = (await kube.get(kind.resource, name, namespace)).get("status") or {}
+        if status.get("reason") == reason:
+            return status
+        await asyncio.sleep(0.05)
+
+
+async def test_every_kind_becomes_slurmjobs_that_the_api_server_takes(
+    control_plane: ControlPlane, kube: KubeClient, tmp_path: Path
+) -> None:
+    namespace = f"jobs-{uuid.uuid4().hex[:8]}"
+    await kube.create(NAMESPACES, {"metadata": {"name": namespace}})
+    jobs = {"tenants": [{"namespaces": [namespace], "user": "alice"}], "sylabs": SYLABS}
+    head = {"apiVersion": CLUSTERS.api_version, "kind": "Cluster", "metadata": {"name": "slurm"}}
+    await kube.create(CLUSTERS, {**head, "spec": {"jobs": jobs}}, namespace)
+    owners = {kind.name: await create(kube, kind, namespace, "hello") for kind in KINDS}
+    flags = ("--slurmjobs", "--sylabs-jobs", "--no-watch-nodes")
+    async with operator(control_plane.kubeconfig, namespace, tmp_path, *flags) as running:
+        await running.until_status("/readyz", 200)
+        for kind in KINDS:
+            # There is no Node on which a Slurm could run: the SlurmJob waits, and the old status says for what.
+            shown = await until_status(kube, kind, namespace, "hello", "ClusterNotReady")
+            assert (shown["status"], shown["observedGeneration"]) == ("Pending", 1)
+            child = await kube.get(SLURMJOBS, kind.child("hello"), namespace)
+            (owner,) = child["metadata"]["ownerReferences"]
+            assert owner["uid"] == owners[kind.name]["metadata"]["uid"]
+            assert child["spec"]["clusterName"] == "slurm"
+        labelled = await kube.get(SLURMJOBS, KINDS[0].child("hello"), namespace)
+        assert labelled["spec"]["features"] == "a100"
+        image = await kube.get(SLURMJOBS, KINDS[1].child("hello"), namespace)
+        assert (image["spec"]["nodes"], image["spec"]["cpusPerTask"], image["spec"]["time"]) == ("2", 4, "2")
+        assert "/srv" in image["spec"]["script"]
+        for kind in KINDS:
+            await create(kube, kind, namespace, "misspelt", bacth="a")
+            refused = await until_status(kube, kind, namespace, "misspelt", "InvalidSpec")
+            assert (refused["status"], refused["message"]) == ("Failed", "spec.bacth: is no field of this kind")
+        assert not any("Traceback" in line for line in running.said())

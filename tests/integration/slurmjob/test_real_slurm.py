@@ -1,0 +1,198 @@
+"""SlurmJobs with real Slurm and accounting; slurmctld forgets jobs that ended two seconds ago.
+
+The operator's own loop works here, woken by its triggers alone. No job runs out of time, which takes half a minute:
+that word is in the unit tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from hack.images.rootfs import ensure, ensure_mariadb
+from slinky_operator.slurmjob import slurm_calls
+from slinky_operator.slurmjob.plan import SETTLED
+from slurm_client import errors
+from tests.support.accounting_host import AccountingHost
+from tests.support.mariadb_host import MariadbHost
+from tests.support.slurm_jobs import JobWorld, Killed, until
+
+pytestmark = pytest.mark.timeout(600)
+
+PATIENCE = 120
+USER = "daemon"
+LONG = "sleep 600"
+FUTURE = {"begin_time": 1_999_999_999}
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[MariadbHost]:
+    with MariadbHost(ensure_mariadb()) as host:
+        yield host
+
+
+@pytest.fixture(scope="module", params=["24.11", "26.05"])
+def slurm(request: pytest.FixtureRequest, mariadb: MariadbHost) -> Iterator[AccountingHost]:
+    series: str = request.param
+    database = mariadb.database(f"jobs{series.replace('.', '')}")
+    with AccountingHost(ensure(series), database=database, extra_conf="MinJobAge=2") as host:
+        host.add_node("w-0", cpus=16, features=("all", "stays"), wait=False)
+        host.add_node("w-1", features=("all", "lost"))
+        host.wait_for(lambda: host.node_is_up("w-0"), "node w-0 registers")
+        yield host
+
+
+class World(JobWorld):
+    """SlurmJobs of one test."""
+
+    def __init__(self, slurm: AccountingHost) -> None:
+        super().__init__(slurm.url, slurm.jwt_key, USER, poll_interval=0.1)
+        self.uids = uuid.uuid4().hex
+        self.cluster(accounting={})
+
+    def run(self, name: str, script: str, **fields: Any) -> None:
+        given = {"features": "stays", "output": "/dev/null", "workingDirectory": "/", **fields}
+        self.job(name, script=f"#!/bin/sh\n{script}\n", **given)
+
+    def says(self, name: str) -> tuple[str, str]:
+        """State and reason."""
+        status = self.status(name)
+        return status.get("state", ""), status.get("reason", "")
+
+    async def reaches(self, name: str, reason: str) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await until(lambda: self.status(name).get("reason") == reason)
+        except TimeoutError:
+            pytest.fail(f"{name} is not {reason}: {self.status(name)}")
+
+
+@pytest.fixture
+async def world(slurm: AccountingHost) -> AsyncIterator[World]:
+    async with _world(slurm) as one:
+        yield one
+
+
+@asynccontextmanager
+async def _world(slurm: AccountingHost) -> AsyncIterator[World]:
+    world = World(slurm)
+    await world.start()
+    try:
+        yield world
+    finally:
+        await world.clients.close_all()
+
+
+async def command(slurm: AccountingHost, *words: str) -> str:
+    return (await asyncio.to_thread(slurm.run, *words)).stdout
+
+
+async def forgets(slurm: AccountingHost, job: int) -> None:
+    """Wait until slurmctld has forgotten a job."""
+    await asyncio.to_thread(slurm.wait_for, lambda: slurm.job_state(job) == "", f"job {job} is forgotten", PATIENCE)
+
+
+def numbers(slurm: AccountingHost, name: str) -> list[int]:
+    """All jobs of a name that slurmdbd has."""
+    lines = slurm.run("sacct", "-n", "-P", "-X", "-D", "-a", "-S", "now-1hour", "-o", "jobid,jobname%100").stdout
+    return [int(job) for job, _, found in (line.partition("|") for line in lines.splitlines()) if found == name]
+
+
+async def test_ends_and_refusals(slurm: AccountingHost, world: World) -> None:
+    world.run("good", "true")
+    world.run("code", "exit 3")
+    world.run("signal", "kill -9 $$")
+    world.run("cancelled", LONG)
+    world.run("array", "exit $((SLURM_ARRAY_TASK_ID == 1 ? 4 : 0))", array="0-2")
+    world.run("unwritable", "true", output="/etc/slurm/out")
+    world.run("never", "true", dependsOn=[{"name": "code"}])
+    world.run("partition", "true", partition="nosuch")
+    world.run("large", "true", array="0-1000000")
+    async with world.working():
+        await world.reaches("cancelled", "Running")
+        _ = await command(slurm, "scancel", str(world.status("cancelled")["jobId"]))
+        await world.reaches("good", "Completed")
+        await world.reaches("code", "NonZeroExitCode")
+        await world.reaches("signal", "Signaled")
+        await world.reaches("cancelled", "Cancelled")
+        await world.reaches("array", "NonZeroExitCode")
+        await until(lambda: world.condition("Finished", "unwritable")[0] == "True")
+        await world.reaches("partition", "SubmissionRefused")
+        await world.reaches("large", "SubmissionRefused")
+        await world.reaches("never", "DependencyNeverSatisfied")
+    assert world.status("code")["exitCode"] == 3
+    assert world.status("signal")["signal"] == 9
+    assert world.says("cancelled")[0] == "Failed"
+    assert world.status("array")["array"] == {"pending": 0, "running": 0, "succeeded": 2, "failed": 1}
+    assert world.status("array")["exitCode"] == 4
+    assert world.says("unwritable")[0] == "Failed"
+    assert "artition" in world.condition("Submitted", "partition")[2]
+    assert "array" in world.condition("Submitted", "large")[2].lower()
+    assert world.condition("Finished", "never")[0] == "False"
+
+
+async def test_held_and_released(world: World) -> None:
+    world.run("held", "true", parameters=FUTURE)
+    async with world.working():
+        await world.reaches("held", "Queued")
+        world.job("held", suspend=True)
+        await world.reaches("held", "Held")
+        assert world.status("held")["slurmReason"] == "JobHeldUser"
+        world.job("held", suspend=False)
+        await world.reaches("held", "Queued")
+        assert not world.status("held").get("held")
+        world.delete("held")
+        await until(lambda: not world.exists("held"))
+
+
+async def test_the_end_comes_from_slurmdbd(slurm: AccountingHost, world: World) -> None:
+    world.run("unseen", "until [ -e /var/spool/go ]; do sleep 0.1; done; exit 7")
+    async with world.working():
+        await world.reaches("unseen", "Running")
+    number = world.status("unseen")["jobId"]
+    (slurm.shared / "go").touch()
+    await forgets(slurm, number)
+    await world.kill()
+    async with world.working():
+        await world.reaches("unseen", "NonZeroExitCode")
+    assert world.status("unseen")["exitCode"] == 7
+
+
+async def test_a_lost_answer_is_found(slurm: AccountingHost, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While slurmctld has the job, and when only slurmdbd knows of it; neither is submitted a second time."""
+    real = slurm_calls.submit
+
+    async def unanswered(*arguments: Any) -> Any:
+        _ = await real(*arguments)
+        raise errors.Timeout("no answer")
+
+    async def killed(*arguments: Any) -> Any:
+        _ = await real(*arguments)
+        raise Killed
+
+    # Slurm's lists take a name with a comma for two names.
+    names = {name: f"{name},{world.uids}" for name in ("short", "running")}
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "submit", killed)
+        world.run("short", f"#SBATCH --job-name={names['short']}")
+        with pytest.raises(Killed):
+            await world.until(lambda: False)
+    (number,) = await asyncio.to_thread(numbers, slurm, names["short"])
+    await forgets(slurm, number)
+    world.ahead = 2 * SETTLED
+    await world.kill()
+    monkeypatch.setattr(slurm_calls, "submit", unanswered)
+    world.run("running", f"#SBATCH --job-name={names['running']}\n{LONG}")
+    async with world.working():
+        await world.reaches("short", "Completed")
+        await world.reaches("running", "Running")
+        world.delete("running")
+        await until(lambda: not world.exists("running"))
+    assert world.status("short")["jobId"] == number
+    for name in names.values():
+        assert len(await asyncio.to_thread(numbers, slurm, name)) == 1

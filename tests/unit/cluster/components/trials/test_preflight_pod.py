@@ -1,0 +1,118 @@
+"""What a preflight's pod may access, and as which user it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.trials.preflight_pod import Preflight, SlurmdKind, preflight
+from slinky_operator.cluster.preflight.slurmd_kinds import kinds
+from slinky_operator.slurm.pod_templates import confinement
+from tests.unit.cluster.world import cluster_object, node_set_object
+
+IMAGES = Images("slurmctld:1", "slurmrestd:1", "agent:1", "slurmd:1")
+FILES = {"slurm.conf": "ClusterName=x\n"}
+
+
+def make(spec: dict[str, Any] | None = None, *node_sets: dict[str, Any]) -> Preflight:
+    found = [NodeSet.parse(one) for one in node_sets]
+    tried = kinds(found, IMAGES) or (SlurmdKind(IMAGES.slurmd),)
+    return preflight(Cluster.parse(cluster_object(spec)), IMAGES, tried, FILES, "digest")
+
+
+def test_it_passes_the_restricted_pod_security_level() -> None:
+    spec = make().pod.body["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["automountServiceAccountToken"] is False
+    for container in spec["containers"]:
+        context = container["securityContext"]
+        assert context["runAsNonRoot"] is True
+        assert context["allowPrivilegeEscalation"] is False
+        assert context["capabilities"] == {"drop": ["ALL"]}
+    assert {tuple(volume)[1] for volume in spec["volumes"]} == {"configMap", "emptyDir"}
+
+
+def test_it_has_neither_key_nor_state_nor_the_address_of_the_real_slurmctld() -> None:
+    made = make({"controller": {"template": {"spec": {"volumes": [{"name": "more", "persistentVolumeClaim": {}}]}}}})
+    spec = made.pod.body["spec"]
+    assert not any("secret" in volume or "projected" in volume for volume in spec["volumes"])
+    assert not any("persistentVolumeClaim" in volume for volume in spec["volumes"])
+    assert spec["hostname"] == "slurm-controller-0"
+    assert spec["hostAliases"] == [
+        {"ip": "127.0.0.1", "hostnames": ["slurm-controller-0", "slurm-controller-0.slurm-controller.here.svc"]}
+    ]
+    assert "cluster.slinky.slurm.net/uid" not in made.pod.body["metadata"]["labels"], "it is no slurmd pod"
+
+
+def test_it_knows_other_hosts_as_the_real_slurmctld_does_and_has_none_of_its_sidecars() -> None:
+    template = {
+        "spec": {
+            "hostAliases": [{"ip": "10.0.0.9", "hostnames": ["ldap"]}],
+            "containers": [{"name": "more", "image": "x"}],
+        }
+    }
+    spec = make({"controller": {"template": template}}).pod.body["spec"]
+    assert [one["ip"] for one in spec["hostAliases"]] == ["10.0.0.9", "127.0.0.1"]
+    assert [one["name"] for one in spec["containers"]] == ["slurmctld", "slurmd-0"]
+
+
+def test_it_follows_the_users_pod_template_where_that_cannot_hurt() -> None:
+    template = {
+        "spec": {
+            "nodeSelector": {"disk": "fast"},
+            "tolerations": [{"operator": "Exists"}],
+            "volumes": [{"name": "plugins", "configMap": {"name": "plugins"}}],
+            "containers": [
+                {"name": "slurmctld", "image": "mine:2", "volumeMounts": [{"name": "plugins", "mountPath": "/plugins"}]}
+            ],
+        }
+    }
+    spec = make({"controller": {"template": template}}).pod.body["spec"]
+    assert spec["nodeSelector"] == {"disk": "fast"}
+    assert spec["tolerations"] == [{"operator": "Exists"}]
+    assert spec["containers"][0]["image"] == "mine:2"
+    assert {"name": "plugins", "mountPath": "/plugins"} in spec["containers"][0]["volumeMounts"]
+
+
+def test_each_way_of_running_slurmd_is_tried_once() -> None:
+    privileged = {"spec": {"containers": [{"name": "slurmd", "securityContext": {"privileged": True}}]}}
+    made = make(
+        None,
+        node_set_object("a"),
+        node_set_object("b"),
+        node_set_object("c", {"template": privileged}),
+        node_set_object("d", {"image": "other:1"}),
+    )
+    containers = made.pod.body["spec"]["containers"][1:]
+    tried = {(one["image"], one["securityContext"].get("privileged", False)) for one in containers}
+    assert tried == {("slurmd:1", False), ("slurmd:1", True), ("other:1", False)}
+    assert len(containers) == 3
+    assert all(
+        "allowPrivilegeEscalation" not in one["securityContext"]
+        for one in containers
+        if one["securityContext"].get("privileged")
+    )
+    # One of them is root, so all are: SlurmdUser is one for the whole configuration.
+    assert all(one["securityContext"]["runAsUser"] == 0 for one in containers)
+    assert made.config_map is not None
+    assert "SlurmdUser=root" in made.config_map.body["data"]["slurm.conf"]
+
+
+def test_its_name_tells_what_it_tries() -> None:
+    assert make().name == make().name
+    assert make().name != make(None, node_set_object("d", {"image": "other:1"})).name
+    assert len(make().name) <= 63
+
+
+def test_a_confined_slurmd_is_tried_with_its_cgroups_and_files() -> None:
+    spec = make(None, node_set_object("a", {"confinement": "Constrain"})).pod.body["spec"]
+    (container,) = [one for one in spec["containers"] if one["name"] == "slurmd-0"]
+    assert container["securityContext"] == confinement.security_context()
+    assert {"name": "config", "mountPath": confinement.GIVEN_FOLDER, "readOnly": True} in container["volumeMounts"]
+    assert {"name": "PREPARE", "value": confinement.FIRST_PROCESS} in container["env"]
+    assert "-f /run/slurm/conf/slurm.conf" in container["command"][2]
+    # slurmctld beside it has no more rights than without.
+    assert spec["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}

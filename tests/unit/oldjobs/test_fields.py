@@ -1,0 +1,72 @@
+"""No field of `spec.jobs.sylabs` of a Cluster is accepted and then has no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from slinky_api.sylabs import wlm
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster_jobs import Sylabs, SylabsLabel
+from slinky_operator.jobs.faces.translation import translate
+from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.oldjobs import clusters
+from tests.unit.cluster.world import cluster_object
+
+TENANTS = [{"namespaces": ["team"], "user": "alice"}]
+LABEL = {"name": "site/gpu", "value": "10"}
+TWO_NODES = {"image": "docker://a", "resources": {"nodes": 2}}
+LABELLED = {"image": "docker://a", "nodeSelector": {"site/gpu": 10}}
+
+FIELDS: Mapping[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "labels": ({}, {"labels": [LABEL]}, LABELLED),
+    "labels.name": ({"labels": [{**LABEL, "name": "site/other"}]}, {"labels": [LABEL]}, LABELLED),
+    "labels.value": ({"labels": [{**LABEL, "value": "11"}]}, {"labels": [LABEL]}, LABELLED),
+    "labels.partition": ({"labels": [LABEL]}, {"labels": [{**LABEL, "partition": "gpu"}]}, LABELLED),
+    "labels.features": ({"labels": [LABEL]}, {"labels": [{**LABEL, "features": "a100|h100"}]}, LABELLED),
+    "runtime": ({}, {"runtime": "Apptainer"}, {"image": "docker://a"}),
+    "folder": ({}, {"folder": "/scratch"}, {"image": "docker://a"}),
+    "shared_folder": ({}, {"sharedFolder": True}, TWO_NODES),
+}
+"""By field: what is said without it, with it, and a job to which that makes a difference."""
+
+
+def made(sylabs: dict[str, Any], spec: dict[str, Any]) -> object:
+    """The spec of a SlurmJob, or why there is none."""
+    cluster = Cluster.parse(cluster_object({"jobs": {"tenants": TENANTS, "sylabs": sylabs}}))
+    chosen = clusters.choose(clusters.serving([cluster]), "team", None)
+    assert isinstance(chosen, clusters.Chosen)
+    try:
+        return translate(wlm.WlmJobSpec.model_validate(spec), chosen.site).spec
+    except InvalidJob as error:
+        return error.problem
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_acts(field: str) -> None:
+    before, after, spec = FIELDS[field]
+    assert made(before, spec) != made(after, spec)
+
+
+def test_every_field_is_tried() -> None:
+    assert set(FIELDS) == {*Sylabs.model_fields, *(f"labels.{name}" for name in SylabsLabel.model_fields)}
+
+
+def test_what_is_said_of_a_label_is_asked_of_slurm() -> None:
+    spec = made({"labels": [{**LABEL, "partition": "gpu", "features": "a100|h100"}]}, LABELLED)
+    assert (getattr(spec, "partition", None), getattr(spec, "features", None)) == ("gpu", "a100|h100")
+
+
+def test_a_cluster_that_is_being_deleted_runs_nothing_new() -> None:
+    obj = cluster_object({"jobs": {"tenants": TENANTS, "sylabs": {}}})
+    assert len(clusters.serving([Cluster.parse(obj)])) == 1
+    going = {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    assert clusters.serving([Cluster.parse(going)]) == []
+
+
+@pytest.mark.parametrize("folder", ["scratch", "/a:b", "/a b", "/a\n", "/" + "a" * 200])
+def test_only_a_plain_folder_is_taken(folder: str) -> None:
+    with pytest.raises(ValueError, match="folder"):
+        _ = Sylabs(folder=folder)

@@ -1,0 +1,255 @@
+"""What goes wrong between two writes, in the client and while nobody looks; each of these once led to a wrong end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from slinky_api import labels
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurmjob import dependencies, observation, queues, records, slurm_calls
+from slinky_operator.slurmjob.marks import Mark
+from slinky_operator.slurmjob.plan import HISTORY_PATIENCE, OBSTACLE_S, SETTLED
+from slurm_client import errors
+from slurm_client.watch import SYNCED, Event
+from tests.support.slurm_jobs import Killed, until
+from tests.unit.slurmjob.worlds import JobWorld, job_world
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[JobWorld]:
+    async with job_world() as one:
+        yield one
+
+
+def submissions(world: JobWorld) -> int:
+    return len([one for one in world.slurm.requests if one.path.endswith("submit")])
+
+
+async def killed_at(world: JobWorld, field: str) -> None:
+    """Run passes until the operator ends right before it writes a field of the status, and start another."""
+
+    def before(status: dict[str, Any]) -> None:
+        if status.get(field):
+            raise Killed
+
+    world.kube.before_status = before
+    with pytest.raises(Killed):
+        await world.until(lambda: False)
+    world.kube.before_status = None
+    await world.kill()
+
+
+async def test_a_client_that_is_closed_may_have_submitted(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = slurm_calls.submit
+
+    async def closed(*arguments: Any) -> Any:
+        _ = await real(*arguments)
+        raise errors.ClientClosed("the client is closed")
+
+    monkeypatch.setattr(slurm_calls, "submit", closed)
+    world.job()
+    await world.until(lambda: world.status().get("jobId") or world.events.reasons())
+    assert "SubmissionRefused" not in world.events.reasons()
+    await world.submitted()
+    assert len(world.in_slurm()) == 1
+
+
+async def test_what_was_not_sent_is_no_refusal(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def down(*_: Any) -> Any:
+        raise errors.CircuitOpen("not tried")
+
+    world.job()
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "submit", down)
+        await world.until(lambda: world.condition("Submitted")[0])
+    assert world.condition("Submitted")[1] == "SlurmUnreachable"
+    assert "submission" not in world.status()
+    world.ahead += timedelta(seconds=10)
+    await world.submitted()
+    assert len(world.in_slurm()) == 1
+
+
+async def test_a_submission_that_begins_slowly_waits_until_nobody_else_makes_it(world: JobWorld) -> None:
+    def slow(status: dict[str, Any]) -> None:
+        if status.get("submission"):
+            world.ahead += timedelta(seconds=30)
+            world.kube.before_status = None
+
+    world.kube.before_status = slow
+    world.job()
+    await world.until(lambda: world.condition("Submitted")[1] == "Submitting")
+    assert submissions(world) == 0
+    world.ahead += SETTLED
+    await world.submitted()
+    assert submissions(world) == 1
+
+
+async def test_a_hold_that_was_not_noted_is_released(world: JobWorld) -> None:
+    world.job("first", nodes=4)
+    await world.until(lambda: world.status("first").get("state") == "Running")
+    world.job(nodes=4)
+    await world.until(lambda: world.status().get("state") == "Pending")
+    world.job(suspend=True)
+    await killed_at(world, "held")
+    await world.until(lambda: world.status()["reason"] == "Held")
+    world.job(suspend=False)
+    await world.until(lambda: world.status()["reason"] != "Held")
+
+
+async def test_what_an_administrator_holds_is_not_released_again_and_again(world: JobWorld) -> None:
+    world.job("first", nodes=4)
+    await world.until(lambda: world.status("first").get("state") == "Running")
+    world.job(nodes=4)
+    await world.until(lambda: world.status().get("state") == "Pending")
+    world.job(suspend=True)
+    await world.until(lambda: world.status().get("held"))
+    number = world.status()["jobId"]
+    world.slurm.world.jobs[number] = replace(world.slurm.world.jobs[number], state_reason="JobHeldAdmin")
+    await world.until(lambda: world.status().get("slurmReason") == "JobHeldAdmin")
+    world.job(suspend=False)
+    before = len(world.slurm.requests)
+    for _ in range(3):
+        result = await world.step()
+        assert result.requeue_after is None
+    assert [one.path for one in world.slurm.requests[before:] if one.method == "POST"] == []
+
+
+async def test_a_lost_job_is_found_in_the_history_whatever_its_name(world: JobWorld) -> None:
+    world.cluster(accounting={})
+    world.job(script="#!/bin/sh\n#SBATCH --job-name=a,b\nsleep 1\n")
+    await killed_at(world, "jobId")
+    (job,) = world.in_slurm()
+    world.slurm.world.exit_job(job.id)
+    world.slurm.world.clock.advance(1000)
+    world.ahead += 2 * SETTLED
+    await world.until(lambda: world.condition("Finished")[0] == "True")
+    assert world.status()["jobId"] == job.id
+    assert submissions(world) == 1
+
+
+async def test_slurmdbd_has_time_to_hear_of_a_job(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def killed(*_: Any) -> None:
+        raise Killed
+
+    world.cluster(accounting={})
+    world.job()
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "submit", killed)
+        with pytest.raises(Killed):
+            await world.until(lambda: False)
+    await world.kill()
+    world.ahead += 2 * SETTLED
+    asked = lambda: [one for one in world.slurm.requests if "/slurmdb/" in one.path]  # noqa: E731 - asked twice
+    await world.until(asked)
+    for _ in range(3):
+        await world.step()
+    assert submissions(world) == 0
+    world.ahead += HISTORY_PATIENCE
+    await world.submitted()
+    assert submissions(world) == 1
+
+
+async def test_without_slurm_passes_are_rare(world: JobWorld) -> None:
+    """An event ends the waiting: thousands of jobs do not look every few seconds."""
+    world.job(clusterName="other")
+    world.job("more")
+    await world.clients.close_all()
+    for name in ("hello", "more"):
+        result = await world.step(name)
+        assert result.requeue_after == OBSTACLE_S
+
+
+async def test_jobs_that_go_while_the_list_is_not_followed_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "AGAIN_S", 0.0)
+    gone, stays = (SimpleNamespace(id=number, extra=Mark(f"uid-{number}", 0).text) for number in (1, 2))
+    lists = [[gone, stays], [stays]]
+
+    class Reader:
+        """Gives one list, and then an error; the second one waits."""
+
+        def __init__(self, jobs: list[Any]) -> None:
+            self._jobs = jobs
+
+        def pending(self) -> int:
+            return 0
+
+        async def __aiter__(self) -> AsyncIterator[Any]:
+            for job in self._jobs:
+                yield Event(str(job.id), None, job)
+            yield SYNCED
+            if lists:
+                raise RuntimeError("the watch broke")
+            await asyncio.Event().wait()
+
+    @asynccontextmanager
+    async def reader(**_: Any) -> AsyncIterator[Reader]:
+        yield Reader(lists.pop(0))
+
+    entry = SimpleNamespace(client=SimpleNamespace(job_watch=SimpleNamespace(reader=reader)), closed=False)
+    told: list[str] = []
+    followed = queues.Queues(cast("queues.Clients", SimpleNamespace(get=lambda _: entry)), lambda _: True)
+    followed.subscribe(told.append)
+    queue = followed.get("cluster-1")
+    assert queue is not None
+    assert queue.task is not None
+    await until(lambda: not lists and queue.is_complete)
+    queue.task.cancel()
+    assert sorted(told) == ["uid-1", "uid-1", "uid-2", "uid-2"]
+
+
+def test_no_loop_is_looked_for_behind_jobs_that_slurm_has() -> None:
+    def job(number: int) -> Object:
+        spec = {"dependsOn": [{"name": f"job-{number - 1}"}]} if number else {}
+        return {"metadata": {"name": f"job-{number}"}, "spec": spec, "status": {"jobId": number + 1}}
+
+    looked: list[str] = []
+
+    def find(name: str) -> Object:
+        looked.append(name)
+        return job(int(name.removeprefix("job-")))
+
+    assert dependencies.resolve({**job(500), "status": {}}, find) == dependencies.Ready("afterok:500")
+    assert looked == ["job-499"]
+
+
+async def test_what_is_gone_is_forgotten_without_a_look_at_all_others(world: JobWorld) -> None:
+    world.job(cancelPolicy="Keep")
+    await world.submitted()
+    found = world.kube.objects["slurmjobs", "team", "hello"]
+    assert labels.FINALIZER_SLURMJOB in found["metadata"]["finalizers"]
+    world.kube.forget(world.reconciler.resource, found)
+
+    class Empty:
+        """A cache that nobody may go through."""
+
+        def get(self, *_: str) -> None:
+            return None
+
+    world.reconciler.objects = Empty()  # type: ignore[assignment]
+    assert (await world.step()).requeue_after is None
+
+
+async def test_the_records_of_a_large_array_are_counted_in_a_thread(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[bool] = []
+    real = records.of_queue
+
+    def counted(*arguments: Any) -> Any:
+        threads.append(threading.current_thread() is not threading.main_thread())
+        return real(*arguments)
+
+    monkeypatch.setattr(observation, "MANY_RECORDS", 2)
+    monkeypatch.setattr(records, "of_queue", counted)
+    world.job(array="0-2")
+    await world.until(lambda: (world.status().get("array") or {}).get("running") == 3)
+    assert True in threads

@@ -1,0 +1,140 @@
+"""Exactly one job for one SlurmJob, whatever ends the operator, and whatever Slurm answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from slinky_operator.kube.objects import Object
+from slinky_operator.slurmjob import slurm_calls
+from slinky_operator.slurmjob.plan import SETTLED
+from slurm_client import errors
+from tests.support.slurm_jobs import Killed
+from tests.unit.slurmjob.worlds import JobWorld, job_world
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[JobWorld]:
+    async with job_world() as one:
+        yield one
+
+
+class Behind:
+    """A cache that shows an object as it was."""
+
+    def __init__(self, obj: Object) -> None:
+        self._obj = obj
+
+    def get(self, *_: str) -> Object:
+        return self._obj
+
+
+async def killed_at(world: JobWorld, which: Any) -> None:
+    """Run passes until the operator ends right before the status that `which` picks, and start another."""
+
+    def before(status: dict[str, Any]) -> None:
+        if which(status):
+            raise Killed
+
+    world.kube.before_status = before
+    with pytest.raises(Killed):
+        await world.until(lambda: False)
+    world.kube.before_status = None
+    await world.kill()
+
+
+async def test_killed_between_the_submission_and_its_number(world: JobWorld) -> None:
+    for number in range(50):
+        world.job(f"job-{number}")
+    for _ in range(50):
+        await killed_at(world, lambda status: "jobId" in status)
+    assert len(world.in_slurm()) == 50
+    world.ahead += 2 * SETTLED
+    await world.until(lambda: all(world.status(f"job-{number}").get("jobId") for number in range(50)))
+    assert len(world.in_slurm()) == 50
+    assert {job.name for job in world.in_slurm()} == {f"job-{number}" for number in range(50)}
+
+
+async def test_killed_before_slurm_was_asked(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def killed(*_: Any) -> None:
+        raise Killed
+
+    world.job()
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "submit", killed)
+        with pytest.raises(Killed):
+            await world.until(lambda: False)
+    await world.kill()
+    assert world.status()["submission"]["startedAt"]
+    assert world.in_slurm() == []
+    world.ahead += SETTLED + timedelta(seconds=5)
+    await world.submitted()
+    assert len(world.in_slurm()) == 1
+
+
+async def test_an_answer_that_is_lost_is_looked_for(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = slurm_calls.submit
+
+    async def unanswered(*arguments: Any) -> Any:
+        _ = await real(*arguments)
+        raise errors.Timeout("no answer")
+
+    world.job()
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "submit", unanswered)
+        await world.until(lambda: world.status().get("jobId"))
+    assert len(world.in_slurm()) == 1
+
+
+async def test_a_second_operator_that_began_is_noticed(world: JobWorld) -> None:
+    """The status is begun for the version that was read: a cache that is behind leads to nothing."""
+    world.job()
+    await world.step()
+    stale = world.kube.objects["slurmjobs", "team", "hello"]
+    number = await world.submitted()
+    world.jobs.remove(stale)
+    before = len(world.slurm.requests)
+    world.reconciler.objects = Behind(stale)  # type: ignore[assignment]
+    await world.step()
+    assert [one.path for one in world.slurm.requests[before:] if one.path.endswith("submit")] == []
+    assert [job.id for job in world.in_slurm()] == [number]
+
+
+async def test_nothing_is_submitted_before_calls_have_settled(world: JobWorld) -> None:
+    world.job()
+    await killed_at(world, lambda status: "jobId" in status)
+    del world.slurm.world.jobs[world.in_slurm()[0].id]
+    await world.until(lambda: world.condition("Submitted")[1] == "Submitting")
+    assert world.in_slurm() == []
+    world.ahead += SETTLED + timedelta(seconds=5)
+    await world.submitted()
+    assert len(world.in_slurm()) == 1
+
+
+async def test_what_may_have_been_forgotten_is_not_submitted_again(world: JobWorld) -> None:
+    world.job()
+    await killed_at(world, lambda status: "jobId" in status)
+    del world.slurm.world.jobs[world.in_slurm()[0].id]
+    world.ahead += timedelta(hours=1)
+    await world.until(lambda: world.condition("Submitted")[1] == "SubmissionUnknown")
+    assert world.condition("Submitted")[0] == "Unknown"
+    assert world.in_slurm() == []
+    world.delete()
+    await world.until(lambda: not world.exists())
+
+
+async def test_the_job_of_another_user_with_the_mark_is_not_taken(world: JobWorld) -> None:
+    world.job()
+    await killed_at(world, lambda status: "jobId" in status)
+    (job,) = world.in_slurm()
+    world.slurm.world.jobs[job.id] = replace(job, user="mallory")
+    await world.until(lambda: world.condition("Submitted")[1] == "Submitting")
+    assert world.status().get("jobId") is None
+    world.delete()
+    world.ahead += SETTLED + timedelta(seconds=5)
+    await world.until(lambda: not world.exists())
+    assert world.in_slurm()[0].state.base != "CANCELLED"

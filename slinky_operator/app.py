@@ -215,6 +215,7 @@ def _controllers(services: Services, metrics: Metrics, gates: Sequence[Gate]) ->
             gates=gates,
             metrics=metrics.controller(spec.name),
             describe=spec.describe,
+            lane=lambda key: key[0] or None,
         )
         connect(one.triggers, controller.queue, caches, services.slurm)
         controllers.append(controller)

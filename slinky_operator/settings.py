@@ -114,7 +114,9 @@ class Settings(BaseModel):
         "SlurmJobs. Needs slurmjobs.",
     )
     slurmjob_workers: Annotated[int, Field(ge=1)] = Field(
-        default=8, description="SlurmJobs, and objects of each old kind, reconciled concurrently."
+        default=8,
+        description="SlurmJobs, and objects of each old kind, reconciled concurrently. One namespace gets three "
+        "quarters of the workers of each kind at most, so that it does not hold up others.",
     )
     loginset_workers: Annotated[int, Field(ge=1)] = Field(default=2, description="LoginSets reconciled concurrently.")
     shutdown_grace: Seconds = Field(

@@ -8,6 +8,8 @@ Three rules keep the number of writes small:
 - A repeated message about the same object raises the count of one Event, and the count is written only now and then.
 - Many different messages for one reason (a scale-in naming 500 nodes) become one "combined" Event.
 - Each object may cause a limited number of new Events (a token bucket that fills slowly).
+
+Namespaces take turns: the Events of one with thousands of objects do not delay those of others.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ import hashlib
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any, Final
 
 from slinky_operator.kube import errors
@@ -55,6 +58,9 @@ ATTEMPTS: Final = 4
 
 AT_ONCE: Final = 8
 """Events that are written side by side: the last ones of a process have to leave before it is killed."""
+
+IN_A_ROW: Final = 64
+"""Events after which it is looked again which are to be written; each namespace has had its turn by then."""
 
 
 class EventType(StrEnum):
@@ -168,7 +174,7 @@ class Recorder:
                 async with asyncio.timeout(None if due is None else max(0.0, due - self._clock())):
                     await self._wake.wait()
             except TimeoutError:
-                await self._write_due()
+                await self._write_due(IN_A_ROW)
 
     async def flush(self) -> None:
         """Write everything now; for the end of the process."""
@@ -242,9 +248,13 @@ class Recorder:
             return f"(combined from similar events): {message}"
         return message
 
-    async def _write_due(self) -> None:
+    async def _write_due(self, most: int | None = None) -> None:
         now = self._clock()
-        due = [name for name, entry in self._dirty.items() if entry.due <= now]
+        due: list[str] = []
+        for turn in _turns(entry for entry in self._dirty.values() if entry.due <= now):
+            due += turn
+            if most is not None and len(due) >= most:
+                break
         left = iter(due)
 
         async def write_on() -> None:
@@ -314,6 +324,15 @@ class Recorder:
         self.dropped += 1
         entry.attempts = 0
         logger.warning("event %s about %s is lost: %s", entry.reason, entry.involved.get("name"), error)
+
+
+def _turns(entries: Iterable[_Entry]) -> Iterator[list[str]]:
+    """Names of Events, one of each namespace in each turn."""
+    by_namespace: dict[str, list[str]] = {}
+    for entry in entries:
+        by_namespace.setdefault(entry.namespace, []).append(entry.name)
+    for turn in zip_longest(*by_namespace.values()):
+        yield [name for name in turn if name is not None]
 
 
 def _reference(obj: Object) -> Object:

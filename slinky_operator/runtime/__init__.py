@@ -7,6 +7,7 @@ next (`controller.Retry`).
 module          concern
 ==============  ==========================================================
 `queue`         which keys are due, one worker per key
+`lanes`         in which order: namespaces take turns
 `controller`    workers that reconcile keys and come again
 `tasks`         background tasks whose crash ends the process
 `health`        `/livez`, `/readyz`, `/healthz` and `/metrics`

@@ -94,6 +94,8 @@ class Controller(Generic[K]):
         Seconds after which a pass is cancelled and counts as failed.
     tell
         Shows the error of a failed pass on the object of its key.
+    lane
+        The lane of a key, as `WorkQueue` has it; none by default.
     """
 
     def __init__(
@@ -108,9 +110,12 @@ class Controller(Generic[K]):
         timeout: float = TIMEOUT,
         tell: Callable[[K, BaseException], Awaitable[None]] | None = None,
         queue: WorkQueue[K] | None = None,
+        lane: Callable[[K], Hashable | None] = lambda _: None,
     ) -> None:
         self.name = name
-        self.queue: WorkQueue[K] = queue if queue is not None else WorkQueue(metrics=metrics)
+        self.queue: WorkQueue[K] = (
+            queue if queue is not None else WorkQueue(metrics=metrics, lane=lane, workers=workers)
+        )
         self._reconcile = reconcile
         self._workers = workers
         self._gates = tuple(gates)

@@ -10,6 +10,8 @@ The rules are those of the work queues of Kubernetes controllers:
 - A key that has just been processed may rest: additions during the rest are batched for one pass. A requested time ends
   the rest.
 
+Beyond those rules, keys wait in lanes that take turns (`lanes`): many keys of one namespace do not delay others.
+
 Everything happens on one event loop; only `get` waits.
 """
 
@@ -17,8 +19,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Callable, Hashable
 from typing import Final, Generic, Protocol, TypeVar
+
+from slinky_operator.runtime.lanes import Lanes, share_of
 
 K = TypeVar("K", bound=Hashable)
 
@@ -60,6 +65,10 @@ class WorkQueue(Generic[K]):
         Source of jitter.
     first_backoff, longest_backoff
         Seconds until the first retry, and maximum seconds between retries.
+    lane
+        The lane of a key; lanes take turns. None for a key that no limit applies to.
+    workers
+        Number of workers, of which one lane gets the most but not all; None for no limit.
     """
 
     def __init__(
@@ -69,13 +78,16 @@ class WorkQueue(Generic[K]):
         rng: random.Random | None = None,
         first_backoff: float = FIRST_BACKOFF,
         longest_backoff: float = LONGEST_BACKOFF,
+        lane: Callable[[K], Hashable | None] = lambda _: None,
+        workers: int | None = None,
     ) -> None:
         self._metrics = metrics
         self._rng = rng or random.Random()  # noqa: S311 - jitter
         self._first_backoff = first_backoff
         self._longest_backoff = longest_backoff
-        # None makes a worker stop, which passes it to the next one.
-        self._ready: asyncio.Queue[K | None] = asyncio.Queue()
+        self._ready: Lanes[K] = Lanes(lane, share_of(workers) if workers is not None else None)
+        self._idle: deque[asyncio.Future[None]] = deque()
+        """One for each worker that waits."""
         self._dirty: dict[K, float] = {}
         self._processing: set[K] = set()
         self._later: dict[K, tuple[float, asyncio.TimerHandle]] = {}
@@ -98,7 +110,7 @@ class WorkQueue(Generic[K]):
             return
         self._dirty[key] = asyncio.get_running_loop().time()
         if key not in self._processing and key not in self._resting:
-            self._ready.put_nowait(key)
+            self._put(key)
         self._depth()
 
     def add_after(self, key: K, delay: float) -> None:
@@ -150,7 +162,7 @@ class WorkQueue(Generic[K]):
         return self._failures.get(key, 0)
 
     async def get(self) -> K:
-        """Take the key that has waited longest; return it with `done`.
+        """Take the key that has waited longest in the lane whose turn it is; return it with `done`.
 
         A later time requested before stays: the reason may not be visible to this pass yet.
 
@@ -164,11 +176,12 @@ class WorkQueue(Generic[K]):
         QueueClosed
             After `close`.
         """
-        key = await self._ready.get()
-        if key is None:
-            self._ready.put_nowait(None)
+        while not self._closed and not self._ready.may_take():
+            await self._wait()
+        if self._closed:
             raise QueueClosed
         # From here to the return there is no await: a cancelled worker has either taken the key or left it.
+        key = self._ready.take()
         since = self._dirty.pop(key)
         self._processing.add(key)
         if self._metrics is not None:
@@ -184,13 +197,17 @@ class WorkQueue(Generic[K]):
         rest
             Seconds for which additions, including those made meanwhile, are batched.
         """
-        self._processing.discard(key)
+        if key in self._processing:
+            self._processing.discard(key)
+            self._ready.give_back(key)
         if self._closed:
             return
+        # Another key of its lane may have waited for room.
+        self._wake()
         if rest > 0:
             self._resting[key] = asyncio.get_running_loop().call_later(rest, self._rested, key)
         elif key in self._dirty:
-            self._ready.put_nowait(key)
+            self._put(key)
 
     def close(self) -> None:
         """Accept no more keys; workers finish their keys, then `get` raises `QueueClosed`."""
@@ -204,10 +221,38 @@ class WorkQueue(Generic[K]):
             handle.cancel()
         self._resting.clear()
         self._dirty.clear()
-        while not self._ready.empty():
-            self._ready.get_nowait()
-        self._ready.put_nowait(None)
+        self._ready.clear()
+        while self._idle:
+            self._wake_one()
         self._depth()
+
+    async def _wait(self) -> None:
+        """Wait until a key may be taken, by this worker or another, or the queue is closed."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._idle.append(woken)
+        try:
+            await woken
+        except BaseException:
+            if woken in self._idle:
+                self._idle.remove(woken)
+            # It may have been woken as it was cancelled: the key is for another.
+            self._wake()
+            raise
+
+    def _wake(self) -> None:
+        if self._ready.may_take():
+            self._wake_one()
+
+    def _wake_one(self) -> None:
+        while self._idle:
+            woken = self._idle.popleft()
+            if not woken.done():
+                woken.set_result(None)
+                return
+
+    def _put(self, key: K) -> None:
+        self._ready.put(key)
+        self._wake()
 
     def _due(self, key: K) -> None:
         self._later.pop(key, None)
@@ -220,7 +265,7 @@ class WorkQueue(Generic[K]):
     def _rested(self, key: K) -> None:
         del self._resting[key]
         if key in self._dirty:
-            self._ready.put_nowait(key)
+            self._put(key)
 
     def _cancel_later(self, key: K) -> None:
         later = self._later.pop(key, None)

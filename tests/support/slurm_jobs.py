@@ -241,9 +241,17 @@ class JobWorld:
         return number
 
     @asynccontextmanager
-    async def working(self, workers: int = 4) -> AsyncIterator[Controller[Key]]:
+    async def working(
+        self, workers: int = 4, lane: Callable[[Key], str | None] = lambda key: key[0] or None
+    ) -> AsyncIterator[Controller[Key]]:
         """Let the operator's own loop run passes, woken by its triggers alone."""
-        controller = Controller("slurmjob", self.reconciler.reconcile, workers=workers, tell=self.reconciler.tell)
+        controller: Controller[Key] = Controller(
+            "slurmjob",
+            self.reconciler.reconcile,
+            workers=workers,
+            tell=self.reconciler.tell,
+            lane=lane,
+        )
         self.kube.handlers.clear()
         caches = {resource: Source(self.kube, resource) for resource in (SLURMJOBS, CLUSTERS)}
         connect(self.triggers.table(), controller.queue, caches, self.clients)

@@ -13,7 +13,7 @@ import pytest
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.events import AT_ONCE, BURST, COMBINE_AFTER, Recorder
+from slinky_operator.kube.events import AT_ONCE, BURST, COMBINE_AFTER, IN_A_ROW, Recorder
 from slinky_operator.kube.objects import Object
 from tests.unit.runtime.virtual_time import now, run_virtually
 
@@ -238,3 +238,33 @@ def test_the_last_events_of_a_process_are_written_side_by_side() -> None:
             assert AT_ONCE <= most <= 2 * AT_ONCE
 
     run_virtually(body())
+
+
+def test_an_event_of_another_namespace_does_not_wait_for_thousands() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            create = api.create
+            written: list[str] = []
+
+            async def slow(_: object, body: Object) -> Object:
+                await asyncio.sleep(1)
+                written.append(body["metadata"]["namespace"])
+                return await create(_, body)
+
+            api.create = slow  # type: ignore[method-assign]
+            for number in range(1000):
+                recorder.normal(_of("many", f"u{number}"), "Draining", "words")
+            await asyncio.sleep(0.5)
+            before = len(written)
+            for namespace in ("one", "two"):
+                recorder.normal(_of(namespace, namespace), "Draining", "words")
+            await asyncio.sleep(1000)
+            assert len(written) == 1002
+            # Those that are under way are not interrupted.
+            assert max(written.index("one"), written.index("two")) - before < IN_A_ROW + 3 * AT_ONCE
+
+    run_virtually(body())
+
+
+def _of(namespace: str, uid: str) -> Object:
+    return {**NODESET, "metadata": {"name": "compute", "namespace": namespace, "uid": uid, "resourceVersion": "5"}}

@@ -15,17 +15,23 @@ from slinky_operator.runtime.queue import QueueClosed, WorkQueue
 from tests.unit.runtime.virtual_time import now, run_virtually
 
 KEYS = st.sampled_from("abcde")
+LANE = {"a": 1, "b": 1, "c": 1, "d": 2, "e": 2}
 
 
 class QueueMachine(RuleBasedStateMachine):
     """Random sequences of add, take and done, compared with two plain sets."""
 
-    def __init__(self) -> None:
+    def __init__(self, queue: WorkQueue[str] | None = None, share: int = len("abcde")) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.queue: WorkQueue[str] = WorkQueue()
+        self.queue: WorkQueue[str] = queue if queue is not None else WorkQueue()
+        self.share = share
         self.due: set[str] = set()
         self.taken: set[str] = set()
+
+    def may_be_taken(self) -> set[str]:
+        full = {key for key in self.due if sum(LANE[key] == LANE[one] for one in self.taken) >= self.share}
+        return self.due - self.taken - full
 
     @rule(key=KEYS)
     def add(self, key: str) -> None:
@@ -35,12 +41,11 @@ class QueueMachine(RuleBasedStateMachine):
         self.loop.run_until_complete(body())
         self.due.add(key)
 
-    @precondition(lambda self: self.due - self.taken)
+    @precondition(lambda self: self.may_be_taken())
     @rule()
     def take(self) -> None:
         key = self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 60))
-        assert key in self.due
-        assert key not in self.taken
+        assert key in self.may_be_taken()
         self.due.discard(key)
         self.taken.add(key)
 
@@ -51,7 +56,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.done(key)
         self.taken.discard(key)
 
-    @precondition(lambda self: not self.due - self.taken)
+    @precondition(lambda self: not self.may_be_taken())
     @rule()
     def a_worker_that_is_cancelled_while_it_waits_takes_nothing(self) -> None:
         async def body() -> None:
@@ -63,6 +68,25 @@ class QueueMachine(RuleBasedStateMachine):
 
         self.loop.run_until_complete(body())
 
+    @precondition(lambda self: self.taken - self.due and not self.may_be_taken())
+    @rule(data=st.data())
+    def of_workers_that_wait_one_has_what_comes_though_another_is_cancelled(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.taken - self.due)))
+
+        async def body() -> str:
+            waiting = [asyncio.ensure_future(self.queue.get()) for _ in range(2)]
+            await asyncio.sleep(0)
+            self.queue.add(key)
+            self.queue.done(key)
+            # The first has been woken, and does not live to take the key.
+            waiting[0].cancel()
+            return await asyncio.wait_for(waiting[1], 60)
+
+        if LANE[key] in {LANE[one] for one in self.due - self.taken}:
+            # Its return makes room for others of its lane, which come first.
+            return
+        assert self.loop.run_until_complete(body()) == key
+
     @invariant()
     def sets_agree(self) -> None:
         assert len(self.queue) == len(self.due)
@@ -72,13 +96,28 @@ class QueueMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for key in sorted(self.taken):
             self.queue.done(key)
-        left = {self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 60)) for _ in range(len(self.due))}
+        left = set()
+        for _ in range(len(self.due)):
+            key = self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 60))
+            self.queue.done(key)
+            left.add(key)
         assert left == self.due
         self.loop.close()
 
 
 TestQueueMachine = QueueMachine.TestCase
 TestQueueMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+class LanesMachine(QueueMachine):
+    """The same with two lanes, of which each gets two of three workers."""
+
+    def __init__(self) -> None:
+        super().__init__(WorkQueue(lane=LANE.__getitem__, workers=3), share=2)
+
+
+TestLanesMachine = LanesMachine.TestCase
+TestLanesMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 @settings(max_examples=40, deadline=None)

@@ -6,7 +6,7 @@ before daemons, Services before what refers to them. A pass that has nothing to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -117,6 +117,8 @@ class Environment:
 
     images: Images
     pace: Pace = Pace()  # noqa: RUF009 - frozen
+    off: tuple[str, ...] = ()
+    """Fields of Clusters that have no effect with these settings."""
 
 
 def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetime) -> Plan:
@@ -138,9 +140,10 @@ def plan(snapshot: Snapshot, environment: Environment, now: float, wall: datetim
     progress = Progress(snapshot, environment.pace, environment.images, now, wall, asked, claims_refused=told)
     if cluster.spec.external:
         actions = [action for step in ELSEWHERE for action in step(progress)]
-        return _finish(progress, actions, _findings_elsewhere(progress))
+        return _finish(progress, actions, replace(_findings_elsewhere(progress), off=environment.off))
     actions = [action for step in MANAGED for action in step(progress)]
-    return _finish(progress, guarded(actions, snapshot, progress.keys, now), _findings(progress))
+    found = replace(_findings(progress), off=environment.off)
+    return _finish(progress, guarded(actions, snapshot, progress.keys, now), found)
 
 
 def _findings_elsewhere(progress: Progress) -> Findings:

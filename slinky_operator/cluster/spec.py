@@ -68,7 +68,13 @@ def _build(services: Services) -> Built:
     pace = Pace(settings.slurm_timeout, settings.node_poll_interval, settings.node_poll_interval_max)
     caches = Caches(store(CLUSTERS), store(NODESETS), store(PODS), *(store(resource) for resource in CHILDREN))
     triggers = ClusterTriggers(services.slurm).table(texts.subscribe)
-    return Built(ClusterReconciler(caches, tools, Environment(images, pace)), triggers)
+    return Built(ClusterReconciler(caches, tools, Environment(images, pace, switched_off(settings))), triggers)
+
+
+def switched_off(settings: Settings) -> tuple[str, ...]:
+    """Fields of Clusters that only controllers read which are switched off."""
+    runs = {"jobs.tenants": settings.slurmjobs, "jobs.sylabs": settings.sylabs_jobs}
+    return tuple(field for field, is_on in runs.items() if not is_on)
 
 
 SPEC: Final = ControllerSpec(

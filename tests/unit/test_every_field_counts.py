@@ -6,6 +6,7 @@ import asyncio
 import typing
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,16 +19,19 @@ from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
 from slinky_api.v1alpha1.token import TokenSpec
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, not_supported
+from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, SWITCHED_OFF, not_supported
+from slinky_operator.cluster.spec import switched_off
 from slinky_operator.jobs import tenants
 from slinky_operator.kube.events import EventType
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
 from slinky_operator.oldjobs import clusters
+from slinky_operator.settings import Settings
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from tests.unit.api.test_models import certificate
 from tests.unit.autoscaling.worlds import World as AutoscaledWorld
+from tests.unit.cluster import world as worlds
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 from tests.unit.loginset import builders as loginsets
 from tests.unit.nodeset.simulation import settling
@@ -313,6 +317,44 @@ def test_a_field_that_is_not_supported_degrades_a_cluster_that_serves(field: str
     world.raw["spec"] = ELSEWHERE[0]
     world.settle()
     assert world.condition("Degraded")["status"] == "False"
+
+
+SWITCHED: dict[str, dict[str, Any]] = {
+    "jobs.tenants": {"jobs": {"tenants": [{"namespaces": ["lab"], "user": "alice"}]}},
+    "jobs.sylabs": {"jobs": {"sylabs": {}}},
+}
+
+
+def test_every_field_that_may_be_switched_off_is_tested() -> None:
+    assert SWITCHED.keys() == SWITCHED_OFF.keys()
+
+
+@pytest.mark.parametrize("field", SWITCHED)
+@pytest.mark.parametrize("server", [{}, ELSEWHERE[0]], ids=["managed", "elsewhere"])
+def test_a_field_that_the_operator_has_switched_off_degrades_a_cluster_that_serves(
+    field: str, server: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "ENVIRONMENT", replace(worlds.ENVIRONMENT, off=tuple(SWITCHED_OFF)))
+    meant_for = {"key": str(ELSEWHERE[0]["server"])}
+    world = World(
+        cluster_object({**server, **SWITCHED[field]}), secrets={"key": {"file": b"token"}}, meant_for=meant_for
+    )
+    log = world.settle()
+    degraded = world.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "NotSupported")
+    assert degraded["message"].startswith(f"without effect in this Cluster: spec.{field} (this operator does not run")
+    assert [one.type for one in log if isinstance(one, EmitEvent) and one.reason == "NotSupported"] == ["Warning"]
+    monkeypatch.setattr(worlds, "ENVIRONMENT", replace(worlds.ENVIRONMENT, off=()))
+    world.settle()
+    assert world.condition("Degraded")["status"] == "False"
+
+
+@pytest.mark.parametrize(
+    ("flags", "off"),
+    [({}, ["jobs.tenants", "jobs.sylabs"]), ({"slurmjobs": True}, ["jobs.sylabs"])],
+)
+def test_the_settings_say_what_is_switched_off(flags: dict[str, Any], off: list[str]) -> None:
+    assert list(switched_off(Settings(**flags))) == off
 
 
 def test_what_is_off_needs_no_support() -> None:

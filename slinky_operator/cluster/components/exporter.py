@@ -82,8 +82,9 @@ def objects(cluster: Cluster) -> Iterable[Child]:
     if own is not None:
         yield own
     name, fragment = naming.exporter(cluster.name), cluster.spec.metrics.exporter.service
-    if cluster.spec.ca_pem is not None:
-        yield Child(CONFIGMAPS, {"metadata": _owned(cluster, name), "data": {CA_FILE: cluster.spec.ca_pem}})
+    ca_pem = _ca_pem(cluster)
+    if ca_pem is not None:
+        yield Child(CONFIGMAPS, {"metadata": _owned(cluster, name), "data": {CA_FILE: ca_pem}})
     selector = naming.selector_labels(cluster, naming.COMPONENT_EXPORTER)
     spec = exposed(fragment, selector, PORT, naming.EXPORTER_PORT)
     yield Child(SERVICES, with_fragment({"metadata": _owned(cluster, name), "spec": spec}, fragment))
@@ -97,7 +98,7 @@ def deployment(cluster: Cluster, images: Images) -> Object:
     RefusedFragment
         The user's template cannot be used.
     """
-    own, ca_pem = cluster.spec.metrics.exporter, cluster.spec.ca_pem
+    own, ca_pem = cluster.spec.metrics.exporter, _ca_pem(cluster)
     container: dict[str, Any] = {
         "name": naming.EXPORTER_CONTAINER,
         **image_of(own.image, images.agent, images.pull_policy),
@@ -158,7 +159,7 @@ def _arguments(cluster: Cluster) -> list[str]:
     return [
         f"--server={naming.server(cluster)}",
         f"--token-file={TOKEN_FOLDER}/{TOKEN_FILE}",
-        *([f"--ca-bundle={CA_FOLDER}/{CA_FILE}"] if cluster.spec.ca_pem is not None else []),
+        *([f"--ca-bundle={CA_FOLDER}/{CA_FILE}"] if _ca_pem(cluster) is not None else []),
         f"--port={naming.EXPORTER_PORT}",
         f"--interval={interval.total_seconds():g}",
         f"--slow-interval={max(SLOW, interval).total_seconds():g}",
@@ -171,6 +172,11 @@ def _arguments(cluster: Cluster) -> list[str]:
         f"--label={LABEL}={cluster.name}",
         *without,
     ]
+
+
+def _ca_pem(cluster: Cluster) -> str | None:
+    """Certificates that verify the server's; None if it has none."""
+    return cluster.spec.ca_pem if naming.server(cluster).startswith("https:") else None
 
 
 def _owned(cluster: Cluster, name: str) -> Object:

@@ -124,6 +124,7 @@ def deployment(
         "readinessProbe": {"exec": {"command": ["bash", "-c", ANSWERS]}, "periodSeconds": 10, "timeoutSeconds": 10},
         # Not by an answer: with a slurmctld that is silent and many callers, none of its threads is free to give one.
         "livenessProbe": {**_PORT, "periodSeconds": 20, "failureThreshold": 6},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": locked_down(),
         "volumeMounts": [
             {"name": CONFIG, "mountPath": naming.CONF_FOLDER, "readOnly": True},

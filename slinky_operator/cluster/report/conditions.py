@@ -116,6 +116,9 @@ class Findings:
     exporter: Workload = Workload()  # noqa: RUF009 - frozen
     """What is known of the exporter's pod."""
 
+    off: tuple[str, ...] = ()
+    """Fields of the spec that the operator's settings have switched off (`not_supported.SWITCHED_OFF`)."""
+
 
 def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> list[Condition]:
     """All conditions of a Cluster.
@@ -140,7 +143,7 @@ def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> 
         (ClusterCondition.ACCOUNTS_APPLIED, accounts),
         (ClusterCondition.EXPORTER_READY, exporter),
     )
-    found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec), told))
+    found.append(_degraded(ready, findings, not_supported(snapshot.cluster.spec, findings.off), told))
     rollout = findings.rollout
     if rollout is not None:
         status: Word = "True" if rollout.applied else "False"

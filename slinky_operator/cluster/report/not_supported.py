@@ -1,4 +1,4 @@
-"""Fields of a Cluster that have no effect in the Cluster that has them.
+"""Fields of a Cluster that have no effect in the Cluster that has them, or with this operator.
 
 Nobody may assume that they have an effect: the condition `Degraded` names those that are set, and what to do. Tests
 look at what passes read (`tests/unit/test_every_field_counts.py`) and at what comes of each field for a Slurm that runs
@@ -7,7 +7,7 @@ elsewhere (`tests/unit/test_fields_of_a_slurm_elsewhere.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from slinky_api.v1alpha1.cluster_spec import ClusterSpec
@@ -29,15 +29,31 @@ NOT_SUPPORTED: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = 
 }
 """By field: whether it is set to no effect, and what to do instead."""
 
+_SYLABS: Final = "this operator does not run the job kinds of sylabs' operators: jobs.sylabs of its chart turns them on"
+_JOBS: Final = "this operator does not run SlurmJobs: jobs.enabled of its chart turns them on"
+
+SWITCHED_OFF: Final[Mapping[str, tuple[Callable[[ClusterSpec], bool], str]]] = {
+    "jobs.tenants": (lambda spec: bool(spec.jobs.tenants), _JOBS),
+    "jobs.sylabs": (lambda spec: spec.jobs.sylabs is not None, _SYLABS),
+}
+"""By field that the operator's settings may switch off: whether it is set, and what switches it on."""
+
 
 def _is_https(spec: ClusterSpec) -> bool:
     """Whether the server's certificate is verified."""
     return spec.server is not None and spec.server.startswith("https:")
 
 
-def not_supported(spec: ClusterSpec) -> str:
-    """Say which fields of a spec have no effect; empty if all have."""
-    found = [(field, advice) for field, (is_set, advice) in NOT_SUPPORTED.items() if is_set(spec)]
+def not_supported(spec: ClusterSpec, off: Collection[str] = ()) -> str:
+    """Say which fields of a spec have no effect; empty if all have.
+
+    Parameters
+    ----------
+    off
+        Fields of `SWITCHED_OFF` that are.
+    """
+    known = {**NOT_SUPPORTED, **{field: SWITCHED_OFF[field] for field in off}}
+    found = [(field, advice) for field, (is_set, advice) in known.items() if is_set(spec)]
     if not found:
         return ""
     fields = "; ".join(f"spec.{field} ({advice})" for field, advice in found)

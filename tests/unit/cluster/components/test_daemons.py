@@ -110,3 +110,16 @@ def test_its_secrets_are_read(world: World) -> None:
     assert daemons.secrets(cluster) == ["slurm-auth-slurm", "slurm-auth-jwt", "for-the-recorder"]
     elsewhere = Cluster.parse(cluster_object({"server": "http://there:6820", "auth": {"jwtKeyRef": {"name": "x"}}}))
     assert daemons.secrets(elsewhere) == []
+
+
+def test_every_daemon_shows_in_its_pod_why_it_ended() -> None:
+    world = settled({"accounting": {}, "metrics": {"exporter": {"enabled": True}}})
+    pods = {
+        name: body["spec"]["template"]["spec"]
+        for (_, name), body in world.children.items()
+        if "template" in body.get("spec", {})
+    }
+    assert {"slurm-controller", "slurm-restapi", "slurm-database"} <= pods.keys()
+    for name, pod in pods.items():
+        (first, *_) = pod["containers"]
+        assert first.get("terminationMessagePolicy") == "FallbackToLogsOnError", name

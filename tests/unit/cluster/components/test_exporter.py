@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -12,14 +13,15 @@ from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.actions import EmitEvent
+from slinky_operator.cluster.components import exporter
 from slinky_operator.cluster.memory import Denied
 from slinky_operator.cluster.steps.teardown import tear_down
-from slinky_operator.kube.resources import TOKENS
+from slinky_operator.kube.resources import CONFIGMAPS, TOKENS
 from slinky_operator.token import grants
 from slurm_exporter import settings
 from tests.unit.api.test_models import certificate
 from tests.unit.cluster.rollout import settled
-from tests.unit.cluster.world import World, cluster_object
+from tests.unit.cluster.world import ENVIRONMENT, World, cluster_object
 
 NAME = "slurm-exporter"
 TOKEN, SERVICE, DEPLOYMENT = ("Token", NAME), ("Service", NAME), ("Deployment", NAME)
@@ -235,6 +237,15 @@ def test_it_works_elsewhere_with_the_token_that_it_is_given() -> None:
     world.raw["spec"] = {key: value for key, value in world.raw["spec"].items() if key != "metrics"}
     world.settle()
     assert not exporter_of(world)
+
+
+def test_without_tls_it_has_no_certificates() -> None:
+    spec = {**elsewhere(), "server": "http://there:6820", "caBundle": certificate()}
+    cluster = Cluster.parse(cluster_object(spec))
+    assert [child for child in exporter.objects(cluster) if child.resource == CONFIGMAPS] == []
+    shown = json.dumps(exporter.deployment(cluster, ENVIRONMENT.images))
+    assert exporter.CA_FOLDER not in shown
+    assert exporter.ANNOTATION_CA not in shown
 
 
 @pytest.mark.parametrize(

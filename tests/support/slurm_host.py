@@ -72,6 +72,7 @@ class SlurmHost(Daemons):
         self._etc = self.folder / "etc" / "slurm"
         shutil.rmtree(self._etc, ignore_errors=True)
         self._spool = self.folder / "spool"
+        self._slurmds: set[str] = set()
         self.binds["/var/spool"] = self._spool
         self.grace["slurmctld"] = 60
         for folder in (self._etc, self._spool, self._spool / "slurmctld"):
@@ -169,6 +170,23 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         self.spawn("slurmctld", ["slurmctld", "-D"])
         self.wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, "slurmctld answers")
 
+    def reconfigure(self) -> None:
+        """
+        Let slurmctld read its files, and wait until each slurmd has read them too.
+
+        A slurmd starts itself anew for it. A step that reaches it in that millisecond is lost (26.05): its srun waits
+        for minutes, and its job runs without a process.
+        """
+        before = {name: self.starts(name) for name in self._slurmds & self.daemons.keys()}
+        self.run("scontrol", "reconfigure")
+        self.wait_for(lambda: all(self.starts(name) > before[name] for name in before), "each slurmd has read them")
+
+    def starts(self, name: str) -> int:
+        """How often a slurmd has started with what it was given."""
+        lines = (self.folder / f"{name}.log").read_text(errors="replace").splitlines(keepends=True)
+        # Each line is there twice: for stderr, and for the file, which is stderr too.
+        return len({line for line in lines if "slurmd started on" in line and line.endswith("\n")})
+
     def start_slurmrestd(self, name: str = "slurmrestd", port: int = 0) -> None:
         """Start slurmrestd, or another one with a name and a port of its own; wait until it accepts connections."""
         port = port or self.rest_port
@@ -220,12 +238,14 @@ PartitionName=all Nodes=ALL Default=YES State=UP
             command += ["--instance-id", instance_id]
         if extra:
             command += ["--extra", extra]
+        self._slurmds.add(name)
         self.spawn(name, command)
         if wait:
             self.wait_for(lambda: self.node_is_up(name), f"node {name} registers")
 
     def start_slurmd(self, name: str, command: Sequence[str]) -> None:
         """Start a slurmd by a command of the caller's, and wait until slurmctld shows its node."""
+        self._slurmds.add(name)
         self.spawn(name, list(command))
         self.wait_for(lambda: self.node_is_up(name), f"node {name} registers")
 

@@ -163,12 +163,12 @@ async def test_slurm_starts_the_bundle_with_the_command_of_the_image(host: Slurm
 
 async def test_nothing_runs_where_slurm_would_ignore_the_container(host: SlurmHost, place: Path) -> None:
     host.write_file("oci.conf", None)
-    host.run("scontrol", "reconfigure")
+    host.reconfigure()
     try:
         job = await ran(host, Runtime.SLURM, image="docker://a")
     finally:
         host.write_file("oci.conf", OCI_CONF)
-        host.run("scontrol", "reconfigure")
+        host.reconfigure()
     assert not job.succeeded
     assert "has no oci.conf" in (place / "out").read_text()
     assert calls(place, "skopeo") == {}

@@ -112,7 +112,7 @@ def test_every_step_is_reaped_and_its_signals_are_those_of_a_slurmd_alone(slurm:
     ignored = slurm.run("srun", "--nodelist=tidy", *status).stdout.split()[1]
     assert int(ignored, 16) & ~int(alone, 16) & STANDARD == 0
     # It is the same slurmd that reads a changed configuration, and that ends in order.
-    slurm.run("scontrol", "reconfigure")
+    slurm.reconfigure()
     slurm.run("srun", "--nodelist=tidy", "true")
     slurm.stop("tidy")
     assert "Slurmd shutdown completing" in (slurm.folder / "tidy.log").read_text()

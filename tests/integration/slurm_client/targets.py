@@ -166,9 +166,13 @@ class FakeTarget(Target):
         self.fake.world.exit_job(job_id, exit_code)
 
 
-async def until(condition: Callable[[], Awaitable[bool]], timeout: float = 120) -> None:  # noqa: ASYNC109
-    """Ask again and again until the condition holds."""
+async def until(
+    condition: Callable[[], Awaitable[bool]],
+    timeout: float = 120,  # noqa: ASYNC109
+    or_tell: Callable[[], str] = str,
+) -> None:
+    """Ask again and again until the condition holds; ``or_tell`` has more to say when it never does."""
     deadline = time.monotonic() + timeout
     while not await condition():
-        assert time.monotonic() < deadline, "the condition was never met"
+        assert time.monotonic() < deadline, f"the condition was never met {or_tell()}"
         await asyncio.sleep(0.05)

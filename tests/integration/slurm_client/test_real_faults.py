@@ -102,13 +102,17 @@ async def test_without_slurmdbd_who_ends_a_job_of_another_stops_slurmctld(host: 
         await asyncio.to_thread(host.stop, "slurmctld", kill=True)
         await asyncio.to_thread(host.start_slurmctld)
 
+        failures: list[str] = []
+
         async def back() -> bool:
             try:
-                return bool(await slurm.nodes())
-            except errors.SlurmError:
+                # One call that is never answered must not take all the time there is.
+                return bool(await slurm.nodes(timeout=15))
+            except errors.SlurmError as error:
+                failures.append(str(error))
                 return False
 
-        await until(back)
+        await until(back, or_tell=lambda: f"{failures[-3:]}\n{host.logs()}")
 
 
 async def test_slurmrestd_away_and_back_under_a_watch(host: SlurmHost) -> None:

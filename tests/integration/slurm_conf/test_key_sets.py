@@ -41,17 +41,6 @@ def key_set(*keys: dict[str, Any]) -> bytes:
     return json.dumps({"keys": keys}).encode()
 
 
-def starts(host: SlurmHost) -> int:
-    return (host.folder / f"{NODE}.log").read_text().count("slurmd started on")
-
-
-def reconfigure(host: SlurmHost) -> None:
-    """Let slurmctld read its files, and wait until slurmd has, too."""
-    before = starts(host)
-    host.run("scontrol", "reconfigure")
-    host.wait_for(lambda: starts(host) > before, "slurmd has read them")
-
-
 def running(host: SlurmHost) -> int:
     """A batch job that goes on to another step, and to its end, once it may."""
     spool = "/var/spool"
@@ -88,7 +77,7 @@ def test_a_key_is_added_made_the_default_and_the_earlier_dropped_while_jobs_run(
     jobs = [running(slurm) for _ in range(3)]
     for keys in ((a, b), (a, default(b)), (default(b),)):
         put(slurm, *keys)
-        reconfigure(slurm)
+        slurm.reconfigure()
         ends_well(slurm, jobs.pop(0))
         # One of each key lives through all steps that follow.
         jobs.append(running(slurm))
@@ -99,13 +88,13 @@ def test_a_key_is_added_made_the_default_and_the_earlier_dropped_while_jobs_run(
 def test_a_default_that_slurmd_does_not_have_yet_separates_the_daemons(slurm: SlurmHost) -> None:
     a, b = key("a"), key("b")
     begin(slurm, a)
-    before = starts(slurm)
+    before = slurm.starts(NODE)
     put(slurm, a, default(b))
     assert early_default(key_set(a), key_set(a, default(b))) == "b"
     slurm.run("scontrol", "reconfigure")
     log = slurm.folder / f"{NODE}.log"
     slurm.wait_for(lambda: "could not find kid=b" in log.read_text(), "slurmd refuses slurmctld")
-    assert starts(slurm) == before
+    assert slurm.starts(NODE) == before
 
 
 def test_a_slurmd_that_was_missed_is_seen_not_to_respond_and_comes_back_with_the_earlier_default(
@@ -119,8 +108,8 @@ def test_a_slurmd_that_was_missed_is_seen_not_to_respond_and_comes_back_with_the
     slurm.run("scontrol", "reconfigure")
     slurm.wait_for(lambda: not slurm.node_is_up(NODE), "its node does not respond")
     put(slurm, default(a), b)
-    reconfigure(slurm)
+    slurm.reconfigure()
     slurm.wait_for(lambda: slurm.node_is_up(NODE), "it responds again")
     put(slurm, a, default(b))
-    reconfigure(slurm)
+    slurm.reconfigure()
     slurm.wait_for(lambda: slurm.node_is_up(NODE), "it responds with the new key too")

@@ -28,7 +28,7 @@ from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Caches, Snapshot, observe, wanted_sources
 from slinky_operator.cluster.plan import Environment, Plan, plan
 from slinky_operator.cluster.report.status import COUNTS, invalid
-from slinky_operator.cluster.steps import job_logs
+from slinky_operator.cluster.steps.site import job_logs
 from slinky_operator.identity import users
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache

@@ -21,8 +21,6 @@ from slinky_operator.cluster.report import events
 from slinky_operator.cluster.report.conditions import Findings
 from slinky_operator.cluster.report.status import COUNTS, status_of
 from slinky_operator.cluster.slurm_connection import Pace
-from slinky_operator.cluster.steps.accounting import ask_accounting, keep_accounting
-from slinky_operator.cluster.steps.accounts import keep_accounts
 from slinky_operator.cluster.steps.claims import feasible, grow_claims
 from slinky_operator.cluster.steps.configuration import roll_out, tell_of_configuration
 from slinky_operator.cluster.steps.daemons import (
@@ -33,13 +31,15 @@ from slinky_operator.cluster.steps.daemons import (
     write_daemons,
     write_shared,
 )
-from slinky_operator.cluster.steps.exporter import keep_exporter
-from slinky_operator.cluster.steps.identity import ask_directory, keep_users
-from slinky_operator.cluster.steps.job_logs import keep_job_logs_key
 from slinky_operator.cluster.steps.keys import adopt_keys, keep_keys, load_changed_key, read_keys
-from slinky_operator.cluster.steps.monitoring import keep_monitors
-from slinky_operator.cluster.steps.outside import tell_outside
 from slinky_operator.cluster.steps.progress import Progress, Step
+from slinky_operator.cluster.steps.site.accounting import ask_accounting, keep_accounting
+from slinky_operator.cluster.steps.site.accounts import keep_accounts
+from slinky_operator.cluster.steps.site.exporter import keep_exporter
+from slinky_operator.cluster.steps.site.identity import ask_directory, keep_users
+from slinky_operator.cluster.steps.site.job_logs import keep_job_logs_key
+from slinky_operator.cluster.steps.site.monitoring import keep_monitors
+from slinky_operator.cluster.steps.site.outside import tell_outside
 from slinky_operator.cluster.steps.slurm import answers, connect, count_jobs, jobs_due
 from slinky_operator.cluster.steps.teardown import LOOK_AGAIN_FOR_PODS, set_finalizer, slurmd_pods_left, tear_down
 from slinky_operator.cluster.steps.writes import refused

@@ -69,7 +69,7 @@ from slinky_operator.cluster.memory import (
 )
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.plan import Environment, Plan, plan
-from slinky_operator.cluster.steps import job_logs
+from slinky_operator.cluster.steps.site import job_logs
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.slurm.conf import TextSource

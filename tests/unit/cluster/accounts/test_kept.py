@@ -7,7 +7,7 @@ from typing import Any
 
 from slinky_operator.cluster.actions import ApplyAccounts, EmitEvent
 from slinky_operator.cluster.memory import AccountingAnswer, Memory
-from slinky_operator.cluster.steps.accounts import AGAIN_AFTER, GO_ON_AFTER, LOOK_EVERY
+from slinky_operator.cluster.steps.site.accounts import AGAIN_AFTER, GO_ON_AFTER, LOOK_EVERY
 from slinky_operator.slurm.conf import TextSource
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import World, cluster_object

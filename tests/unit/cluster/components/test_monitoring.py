@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.cluster.actions import KeepMonitor, Remove
 from slinky_operator.cluster.components.monitoring import prometheus_duration
 from slinky_operator.cluster.memory import Denied
-from slinky_operator.cluster.steps.monitoring import READ_EVERY
+from slinky_operator.cluster.steps.site.monitoring import READ_EVERY
 from slinky_operator.kube.resources import SERVICES
 from tests.unit.cluster.rollout import settled
 from tests.unit.cluster.world import cluster_object

@@ -1,0 +1,1 @@
+"""Steps about what a site has around Slurm's daemons: accounts and users, metrics, machines outside, output of jobs."""

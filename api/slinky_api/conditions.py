@@ -148,6 +148,10 @@ class SlurmJobCondition(StrEnum):
     LOGS_AVAILABLE = "LogsAvailable"
     """The pod with the output of the job can read all of it. Absent without ``spec.logs``."""
 
+    RESULTS_COLLECTED = "ResultsCollected"
+    """All results were copied that are to be. While they are not, the message says why, and what to do. Absent without
+    ``spec.results``."""
+
 
 class PodCondition(StrEnum):
     """Condition types that the operator writes on slurmd pods."""
@@ -286,6 +290,14 @@ class Reason(StrEnum):
     JOB_NOT_STARTED = "JobNotStarted"
     OUTPUT_OUT_OF_REACH = "OutputOutOfReach"
     LOG_POD_REFUSED = "LogPodRefused"
+    COPIED = "Copied"
+    COPYING = "Copying"
+    NOTHING_TO_COPY = "NothingToCopy"
+    VOLUME_NOT_FOUND = "VolumeNotFound"
+    COPY_POD_WAITS = "CopyPodWaits"
+    COPY_POD_REFUSED = "CopyPodRefused"
+    COPY_FAILED = "CopyFailed"
+    FILES_OUT_OF_REACH = "FilesOutOfReach"
 
     # objects of the old job kinds, beside those of SlurmJobs
     NAME_TAKEN = "NameTaken"

@@ -12,6 +12,7 @@ __all__ = [
     "ANNOTATION_CLAIM_RETENTION",
     "ANNOTATION_CLAIM_SIZE",
     "ANNOTATION_CONFIG_TOUCH",
+    "ANNOTATION_COPIES",
     "ANNOTATION_COST",
     "ANNOTATION_FEATURES_SPEC",
     "ANNOTATION_JOB_FILE",
@@ -123,8 +124,11 @@ LABEL_JOB_LOGS: Final = CLUSTER_PREFIX + "job-logs"
 ANNOTATION_JOB_FILE: Final = SLURMJOB_PREFIX + "job-file"
 """On pods that follow output of jobs: digest of their job file. A change of it makes the kubelet refresh the file."""
 
+ANNOTATION_COPIES: Final = SLURMJOB_PREFIX + "copies"
+"""On pods that copy files of jobs: which items they copy, in the order of their reports."""
+
 LABEL_SLURMJOB_NAME: Final = SLURMJOB_PREFIX + "name"
-"""On the pod with the output of a SlurmJob, where its name is short enough."""
+"""On pods of a SlurmJob, with its output or for its files, where its name is short enough."""
 
 LABEL_LOGINSET_NAME: Final = LOGINSET_PREFIX + "name"
 LABEL_LOGINSET_UID: Final = LOGINSET_PREFIX + "uid"

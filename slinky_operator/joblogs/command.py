@@ -1,4 +1,4 @@
-"""The command line of both roles, and the two processes of the server."""
+"""The command line of all roles, and the two processes of the server."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Final
 
 from slinky_operator.joblogs import opening, retention
+from slinky_operator.joblogs.copies import porter
 from slinky_operator.joblogs.follower import PATIENCE, Follower, Pace, noting, to_descriptor
 from slinky_operator.joblogs.server import Server
 
@@ -30,6 +31,8 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _stop)
     if asked.role == "serve":
         return serve(asked)
+    if asked.role == "copy":
+        return porter.run(asked.orders, asked.report, pauses=porter.PAUSES[: max(0, asked.attempts - 1)])
     return follow(asked)
 
 
@@ -125,4 +128,9 @@ def _parser() -> argparse.ArgumentParser:
     follower.add_argument(
         "--patience", type=float, default=PATIENCE, help="seconds for which output is looked for after the job's end"
     )
+    copier = roles.add_parser("copy", help="copy files between volumes and nodes, and say what became of it")
+    copier.add_argument("--orders", type=Path, required=True, help="the file that says what is copied")
+    copier.add_argument("--report", type=Path, default=Path("/dev/termination-log"), help="where the end is reported")
+    most = len(porter.PAUSES) + 1
+    copier.add_argument("--attempts", type=int, default=most, help=f"how often a copy is tried; at most {most} times")
     return parser

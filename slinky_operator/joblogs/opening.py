@@ -3,6 +3,7 @@
 It is root, and has the capabilities SETUID and SETGID and no other. It sees no network, and is not asked for a user and
 a path but given the caller's token, which it checks itself: whoever takes over the other process can open nothing for
 which there is no token, and does not have the key. Each file is opened by a child that first becomes the user for good.
+A connection for a copy is handed over to such a child (`copies.serving`), which by then has no right but the user's.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from slinky_operator.joblogs import files, tokens
+from slinky_operator.joblogs.copies.serving import BEGUN, Copies, Refused
 from slinky_operator.joblogs.protocol import MAX_LINE
 
 OPEN_SECONDS: Final = 5
@@ -78,22 +80,53 @@ class Opener:
         """
         if len(token) > tokens.MAX_TOKEN:
             raise NotOpened(HTTPStatus.FORBIDDEN, "the token is too long")
-        with self._free:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with ours:
-                with theirs:
-                    socket.send_fds(self._channel, [token.encode()], [theirs.fileno()])
-                ours.settimeout(OPEN_SECONDS * 2)
-                try:
-                    said, found, _, _ = socket.recv_fds(ours, 2 * MAX_LINE, 1)
-                except TimeoutError:
-                    said, found = b"", []
+        with self._free, self._asked(token) as reply:
+            said, found = _said(reply)
         if said == _OPENED and found:
             return found[0]
-        if not said:
-            raise NotOpened(HTTPStatus.SERVICE_UNAVAILABLE, "the file system does not answer")
-        status, _, why = said.decode(errors="replace").partition(" ")
-        raise NotOpened(HTTPStatus(int(status)), why)
+        raise _refusal(said)
+
+    def copy(self, token: str, connection: socket.socket) -> None:
+        """Hand a connection over for the copy of its token, and return when that has ended.
+
+        Raises
+        ------
+        NotOpened
+            There is none; nothing was sent to the caller.
+        """
+        if len(token) > tokens.MAX_TOKEN:
+            raise NotOpened(HTTPStatus.FORBIDDEN, "the token is too long")
+        with self._asked(token, connection.fileno()) as reply:
+            said, _ = _said(reply)
+            if said != BEGUN:
+                raise _refusal(said)
+            reply.settimeout(None)
+            while reply.recv(1):
+                # Its process says nothing more: what comes is its end.
+                continue
+
+    def _asked(self, token: str, *given: int) -> socket.socket:
+        """Send a token to the process that opens, and return where it answers."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            socket.send_fds(self._channel, [token.encode()], [theirs.fileno(), *given])
+        ours.settimeout(OPEN_SECONDS * 2)
+        return ours
+
+
+def _said(reply: socket.socket) -> tuple[bytes, list[int]]:
+    try:
+        said, found, _, _ = socket.recv_fds(reply, 2 * MAX_LINE, 1)
+    except TimeoutError:
+        return b"", []
+    return said, found
+
+
+def _refusal(said: bytes) -> NotOpened:
+    if not said:
+        return NotOpened(HTTPStatus.SERVICE_UNAVAILABLE, "the file system does not answer")
+    status, _, why = said.decode(errors="replace").partition(" ")
+    return NotOpened(HTTPStatus(int(status)), why)
 
 
 def run(
@@ -111,13 +144,14 @@ def run(
     # Children are reaped by the kernel.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     due = time.monotonic()
+    copies = Copies(settings.folders, become)
     while True:
         if every is not None and beside is not None and time.monotonic() >= due:
             _in_child(beside)
             due = time.monotonic() + every
         channel.settimeout(None if every is None else max(0.1, due - time.monotonic()))
         try:
-            token, given, _, _ = socket.recv_fds(channel, tokens.MAX_TOKEN + 1, 1)
+            token, given, _, _ = socket.recv_fds(channel, tokens.MAX_TOKEN + 1, 2)
         except TimeoutError:
             # Nobody has asked: the other task is due.
             continue
@@ -126,12 +160,39 @@ def run(
         if not given:
             continue
         with socket.socket(fileno=given[0]) as reply:
-            _in_child(lambda reply=reply, token=token: _answer(reply, token, settings))  # type: ignore[misc]
+            if len(given) == 1:
+                _in_child(lambda reply=reply, token=token: _answer(reply, token, settings))  # type: ignore[misc]
+                continue
+            with socket.socket(fileno=given[1]) as connection:
+                _begin_copy(channel, reply, connection, token, settings, copies)
 
 
-def _in_child(work: Callable[[], None]) -> None:
-    if os.fork():
+def _begin_copy(
+    channel: socket.socket,
+    reply: socket.socket,
+    connection: socket.socket,
+    token: bytes,
+    settings: Settings,
+    copies: Copies,
+) -> None:
+    """Check the token here, since copies of one user are counted, and let a child do the rest."""
+    try:
+        permit = copies.admit(token, settings.key)
+    except Refused as error:
+        _say(reply, error.status, error.why)
         return
+
+    def work() -> None:
+        # It lives long: the end of this process must be seen on the channel nevertheless.
+        channel.close()
+        copies.carry_out(permit, reply, connection)
+
+    copies.begun(_in_child(work), permit)
+
+
+def _in_child(work: Callable[[], None]) -> int:
+    if child := os.fork():
+        return child
     code = 1
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -14,6 +14,9 @@ seconds if there is nothing yet. The connection stays open for the next request.
 ===== ==================================================================================
 
 ``ETag`` tells files of the same name apart. An error has one line of text.
+
+``POST /files`` with ``Upgrade: slurm-files`` asks for a copy, as its token says. After ``101`` the connection carries
+frames (`copies.wire`) and ends with the copy.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ from urllib.parse import parse_qs, urlsplit
 from slinky_operator.joblogs.tokens import MAX_TOKEN
 
 PATH: Final = "/output"
+FILES_PATH: Final = "/files"
+UPGRADE: Final = "slurm-files"
+"""What the connection of a copy is turned into."""
 
 MAX_CHUNK: Final = 16 * 1024 * 1024
 """Bytes of one answer."""
@@ -53,8 +59,9 @@ class Request:
     """What a caller asks for."""
 
     token: str
-    offset: int
-    wait: float
+    offset: int = 0
+    wait: float = 0.0
+    is_copy: bool = False
 
 
 def parse(head: bytes) -> Request:
@@ -73,15 +80,29 @@ def parse(head: bytes) -> Request:
         offset, wait = int(asked.get("offset", ["0"])[0]), float(asked.get("wait", ["0"])[0])
     except (ValueError, IndexError):
         raise BadRequest("offset and wait must be numbers") from None
-    if words[0] != "GET" or url.path != PATH:
-        raise BadRequest(f"ask for GET {PATH}?offset=N&wait=SECONDS")
     if not 0 <= offset <= MAX_OFFSET or not wait >= 0:
         raise BadRequest("offset and wait must not be negative")
     fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    is_copy = (words[0], url.path, fields.get("upgrade")) == ("POST", FILES_PATH, UPGRADE)
+    if not is_copy and (words[0] != "GET" or url.path != PATH):
+        raise BadRequest(f"ask for GET {PATH}?offset=N&wait=SECONDS")
     authorization = fields.get("authorization", "")
     if not authorization.lower().startswith(_BEARER):
         raise BadRequest("a token is needed: Authorization: Bearer TOKEN")
-    return Request(authorization[len(_BEARER) :].strip(), offset, min(wait, MAX_WAIT))
+    return Request(authorization[len(_BEARER) :].strip(), offset, min(wait, MAX_WAIT), is_copy)
+
+
+def copy_request(host: str, token: str) -> bytes:
+    """Make the head of a request for a copy."""
+    lines = [f"POST {FILES_PATH} HTTP/1.1", f"Host: {host}", "Connection: Upgrade", f"Upgrade: {UPGRADE}"]
+    return "\r\n".join([*lines, f"Authorization: Bearer {token}", "", ""]).encode("ascii", errors="replace")
+
+
+def turned() -> bytes:
+    """Make the head after which a connection carries a copy."""
+    status = HTTPStatus.SWITCHING_PROTOCOLS
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", "Connection: Upgrade", f"Upgrade: {UPGRADE}"]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
 def head(status: HTTPStatus, length: int, *, tag: str = "") -> bytes:

@@ -132,12 +132,15 @@ class Server:
             self._send(connection, protocol.error(HTTPStatus.BAD_REQUEST, str(error)))
             return False
         try:
+            if asked.is_copy:
+                self._opener.copy(asked.token, connection)
+                return False
             opened = self._opener.open(asked.token)
         except NotOpened as error:
             if error.status is not HTTPStatus.NOT_FOUND:
                 _log(f"{peer}: {error.status.value} {error.why}")
             self._send(connection, protocol.error(error.status, error.why))
-            return error.status is HTTPStatus.NOT_FOUND
+            return error.status is HTTPStatus.NOT_FOUND and not asked.is_copy
         tag = held.keep(opened)
         return self._send_file(connection, opened, tag, asked)
 

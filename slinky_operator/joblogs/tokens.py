@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import hmac
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ MAX_ID: Final = 2**32 - 2
 """Highest uid and gid; the next one means "unchanged" to the kernel."""
 
 _PURPOSE: Final = b"slurm-operator job output 1\0"
-_FIELDS: Final = frozenset({"job", "uid", "gids", "path", "expires"})
+FIELDS: Final = frozenset({"job", "uid", "gids", "path", "expires"})
 
 
 class InvalidToken(Exception):
@@ -71,14 +72,10 @@ def sign(grant: Grant, key: bytes) -> str:
         No server would accept such a grant.
     """
     _check_key(key)
-    why = _why_not(asdict(grant))
+    why = why_not(asdict(grant))
     if why:
         raise ValueError(why)
-    payload = _encoded(json.dumps(asdict(grant), separators=(",", ":")).encode())
-    token = f"{payload}.{_signature(payload, key)}"
-    if len(token) > MAX_TOKEN:
-        raise ValueError(f"the token has more than {MAX_TOKEN} characters")
-    return token
+    return seal(asdict(grant), key, _PURPOSE)
 
 
 def verify(token: str, key: bytes, *, now: float) -> Grant:
@@ -91,15 +88,8 @@ def verify(token: str, key: bytes, *, now: float) -> Grant:
     UnusableKey
         The key is too short or too long.
     """
-    _check_key(key)
-    payload, _, signature = token.partition(".")
-    if len(token) > MAX_TOKEN or not hmac.compare_digest(_signature(payload, key).encode(), signature.encode()):
-        raise InvalidToken("the token is not valid here")
-    try:
-        found = json.loads(base64.b64decode(payload + "=" * (-len(payload) % 4), altchars=b"-_", validate=True))
-    except (ValueError, binascii.Error, RecursionError):
-        raise InvalidToken("the token is not valid here") from None
-    why = _why_not(found)
+    found = unseal(token, key, _PURPOSE)
+    why = why_not(found)
     if why:
         raise InvalidToken(why)
     grant = Grant(found["job"], found["uid"], tuple(found["gids"]), found["path"], found["expires"])
@@ -108,22 +98,61 @@ def verify(token: str, key: bytes, *, now: float) -> Grant:
     return grant
 
 
+def seal(body: Mapping[str, Any], key: bytes, purpose: bytes) -> str:
+    """Sign what a token says, for one purpose: a token for another one is not valid in its place.
+
+    Raises
+    ------
+    UnusableKey
+        The key is too short or too long.
+    ValueError
+        It is too much.
+    """
+    _check_key(key)
+    payload = _encoded(json.dumps(body, separators=(",", ":")).encode())
+    token = f"{payload}.{_signature(payload, key, purpose)}"
+    if len(token) > MAX_TOKEN:
+        raise ValueError(f"the token has more than {MAX_TOKEN} characters")
+    return token
+
+
+def unseal(token: str, key: bytes, purpose: bytes) -> Any:
+    """Read what was signed for a purpose.
+
+    Raises
+    ------
+    InvalidToken
+        It was not.
+    UnusableKey
+        The key is too short or too long.
+    """
+    _check_key(key)
+    payload, _, signature = token.partition(".")
+    wanted = _signature(payload, key, purpose)
+    if len(token) > MAX_TOKEN or not hmac.compare_digest(wanted.encode(), signature.encode()):
+        raise InvalidToken("the token is not valid here")
+    try:
+        return json.loads(base64.b64decode(payload + "=" * (-len(payload) % 4), altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error, RecursionError):
+        raise InvalidToken("the token is not valid here") from None
+
+
 def _check_key(key: bytes) -> None:
     if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
         raise UnusableKey(f"the key has {len(key)} bytes, and needs {MIN_KEY_BYTES} to {MAX_KEY_BYTES}")
 
 
-def _signature(payload: str, key: bytes) -> str:
-    return _encoded(hmac.digest(key, _PURPOSE + payload.encode(), hashlib.sha256))
+def _signature(payload: str, key: bytes, purpose: bytes) -> str:
+    return _encoded(hmac.digest(key, purpose + payload.encode(), hashlib.sha256))
 
 
 def _encoded(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
-def _why_not(found: Any) -> str:
+def why_not(found: Any) -> str:
     """Say what is wrong with the content of a token; nothing if it can be used."""
-    if not isinstance(found, dict) or set(found) != _FIELDS:
+    if not isinstance(found, dict) or set(found) != FIELDS:
         return "the token has other fields"
     gids, path = found["gids"], found["path"]
     if not _is_id(found["uid"]) or found["uid"] == 0:

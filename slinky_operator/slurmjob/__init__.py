@@ -15,6 +15,7 @@ module           concern
 `controller`     one pass
 `triggers`       what wakes a SlurmJob
 `logs`           the pod that shows a job's output
+`files`          the pods that copy a job's files
 `spec`           what the controller exports to the process
 ===============  ==========================================================================================
 

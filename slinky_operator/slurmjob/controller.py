@@ -37,6 +37,8 @@ from slinky_operator.reconcile.writes.status_writer import patch_between
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.slurmjob import dependencies, report, slurm_calls
+from slinky_operator.slurmjob.files import facts
+from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.marks import Mark
@@ -60,6 +62,9 @@ REFUSED_S: Final = (10.0, 30.0, 60.0, 300.0)
 
 KEY_VALID_S: Final = 10.0
 """Seconds for which a key that was read counts."""
+
+LACKING_S: Final = 15.0
+"""Seconds until it is looked again whether the volumes of a job exist now."""
 
 BEGINNING_S: Final = 10.0
 """Seconds that the write before a submission may take: `plan.SETTLED` counts from its beginning."""
@@ -147,8 +152,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         Builds snapshots.
     queues
         The jobs of Clusters.
-    upkeep
-        The pods with output.
+    upkeep, files
+        The pods with output, and those that copy files.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -162,6 +167,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         observer: Observer,
         queues: Queues,
         upkeep: Upkeep,
+        files: FileUpkeep,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -173,6 +179,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         self._observer = observer
         self._queues = queues
         self._upkeep = upkeep
+        self._files = files
         self._now = now
         self._clock = clock
         self._parsed: ParseCache[SlurmJob] = ParseCache(SlurmJob)
@@ -283,6 +290,11 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             return Result(KEY_VALID_S)
         if client is None:
             return Result(OVERTAKEN_S)
+        lacking = await self._files.lacking(job) if not planned.attempt else ""
+        if lacking:
+            words = f"{lacking}: create it, or correct spec.results in another SlurmJob"
+            _ = await self._show(obj, snapshot, Plan(why=(Reason.VOLUME_NOT_FOUND, words)))
+            return Result(LACKING_S)
         started = self._now().replace(microsecond=0)
         begun = JobSubmission(attempt=planned.attempt, started_at=started, name=submission.job.name or job.name)
         failed = (*(job.status.failed_attempts or ()), *([planned.failed] if planned.failed is not None else []))
@@ -293,6 +305,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             "failed_attempts": failed or None,
             "held": None,
             "logs": placing.begun(snapshot.logs, job.status, is_again=planned.failed is not None),
+            "files": facts.begun(job.status),
         }
         status = job.status.model_copy(update=changes)
         # For the version that was read: another process that has begun it, or this one, is never overlooked.
@@ -445,8 +458,11 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         wanted = report.status(snapshot, planned)
         # Before the status: what it says of an end is not looked at again.
         records = snapshot.looked.records if snapshot.looked is not None else ()
+        wanted = facts.kept(snapshot.job, wanted, records)
         told = await self._upkeep.follow(snapshot.job, wanted, records, snapshot.cluster, self._now())
         wanted = report.with_logs(snapshot.job, wanted, told, self._now())
+        collected = await self._files.collect(snapshot.job, wanted, snapshot.cluster, self._now())
+        wanted = report.with_files(snapshot.job, wanted, collected, self._now())
         if report.end(stored) is None:
             ended = report.end(wanted)
             if ended is not None:
@@ -459,7 +475,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         written = await self.status.write(obj, obj.get("status") or {}, wanted.to_dict())
         if written is not None:
             self._note(self._memory.setdefault(obj["metadata"]["uid"], Memory()), written.answer)
-        return told.wake if told is not None else None
+        return min((one.wake for one in (told, collected) if one is not None and one.wake is not None), default=None)
 
     def _note(self, memory: Memory, obj: Object) -> None:
         """Remember the object as it is after a write."""

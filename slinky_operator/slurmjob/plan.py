@@ -19,6 +19,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.jobs import phases, tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob import dependencies
+from slinky_operator.slurmjob.files.facts import is_collecting
 from slinky_operator.slurmjob.records import Seen
 from slinky_operator.slurmjob.snapshot import Snapshot
 
@@ -45,6 +46,9 @@ CANCEL_AGAIN: Final = timedelta(seconds=15)
 
 HISTORY_PATIENCE: Final = timedelta(seconds=60)
 """slurmctld tells slurmdbd of an end later; so long is waited for it."""
+
+COLLECTED: Final = timedelta(minutes=10)
+"""For so long an object that is deleted waits for the results of its job to be collected."""
 
 HELD_BY_USER: Final = "JobHeldUser"
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
@@ -274,7 +278,9 @@ def _shown(snapshot: Snapshot, seen: Seen) -> Plan:
 
 
 def _finished(snapshot: Snapshot) -> Plan:
-    """The job has ended: nothing of it is left to cancel."""
+    """The job has ended: nothing of it is left to cancel. Its results are collected first."""
+    if is_collecting(snapshot.job):
+        return Plan()
     if _has_finalizer(snapshot):
         return Plan(Step.REMOVE_FINALIZER)
     seconds = snapshot.job.spec.ttl_seconds_after_finished
@@ -293,6 +299,9 @@ def _deleting(snapshot: Snapshot) -> Plan:
         return Plan()
     begun = job.status.submission
     finished = is_true(job.status.conditions, SlurmJobCondition.FINISHED)
+    since = job.metadata.deletion_timestamp
+    if finished and is_collecting(job) and since is not None and snapshot.now - since < COLLECTED:
+        return Plan(wake=RETRY_S)
     if begun is None or finished or job.spec.cancel_policy == "Keep":
         return Plan(Step.REMOVE_FINALIZER)
     if snapshot.cluster is None and snapshot.obstacle is None:

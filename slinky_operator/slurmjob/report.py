@@ -10,6 +10,7 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.reconcile.text import cut
+from slinky_operator.slurmjob.files.upkeep import Told as ToldOfFiles
 from slinky_operator.slurmjob.logs.upkeep import Told
 from slinky_operator.slurmjob.plan import HELD_BY_USER, Plan
 from slinky_operator.slurmjob.records import Seen
@@ -142,7 +143,9 @@ def _seen(job: SlurmJob, seen: Seen, now: datetime) -> SlurmJobStatus:
 def _update(
     job: SlurmJob, now: datetime, changes: dict[str, Any], *conditions: tuple[str, str, str, str]
 ) -> SlurmJobStatus:
-    merged = merge(job.status.conditions, [_condition(job, one) for one in conditions], now)
+    given = {str(kind) for kind, *_ in conditions}
+    others = [one for one in job.status.conditions if one.type not in given]
+    merged = merge(job.status.conditions, [*(_condition(job, one) for one in conditions), *others], now)
     return job.status.model_copy(
         update={**changes, "conditions": merged, "observed_generation": job.metadata.generation}
     )
@@ -178,6 +181,17 @@ def with_logs(job: SlurmJob, status: SlurmJobStatus, told: Told | None, now: dat
         return status
     wanted = [one for one in status.conditions if one.type != kind]
     return status.model_copy(update={"conditions": merge(job.status.conditions, [*wanted, known], now)})
+
+
+def with_files(job: SlurmJob, status: SlurmJobStatus, told: ToldOfFiles | None, now: datetime) -> SlurmJobStatus:
+    """Add what is to be said of the job's files."""
+    if told is None:
+        return status
+    value, reason, message = told.condition
+    known = _condition(job, (told.kind, value, reason, message))
+    others = [one for one in status.conditions if one.type != told.kind]
+    merged = merge(job.status.conditions, [*others, known], now)
+    return status.model_copy(update={"files": told.files, "conditions": merged})
 
 
 def end(status: SlurmJobStatus) -> tuple[bool, str] | None:

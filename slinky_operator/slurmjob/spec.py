@@ -13,6 +13,7 @@ from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
+from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.bodies import Image
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, INDEXES_OF_PODS, Nodes, Observer
@@ -42,7 +43,8 @@ def _build(services: Services) -> Built:
     secrets = SecretReader(services.kube)
     image = Image(services.settings.image_agent, services.settings.image_pull_policy)
     upkeep = Upkeep(services.kube, secrets, nodes.pods, image)
-    reconciler = SlurmJobReconciler(services.kube, services.recorder, secrets, jobs, observer, queues, upkeep)
+    files = FileUpkeep(services.kube, secrets, nodes.pods, image)
+    reconciler = SlurmJobReconciler(services.kube, services.recorder, secrets, jobs, observer, queues, upkeep, files)
     triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster)
     return Built(reconciler, triggers.table())
 

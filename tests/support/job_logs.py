@@ -17,6 +17,9 @@ from pathlib import Path
 
 from hack.localkube.paths import PROJECT
 from slinky_operator.joblogs import job_file, protocol, tokens
+from slinky_operator.joblogs.copies import orders, permits
+from slinky_operator.joblogs.copies.events import Limits
+from slinky_operator.joblogs.copies.permits import Permit
 from slinky_operator.joblogs.job_file import Job, JobState, Place
 from slinky_operator.joblogs.tokens import Grant
 
@@ -92,6 +95,13 @@ class Node:
     def place(self, name: str, uid: int = ALICE) -> Place:
         return Place(self.url, self.token(name, uid))
 
+    def copied(self, name: str, uid: int = ALICE, *, writes: bool = False, size: int = 10**9) -> orders.Place:
+        """A file or folder of the node, for a pod that copies."""
+        path = name if name.startswith("/") else f"{self.output}/{name}"
+        expires = int(time.time() + 600)
+        permit = Permit("7", uid, (uid,), path, expires, writes=writes, mark="m", max_bytes=size, max_entries=1000)
+        return orders.Place(url=self.url, token=permits.sign(permit, KEY))
+
 
 @contextmanager
 def node(*more: str) -> Iterator[Node]:
@@ -118,6 +128,22 @@ def node(*more: str) -> Iterator[Node]:
         process.terminate()
         process.wait(PATIENCE)
         shutil.rmtree(root)
+
+
+def copy(folder: Path, source: orders.Place, target: orders.Place, uid: int = ALICE) -> tuple[int, orders.Report]:
+    """Let a process of a user make a copy, without trying again for long; its exit code and report."""
+    wanted = orders.Copy("results[0]", source, target, "m", Limits(10**9, 1000))
+    (folder / "orders").write_text(orders.text([wanted]))
+    said = folder / "said"
+    said.write_text("")
+    said.chmod(0o666)
+    arguments = ["copy", "--orders", str(folder / "orders"), "--report", str(said), "--attempts", "2"]
+    done = subprocess.run(
+        [sys.executable, "-c", _AS_USER, str(uid), *arguments], env=environment(), timeout=PATIENCE, check=False
+    )
+    found = orders.reports(said.read_text(), 1)
+    assert found is not None, done
+    return done.returncode, found[0]
 
 
 class Followed:

@@ -26,6 +26,7 @@ from slinky_operator.runtime.controller import Controller, Result
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.contact import ContactState, Endpoint
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
+from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.bodies import Image
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, INDEXES_OF_PODS, Nodes, Observer
@@ -173,8 +174,9 @@ class JobWorld:
         observer = Observer(self.kube, self.jobs, self.clusters, self.clients, self.queues, nodes, self.now)
         reader = SecretReader(cast("KubeClient", self.kube))
         upkeep = Upkeep(self.kube, reader, self.pods, Image("operator:1"))
+        files = FileUpkeep(self.kube, reader, self.pods, Image("operator:1"))
         self.reconciler = SlurmJobReconciler(
-            self.kube, self.events, reader, self.jobs, observer, self.queues, upkeep, now=self.now
+            self.kube, self.events, reader, self.jobs, observer, self.queues, upkeep, files, now=self.now
         )
         self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, observer.forget_cluster)
         entry = self.clients.get("cluster-1")

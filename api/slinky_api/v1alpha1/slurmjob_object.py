@@ -11,6 +11,7 @@ from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, Api
 from slinky_api.v1alpha1.fields import DnsLabel, DnsSubdomain, Namespace
 from slinky_api.v1alpha1.rules import Text, cel, matching
 from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob_files import MAX_COPIES, JobFilesStatus, JobResults
 
 SLURMJOB: Final = Resource(
     group=GROUP,
@@ -78,7 +79,7 @@ def _rules(schema: dict[str, Any]) -> None:
     schema["x-kubernetes-validations"] = _frozen(schema.get("properties") or {})
 
 
-class JobLogVolume(ApiModel):
+class JobVolume(ApiModel):
     """A claim with files of jobs that nodes mount too."""
 
     claim_name: DnsSubdomain
@@ -90,7 +91,7 @@ class JobLogVolume(ApiModel):
 class JobLogPod(ApiModel):
     """A pod that shows the output of the job."""
 
-    volume: JobLogVolume | None = None
+    volume: JobVolume | None = None
     """A claim with the output, for jobs that write it to a volume. Default: none, output is read from the node."""
     task: Annotated[int, Field(ge=0, lt=2**31 - 1)] | None = None
     """Task of an array whose output is shown. Default: its first."""
@@ -122,6 +123,10 @@ class SlurmJobObjectSpec(SlurmJobSpec):
     logs: JobLogPod | None = None
     """Whether a pod <name>-logs shows the output of the job, in its containers stdout and stderr. {} is enough.
     Default: none, no pod."""
+    shared_volume: JobVolume | None = None
+    """A claim that nodes mount too, for results that the job writes to it. Default: that of logs."""
+    results: Annotated[tuple[JobResults, ...], Field(max_length=MAX_COPIES)] = ()
+    """Files and folders that are copied to volumes of the SlurmJob's namespace after the end of the job."""
 
 
 class ArrayCounts(ApiModel):
@@ -211,6 +216,8 @@ class SlurmJobStatus(ApiModel):
     """Numbers of jobs that failed before this one."""
     logs: JobLogStatus | None = None
     """Of the pod with the output."""
+    files: JobFilesStatus | None = None
+    """Of the files that are copied."""
     held: bool | None = None
     """Whether the operator holds the job, because of spec.suspend."""
     observed_generation: int | None = None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_object import JobLogVolume
+from slinky_api.v1alpha1.slurmjob_object import JobVolume
 from slinky_operator.joblogs import tokens
 from slinky_operator.joblogs.job_file import Place
 from slinky_operator.joblogs.tokens import Grant
@@ -70,7 +70,7 @@ class Surroundings:
     cluster: Cluster | None
     pod: Object | None
     key: bytes
-    volume: JobLogVolume | None
+    volume: JobVolume | None
     now: float
     uid: str
 
@@ -91,7 +91,7 @@ def _expires(around: Surroundings, *, ended: bool) -> int:
     return (int(around.now + shift) // STEP_S + 3) * STEP_S - shift
 
 
-def needs_server(path: str, volume: JobLogVolume | None) -> bool:
+def needs_server(path: str, volume: JobVolume | None) -> bool:
     """Whether a file is in the folder of the job log server, and not on a claim."""
     return path.startswith(f"{naming.JOB_OUTPUT_FOLDER}/") and not _is_on(volume, path)
 
@@ -121,19 +121,34 @@ def way(path: str, facts: Facts, around: Surroundings) -> Way:
     return _by_server(path, facts, around, around.cluster)
 
 
-def _by_server(path: str, facts: Facts, around: Surroundings, cluster: Cluster) -> Way:
-    pod = around.pod
+def server_of(pod: Object | None, node: str, cluster: Cluster) -> str | Way:
+    """Find the URL of the job log server beside a slurmd, or say why there is none.
+
+    Parameters
+    ----------
+    pod
+        The slurmd pod of a node; None if there is none.
+    node
+        Name of the node.
+    cluster
+        Its Cluster.
+    """
     if pod is None or not whose.is_slurmd(pod):
-        return Way(why=f"node {facts.node} is no pod of Cluster {cluster.name}", may_come=True)
+        return Way(why=f"node {node} is no pod of Cluster {cluster.name}", may_come=True)
     if not has_server(pod):
         return Way(why=f"pod {pod['metadata']['name']} has no job log server: its NodeSet needs jobLogs")
     address = _address(pod)
     if not address:
         return Way(why=f"pod {pod['metadata']['name']} has no address", may_come=True)
-    return _with_token(path, facts, around, address)
+    return f"http://{address}:{naming.JOB_LOGS_PORT}"
 
 
-def _with_token(path: str, facts: Facts, around: Surroundings, address: str) -> Way:
+def _by_server(path: str, facts: Facts, around: Surroundings, cluster: Cluster) -> Way:
+    url = server_of(around.pod, facts.node, cluster)
+    return url if isinstance(url, Way) else _with_token(path, facts, around, url)
+
+
+def _with_token(path: str, facts: Facts, around: Surroundings, url: str) -> Way:
     if not facts.uid or facts.gid is None:
         return Way(why="Slurm does not say whose job it is")
     grant = Grant(facts.job, facts.uid, (facts.gid,), path, _expires(around, ended=facts.end is not None))
@@ -143,10 +158,10 @@ def _with_token(path: str, facts: Facts, around: Surroundings, address: str) -> 
         return Way(why="the key of the job log servers is not known yet", may_come=True)
     except ValueError as error:
         return Way(why=f"{path} cannot be served: {error}")
-    return Way(Place(f"http://{address}:{naming.JOB_LOGS_PORT}", token))
+    return Way(Place(url, token))
 
 
-def _is_on(volume: JobLogVolume | None, path: str) -> bool:
+def _is_on(volume: JobVolume | None, path: str) -> bool:
     # What leads out of the folder is not followed.
     return volume is not None and path.startswith(f"{volume.mount_path}/") and ".." not in path.split("/")
 

@@ -65,6 +65,16 @@ class NotOurs(Exception):
     """Somebody else's object has the name; the text names it."""
 
 
+async def server_key(secrets: SecretReader, cluster: Cluster) -> bytes:
+    """The key of a Cluster's job log servers; empty if it is not known. It is in no other namespace."""
+    name = naming.job_logs_key(cluster.name)
+    for age in (OLD, OLD_IN_TROUBLE):
+        source = (await secrets.read(cluster.namespace, (name,), older_than=age))[name]
+        if source.exists and source.cluster_uid == cluster.uid:
+            return source.data.get(naming.JOB_LOGS_KEY, b"")
+    return b""
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a pass has come to.
@@ -233,18 +243,9 @@ class Upkeep:
             found = self.pods.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{facts.node}")
             alive = [one for one in found if not one["metadata"].get("deletionTimestamp")] or list(found)
             pod = alive[0] if alive else None
-            key = await self._key(cluster)
+            key = await server_key(self.secrets, cluster)
         around = Surroundings(cluster, pod, key, volume, now, job.uid)
         return tuple((stream, streams.way(path, facts, around)) for stream, path in facts.files)
-
-    async def _key(self, cluster: Cluster) -> bytes:
-        """The key of a Cluster's job log servers; empty if it is not known. It is in no other namespace."""
-        name = naming.job_logs_key(cluster.name)
-        for age in (OLD, OLD_IN_TROUBLE):
-            source = (await self.secrets.read(cluster.namespace, (name,), older_than=age))[name]
-            if source.exists and source.cluster_uid == cluster.uid:
-                return source.data.get(naming.JOB_LOGS_KEY, b"")
-        return b""
 
     async def _read(self, job: SlurmJob) -> Job | None:
         """What the Secret says; None if it is missing, or was changed by somebody."""

@@ -50,6 +50,8 @@ OF_THE_OBJECT = {
     "ttl_seconds_after_finished": "test_life.py",
     "cancel_policy": "test_life.py",
     "logs": "test_logs.py",
+    "shared_volume": "test_results.py",
+    "results": "test_results.py",
 }
 """Fields about the object, and where each is tried."""
 

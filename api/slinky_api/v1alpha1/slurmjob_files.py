@@ -1,0 +1,110 @@
+"""Files of a SlurmJob: what is copied from volumes before its job starts, and to volumes after it has ended."""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from slinky_api.v1alpha1.common import ApiModel
+from slinky_api.v1alpha1.fields import DnsSubdomain
+from slinky_api.v1alpha1.rules import Rule, Text, matching
+
+__all__ = ["JobCopies", "JobCopy", "JobFilesStatus", "JobResults"]
+
+MAX_COPIES: Final = 8
+"""Items of a list."""
+
+_PLAIN: Final = matching(r"[^\x00-\x1f\x7f]+", "must be one line, without control characters")
+_NOT_UP: Final = Rule(
+    "must not lead out of its folder: leave out '..'",
+    lambda text: "/../" not in f"/{text}/",
+    "!('/' + self + '/').contains('/../')",
+)
+_BELOW: Final = matching(r"[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*", "must be relative, on one line")
+_SIZE: Final = matching("[1-9][0-9]{0,3}(Ki|Mi|Gi)|[1-9][0-9]{0,2}Ti", "must be a size such as 500Mi, 20Gi or 1Ti")
+
+NodePath = Annotated[str, Text(_PLAIN, _NOT_UP, at_least=1, at_most=1024, by_pattern=True)]
+"""A path on the nodes, absolute or below the folder of the job."""
+
+VolumePath = Annotated[str, Text(_BELOW, _NOT_UP, at_least=1, at_most=1024, by_pattern=True)]
+"""A path in a volume."""
+
+CopySize = Annotated[str, Text(_SIZE, at_least=3, at_most=6, by_pattern=True)]
+"""A number of bytes, with its unit."""
+
+
+class ClaimSource(ApiModel):
+    """A claim of the SlurmJob's namespace."""
+
+    claim_name: DnsSubdomain
+    """Name of the PersistentVolumeClaim."""
+
+
+class ResultsVolume(ApiModel):
+    """A volume that is written to."""
+
+    persistent_volume_claim: ClaimSource
+    """A claim of the SlurmJob's namespace."""
+
+
+class JobResults(ApiModel):
+    """A file or folder of the job that is copied to a volume after its end."""
+
+    volume: ResultsVolume
+    """Where it is copied to."""
+    path: NodePath | None = None
+    """The file or folder on the nodes: absolute, or below the folder in which the job starts. %j is the job id. It must
+    be below /var/spool/job-output, or on the shared volume. Default: the file of standard output."""
+    to: VolumePath | None = None
+    """Folder of the volume into which it is copied, under its own name. Default: the name of the SlurmJob."""
+    when: Literal["Always", "OnSuccess", "Never"] = "Always"
+    """After which ends of the job: any, success only, or none."""
+    max_size: CopySize = "1Gi"
+    """Maximum size of all its files together; nothing is copied of what has more."""
+    max_files: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+    """The same for the number of files and folders."""
+
+
+class JobCopy(ApiModel):
+    """What became of one copy."""
+
+    name: str
+    """The item: results[0]."""
+    is_copied: bool = False
+    """Whether all of it was copied."""
+    files: int | None = None
+    """Files that were copied."""
+    size: int | None = None
+    """Their bytes."""
+    message: str = ""
+    """Why it was not copied, or what was left out."""
+
+
+class JobCopies(ApiModel):
+    """What was done about a list of copies."""
+
+    attempts: int = 0
+    """Pods that have ended without an answer about all of it."""
+    retry_time: datetime | None = None
+    """When the next one is made."""
+    copies: Annotated[tuple[JobCopy, ...], Field(max_length=MAX_COPIES)] = ()
+    """Items that are done, well or not."""
+    is_complete: bool = False
+    """Whether nothing more is done."""
+
+
+class JobFilesStatus(ApiModel):
+    """What is known of the job's files, and what was done about them."""
+
+    uid: int | None = None
+    """Uid of the job."""
+    gid: int | None = None
+    """Gid of the job."""
+    node: str = ""
+    """Node on which its script runs, or ran."""
+    folder: str = ""
+    """Folder in which it starts."""
+    output: str = ""
+    """File of its standard output."""
+    results: JobCopies | None = None
+    """What was done about the results."""

@@ -1,0 +1,164 @@
+"""Copies beside slurmd: each in a process of its own, which becomes the user of the job before it touches a file."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from slinky_operator.joblogs import protocol
+from slinky_operator.joblogs.copies import permits, places, tree_writer, wire
+from slinky_operator.joblogs.copies.events import Stopped
+from slinky_operator.joblogs.copies.permits import Permit
+from slinky_operator.joblogs.copies.tree_reader import Reader
+from slinky_operator.joblogs.copies.tree_writer import PRIVATE, Target
+from slinky_operator.joblogs.tokens import InvalidToken, UnusableKey
+
+BEGUN: Final = b"101"
+
+MAX_COPIES: Final = 12
+"""At a time."""
+
+MAX_PER_USER: Final = 2
+"""The same, of one user: he cannot keep all others waiting."""
+
+OPEN_SECONDS: Final = 5
+"""Within which a place is opened; a network file system may not answer."""
+
+COPY_SECONDS: Final = 3600
+"""Within which a copy is complete."""
+
+STALLED_SECONDS: Final = 20.0
+"""After which a caller that neither sends nor takes is given up."""
+
+DRAIN_SECONDS: Final = 5.0
+"""For which what a caller still sends is thrown away, so that he can read why it was refused."""
+
+_UMASK: Final = 0o022
+
+
+class Refused(Exception):
+    """There is no copy; the text says why."""
+
+    def __init__(self, status: HTTPStatus, why: str) -> None:
+        self.status = status
+        self.why = why
+        super().__init__(why)
+
+
+@dataclass(slots=True)
+class Copies:
+    """The copies of one server.
+
+    Parameters
+    ----------
+    folders
+        Those below which files are.
+    become
+        Turns a process into one of a user, for good.
+    """
+
+    folders: Sequence[str]
+    become: Callable[[int, Sequence[int]], None]
+    _running: dict[int, int] = field(default_factory=dict)
+    """Uid by descriptor of a process."""
+
+    def admit(self, token: bytes, key: Path) -> Permit:
+        """Check a token, and whether its user may have one copy more.
+
+        Raises
+        ------
+        Refused
+            There is no copy.
+        """
+        try:
+            permit = permits.verify(token.decode("ascii"), key.read_bytes(), now=time.time())
+        except (InvalidToken, UnicodeDecodeError) as error:
+            why = str(error) if isinstance(error, InvalidToken) else "the token is not valid here"
+            raise Refused(HTTPStatus.FORBIDDEN, why) from None
+        except (UnusableKey, OSError) as error:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"the server has no key: {error}") from None
+        self._forget_ended()
+        of_user = Counter(self._running.values())[permit.uid]
+        if len(self._running) >= MAX_COPIES or of_user >= MAX_PER_USER:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "other copies are under way here")
+        return permit
+
+    def begun(self, process: int, permit: Permit) -> None:
+        """Count a process."""
+        try:
+            self._running[os.pidfd_open(process)] = permit.uid
+        except ProcessLookupError:
+            # It has ended already.
+            return
+
+    def _forget_ended(self) -> None:
+        poll = select.poll()
+        for process in self._running:
+            poll.register(process, select.POLLIN)
+        for process, _ in poll.poll(0):
+            os.close(process)
+            del self._running[process]
+
+    def carry_out(self, permit: Permit, reply: socket.socket, connection: socket.socket) -> None:
+        """Become the user, and copy; the calling process ends afterwards."""
+        for process in self._running:
+            os.close(process)
+        signal.alarm(OPEN_SECONDS)
+        self.become(permit.uid, permit.gids)
+        _ = os.umask(_UMASK)
+        try:
+            folder, names = self._place(permit.path)
+            if permit.writes:
+                opened = places.parent(folder, names, PRIVATE.folder, permit.uid)
+            else:
+                opened = places.existing(folder, names, permit.uid)
+        except Stopped as error:
+            status = HTTPStatus.FORBIDDEN if error.is_final else HTTPStatus.SERVICE_UNAVAILABLE
+            words = f"{status.value} {permit.path} of job {permit.job} is not copied: {error.why}"
+            reply.send(words.encode(errors="replace")[: 2 * protocol.MAX_LINE])
+            return
+        signal.alarm(COPY_SECONDS)
+        reply.send(BEGUN)
+        connection.settimeout(STALLED_SECONDS)
+        connection.sendall(protocol.turned())
+        try:
+            if permit.writes:
+                target = Target(opened, names[-1], permit.mark, permit.uid)
+                found = tree_writer.write(wire.events(connection.recv), target, permit.limits, PRIVATE)
+                connection.sendall(wire.frame(found))
+            else:
+                for event in Reader(permit.limits).events(opened):
+                    connection.sendall(wire.frame(event))
+        except Stopped as error:
+            connection.sendall(wire.stopped(error))
+            _drain(connection)
+
+    def _place(self, path: str) -> tuple[str, tuple[str, ...]]:
+        folder = next((one for one in self.folders if path.startswith(one.rstrip("/") + "/")), None)
+        if folder is None:
+            raise Stopped(f"only files below {', '.join(self.folders)} are copied", is_final=True)
+        names = places.parts(path[len(folder.rstrip("/")) + 1 :])
+        if not names:
+            raise Stopped("the folder itself is not copied", is_final=True)
+        return folder, names
+
+
+def _drain(connection: socket.socket) -> None:
+    connection.shutdown(socket.SHUT_WR)
+    until = time.monotonic() + DRAIN_SECONDS
+    while (left := until - time.monotonic()) > 0:
+        connection.settimeout(left)
+        try:
+            if not connection.recv(65536):
+                return
+        except TimeoutError:
+            return

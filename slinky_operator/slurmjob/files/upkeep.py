@@ -1,0 +1,228 @@
+"""Reads what the plan about copies needs, and writes what it says.
+
+An API server that refuses the pod (a quota, an admission rule) keeps nothing else of the job from its course.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from slinky_api import labels
+from slinky_api.conditions import Reason, SlurmJobCondition, find
+from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.slurmjob_files import JobCopies, JobFilesStatus
+from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
+from slinky_operator.joblogs.copies import orders
+from slinky_operator.joblogs.copies.orders import Copy
+from slinky_operator.kube import errors
+from slinky_operator.kube.cache.store import Store
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
+from slinky_operator.reconcile.indexes import NODE_INDEX
+from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.reconcile.text import named
+from slinky_operator.slurmjob.files import bodies, pods, ways
+from slinky_operator.slurmjob.files.facts import is_collecting
+from slinky_operator.slurmjob.files.plan import DEADLINE, Plan, Snapshot, plan
+from slinky_operator.slurmjob.files.ways import Surroundings
+from slinky_operator.slurmjob.logs.bodies import Image, digest, is_ours
+from slinky_operator.slurmjob.logs.facts import end_of
+from slinky_operator.slurmjob.logs.upkeep import Kube, NotOurs, server_key
+
+REFUSED_S: Final = 60.0
+"""Seconds until a pod that the API server has refused is tried again."""
+
+NAME_TAKEN_S: Final = 5.0
+"""The same where an object of that name may just be being collected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a pass has come to.
+
+    Parameters
+    ----------
+    kind
+        Type of the condition.
+    condition
+        Its status, reason and message.
+    files
+        For the status.
+    wake
+        Seconds until the next look; None to wait for an event.
+    """
+
+    kind: SlurmJobCondition
+    condition: tuple[str, Reason, str]
+    files: JobFilesStatus
+    wake: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileUpkeep:
+    """Keeps the copies of all SlurmJobs.
+
+    Parameters
+    ----------
+    kube
+        The API server.
+    secrets
+        Reads keys of Clusters.
+    nodes
+        The cache of slurmd pods, with `reconcile.indexes.NODE_INDEX`.
+    image
+        The operator's own.
+    """
+
+    kube: Kube
+    secrets: SecretReader
+    nodes: Store
+    image: Image
+
+    async def lacking(self, job: SlurmJob) -> str:
+        """Name the volumes of a SlurmJob that do not exist; empty if all do.
+
+        Raises
+        ------
+        KubeError
+            The API server failed.
+        """
+        claims = [one.volume.persistent_volume_claim.claim_name for one in job.spec.results if one.when != "Never"]
+        found = [name for name in dict.fromkeys(claims) if not await self._exists(PERSISTENTVOLUMECLAIMS, job, name)]
+        return f"namespace {job.namespace} has no PersistentVolumeClaim {named(found)}" if found else ""
+
+    async def _exists(self, resource: Resource, job: SlurmJob, name: str) -> bool:
+        try:
+            _ = await self.kube.get(resource, name, job.namespace)
+        except errors.NotFound:
+            return False
+        except errors.Forbidden:
+            # Its pod will say so.
+            return True
+        return True
+
+    async def collect(
+        self, job: SlurmJob, status: SlurmJobStatus, cluster: Cluster | None, moment: datetime
+    ) -> Told | None:
+        """Bring the results of a job that has ended to their volumes; None if there is nothing to do about them.
+
+        Parameters
+        ----------
+        job
+            The SlurmJob.
+        status
+            What is about to be written into its status.
+        cluster
+            Its Cluster; None if it is gone.
+        moment
+            The time.
+
+        Raises
+        ------
+        KubeError
+            The API server failed, or was overtaken by another writer.
+        """
+        job = job.model_copy(update={"status": status})
+        if end_of(status) is None or not is_collecting(job):
+            return None
+        files = status.files or JobFilesStatus()
+        before = files.results or JobCopies()
+        kind = SlurmJobCondition.RESULTS_COLLECTED
+        if not status.nodes and not before.attempts:
+            done = before.model_copy(update={"is_complete": True})
+            words = "the job has ended without having run"
+            return Told(kind, ("True", Reason.NOTHING_TO_COPY, words), files.model_copy(update={"results": done}))
+        finished = find(status.conditions, SlurmJobCondition.FINISHED)
+        ended = (finished.last_transition_time if finished is not None else None) or moment
+        name = bodies.name_of(job.name, bodies.RESULTS, before.attempts)
+        try:
+            pod = await self._found(PODS, job, name)
+            snapshot = Snapshot(
+                items=ways.results(job, await self._surroundings(job, cluster, moment)),
+                before=before,
+                pod=pod,
+                lacking=await self.lacking(job) if pod is not None and pods.waits(pod) is not None else "",
+                now=moment,
+                ended=ended,
+            )
+            planned = plan(snapshot)
+            if planned.orders is not None:
+                await self._write(job, name, planned.orders, _claims(job), files)
+        except (errors.Forbidden, errors.Invalid, errors.BadRequest, NotOurs) as error:
+            planned = _refused(before, error, is_over=moment - ended > DEADLINE)
+        return Told(kind, planned.condition, files.model_copy(update={"results": planned.status}), planned.wake)
+
+    async def _surroundings(self, job: SlurmJob, cluster: Cluster | None, moment: datetime) -> Surroundings:
+        known, pod, key = job.status.files or JobFilesStatus(), None, b""
+        if cluster is not None and ways.needs_server(job):
+            found = self.nodes.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{known.node}")
+            alive = [one for one in found if not one["metadata"].get("deletionTimestamp")] or list(found)
+            pod = alive[0] if alive else None
+            key = await server_key(self.secrets, cluster)
+        return Surroundings(cluster, pod, key, moment.timestamp())
+
+    async def _found(self, resource: Resource, job: SlurmJob, name: str) -> Object | None:
+        try:
+            found = await self.kube.get(resource, name, job.namespace)
+        except errors.NotFound:
+            return None
+        if not is_ours(found, job):
+            raise NotOurs(f"there is a {resource.kind} {name} that is not of this SlurmJob")
+        return found
+
+    async def _write(
+        self,
+        job: SlurmJob,
+        name: str,
+        copies: tuple[Copy, ...],
+        volumes: Mapping[int, dict[str, Any]],
+        files: JobFilesStatus,
+    ) -> None:
+        """Write the Secret first: a pod never starts with older orders than those that its annotation names."""
+        text = orders.text(copies)
+        pod = await self._found(PODS, job, name)
+        if pod is not None and bodies.has_orders(pod, text):
+            return
+        data = {orders.NAME: base64.b64encode(text.encode()).decode()}
+        secret = await self._found(SECRETS, job, name)
+        if secret is None:
+            about = bodies.metadata(job, name)
+            body = {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque", "data": data}
+            _ = await self.kube.create(SECRETS, body)
+        else:
+            await self._patch(SECRETS, secret, {"data": data})
+        if pod is None:
+            of_pod = _of(copies, volumes)
+            uid, gid = files.uid or 0, files.gid or 0
+            _ = await self.kube.create(PODS, bodies.pod(job, name, copies, of_pod, self.image, uid, gid))
+        else:
+            await self._patch(PODS, pod, {"metadata": {"annotations": {labels.ANNOTATION_JOB_FILE: digest(text)}}})
+
+    async def _patch(self, resource: Resource, found: Object, patch: Object) -> None:
+        about = found["metadata"]
+        _ = await self.kube.merge_patch(resource, about["name"], patch, about["namespace"], uid=about["uid"])
+
+
+def _refused(before: JobCopies, error: Exception, *, is_over: bool) -> Plan:
+    # An earlier SlurmJob of the same name may just be being collected.
+    wake = NAME_TAKEN_S if isinstance(error, NotOurs) else REFUSED_S
+    status = before.model_copy(update={"is_complete": True}) if is_over else before
+    return Plan(("False", Reason.COPY_POD_REFUSED, str(error)), status, wake=None if is_over else wake)
+
+
+def _claims(job: SlurmJob) -> dict[int, dict[str, Any]]:
+    """Sources of the volumes that results are written to."""
+    return {
+        index: {"persistentVolumeClaim": {"claimName": one.volume.persistent_volume_claim.claim_name}}
+        for index, one in enumerate(job.spec.results)
+    }
+
+
+def _of(copies: Iterable[Copy], volumes: Mapping[int, dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+    """The volumes that copies use, by the numbers of their folders."""
+    used = {folder for one in copies for folder in (one.source.folder, one.target.folder)}
+    return [(index, source) for index, source in volumes.items() if bodies.volume_folder(index) in used]

@@ -1,0 +1,202 @@
+"""Copies with real processes: the server as root, what a pod runs as the user of the job. Needs root."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slinky_operator.joblogs import protocol
+from slinky_operator.joblogs.copies import orders, serving
+from tests.support import job_logs
+from tests.support.job_logs import ALICE, BOB, Node, copy, wait_for
+
+CONTENT = bytes(range(256)) * 8192
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    with job_logs.node() as made:
+        yield made
+
+
+@pytest.fixture
+def volume() -> Iterator[Path]:
+    """A folder that belongs to alice, as a volume does in her pod."""
+    path = Path(tempfile.mkdtemp(prefix="volume-"))
+    path.chmod(0o755)
+    (path / "in").mkdir()
+    os.chown(path / "in", ALICE, ALICE)
+    yield path
+    shutil.rmtree(path)
+
+
+def there(volume: Path, path: str) -> orders.Place:
+    return orders.Place(folder=str(volume / "in"), path=path)
+
+
+def folder_of(node: Node, name: str, uid: int = ALICE, mode: int = 0o700) -> Path:
+    path = node.output / name
+    path.mkdir()
+    os.chown(path, uid, uid)
+    path.chmod(mode)
+    return path
+
+
+def owned(path: Path, content: bytes, uid: int = ALICE) -> Path:
+    path.write_bytes(content)
+    os.chown(path, uid, uid)
+    path.chmod(0o600)
+    return path
+
+
+def test_results_of_a_user_arrive_in_his_volume(node: Node, volume: Path) -> None:
+    results = folder_of(node, "results")
+    owned(results / "small", b"one")
+    owned(results / "large", CONTENT)
+    (results / "link").symlink_to("/etc/passwd")
+    code, report = copy(volume, node.copied("results"), there(volume, "hello/results"))
+    assert (code, report.files, report.size, report.left_out) == (0, 2, len(CONTENT) + 3, 1)
+    arrived = volume / "in" / "hello" / "results"
+    assert (arrived / "large").read_bytes() == CONTENT
+    assert {one.name for one in arrived.iterdir()} == {"small", "large"}
+    assert (arrived / "small").stat().st_uid == ALICE
+    assert [one.name for one in (volume / "in" / "hello").iterdir()] == ["results"]
+    # Made once more, it is the same.
+    assert copy(volume, node.copied("results"), there(volume, "hello/results"))[0] == 0
+
+
+def test_files_arrive_on_the_node_as_those_of_the_user(node: Node, volume: Path) -> None:
+    (volume / "in" / "data").mkdir()
+    (volume / "in" / "data" / "large").write_bytes(CONTENT)
+    code, report = copy(volume, there(volume, "data"), node.copied("given/data", writes=True))
+    assert (code, report.files) == (0, 1)
+    arrived = node.output / "given" / "data" / "large"
+    assert arrived.read_bytes() == CONTENT
+    assert (arrived.stat().st_uid, stat.S_IMODE(arrived.stat().st_mode)) == (ALICE, 0o600)
+    assert stat.S_IMODE((node.output / "given").stat().st_mode) == 0o700
+    assert [one.name for one in (node.output / "given").iterdir()] == ["data"]
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_what_belongs_to_others_is_neither_read_nor_written(node: Node, volume: Path, *, writes: bool) -> None:
+    others = folder_of(node, f"others-{writes}", BOB, 0o777)
+    owned(others / "secret", b"secret", BOB)
+    own = owned(volume / "in" / "own", b"own")
+    for path in (f"others-{writes}", f"others-{writes}/secret"):
+        if writes:
+            code, report = copy(volume, there(volume, "own"), node.copied(f"{path}/new", writes=True))
+        else:
+            code, report = copy(volume, node.copied(path), there(volume, "stolen"))
+        assert (code, report.is_final) == (1, True)
+        assert "belongs to another user" in report.why or "Permission denied" in report.why or "no folder" in report.why
+    assert [one.name for one in others.iterdir()] == ["secret"]
+    assert [one.name for one in (volume / "in").iterdir()] == [own.name]
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../key", "link/passwd", "a/../../key"])
+@pytest.mark.parametrize("writes", [False, True])
+def test_nothing_leads_out_of_the_folder(node: Node, volume: Path, path: str, *, writes: bool) -> None:
+    link = node.output / "link"
+    if not link.is_symlink():
+        link.symlink_to("/etc")
+    owned(volume / "in" / "own", b"own")
+    if writes:
+        code, report = copy(volume, there(volume, "own"), node.copied(path, writes=True))
+    else:
+        code, report = copy(volume, node.copied(path), there(volume, "stolen"))
+    assert (code, report.is_final) == (1, True), report.why
+    assert [one.name for one in (volume / "in").iterdir()] == ["own"]
+
+
+def test_a_token_to_read_does_not_write(node: Node, volume: Path) -> None:
+    owned(volume / "in" / "own", b"own")
+    results = owned(node.output / "kept", b"kept")
+    code, report = copy(volume, there(volume, "own"), node.copied("kept"))
+    assert code == 1
+    assert report.why
+    assert results.read_bytes() == b"kept"
+
+
+def test_a_token_for_output_copies_nothing(node: Node, volume: Path) -> None:
+    owned(node.output / "a.out", b"a")
+    place = orders.Place(url=node.url, token=node.token("a.out"))
+    code, report = copy(volume, place, there(volume, "a"))
+    assert (code, report.why, report.is_final) == (1, "the token is not valid here", True)
+
+
+def test_what_is_too_much_is_refused_by_the_server_too(node: Node, volume: Path) -> None:
+    owned(node.output / "much", CONTENT)
+    owned(volume / "in" / "much", CONTENT)
+    for source, target in (
+        (node.copied("much", size=1000), there(volume, "copy")),
+        (there(volume, "much"), node.copied("new", writes=True, size=1000)),
+    ):
+        code, report = copy(volume, source, target)
+        assert (code, report.is_final) == (1, True)
+        assert "more than 1000 bytes" in report.why
+    assert not (volume / "in" / "copy").exists()
+    assert not (node.output / "new").exists()
+
+
+def test_what_is_missing_is_told(node: Node, volume: Path) -> None:
+    code, report = copy(volume, node.copied("nothing"), there(volume, "a"))
+    assert (code, report.is_final) == (1, True)
+    assert "there is no nothing" in report.why
+
+
+def asked(node: Node, token: str) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", node.port), job_logs.PATIENCE)
+    connection.sendall(protocol.copy_request("node", token))
+    return connection
+
+
+def test_one_user_does_not_keep_others_waiting(node: Node, volume: Path) -> None:
+    owned(node.output / "of-alice", CONTENT * 8)
+    owned(node.output / "of-bob", b"bob", BOB)
+    token = node.copied("of-alice").token
+    stalled = [asked(node, token) for _ in range(serving.MAX_PER_USER)]
+    try:
+        for one in stalled:
+            assert one.recv(12) == b"HTTP/1.1 101"
+        with asked(node, token) as third:
+            assert third.recv(12) == b"HTTP/1.1 503"
+        os.chown(volume / "in", BOB, BOB)
+        assert copy(volume, node.copied("of-bob", BOB), there(volume, "bob"), BOB)[0] == 0
+    finally:
+        for one in stalled:
+            one.close()
+
+    def is_free() -> bool:
+        with asked(node, token) as another:
+            return another.recv(12) == b"HTTP/1.1 101"
+
+    wait_for(is_free)
+
+
+def test_a_caller_who_goes_leaves_nothing(node: Node) -> None:
+    connection = asked(node, node.copied("broken", writes=True).token)
+    assert connection.recv(12) == b"HTTP/1.1 101"
+    wait_for((node.output / ".m.part").exists)
+    connection.close()
+    wait_for(lambda: not (node.output / ".m.part").exists())
+    assert not (node.output / "broken").exists()
+
+
+def test_output_is_served_while_files_are_copied(node: Node) -> None:
+    owned(node.output / "slow", CONTENT * 8)
+    node.write("seen.out", b"seen")
+    with asked(node, node.copied("slow").token) as connection:
+        assert connection.recv(12) == b"HTTP/1.1 101"
+        said: list[tuple[int, bytes]] = []
+        thread = threading.Thread(target=lambda: said.append(node.get(node.token("seen.out"))))
+        thread.start()
+        thread.join(job_logs.PATIENCE)
+        assert said == [(200, b"seen")]

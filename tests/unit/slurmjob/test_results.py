@@ -1,0 +1,414 @@
+"""Results of SlurmJobs: when they are collected, from where, by which pod, and what is said of those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from slinky_api import labels
+from slinky_api.v1alpha1.slurmjob_object import SlurmJob
+from slinky_operator.joblogs.copies.orders import Report
+from slinky_operator.kube.errors import Forbidden, Target
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import PODS, SECRETS, Resource
+from slinky_operator.slurm import naming
+from slinky_operator.slurmjob.files import bodies, ways
+from slurm_client.testing.slurmctld.queue import uid_of
+from tests.unit.slurmjob.file_worlds import SERVED, SHARED, FileWorld, file_world, result
+from tests.unit.slurmjob.test_logs import node_pod
+
+UID = uid_of("alice")
+COPIED = Report("", is_final=True, files=3, size=120)
+AWAY = Report("the server does not answer")
+MISSING = Report("there is no run", is_final=True)
+
+
+@pytest.fixture
+async def files() -> AsyncIterator[FileWorld]:
+    async with file_world() as world:
+        yield world
+
+
+def collected(files: FileWorld) -> tuple[str, str, str]:
+    return files.world.condition("ResultsCollected")
+
+
+async def test_a_result_is_read_from_the_node_and_written_to_its_claim(files: FileWorld) -> None:
+    number = await files.ended(results=[result(f"{SERVED}/%j", maxSize="2Gi", maxFiles=7)])
+    await files.world.until(lambda: files.names() == ["hello-results"])
+    (copy,) = files.copies()
+    node = files.files()["node"]
+    address = files.kube.objects["pods", "ns", node]["status"]["podIP"]
+    assert copy.source.url == f"http://{address}:{naming.JOB_LOGS_PORT}"
+    permit = files.permit(copy.source)
+    assert (permit.uid, permit.gids, permit.path) == (UID, (UID,), f"{SERVED}/{number}")
+    assert (permit.writes, permit.max_bytes, permit.max_entries) == (False, 2 * 2**30, 7)
+    assert (copy.target.folder, copy.target.path) == ("/volumes/0", f"hello/{number}")
+    assert (copy.limits.size, copy.limits.entries) == (2 * 2**30, 7)
+    assert collected(files)[:2] == ("Unknown", "Copying")
+    files.pod_ends([COPIED])
+    await files.world.until(lambda: collected(files)[0] == "True")
+    assert collected(files) == ("True", "Copied", "results[0]: 3 files, 120 bytes")
+    assert files.files()["results"]["copies"] == [
+        {"name": "results[0]", "isCopied": True, "files": 3, "size": 120, "message": ""}
+    ]
+
+
+async def test_the_pod_is_the_users_and_has_no_rights(files: FileWorld) -> None:
+    await files.ended(results=[result()])
+    await files.world.until(files.names)
+    pod = files.get(PODS, "hello-results")
+    spec = pod["spec"]
+    assert spec["securityContext"]["runAsUser"] == spec["securityContext"]["runAsGroup"] == UID
+    assert spec["securityContext"]["runAsNonRoot"]
+    assert spec["securityContext"]["fsGroup"] == UID
+    assert spec["automountServiceAccountToken"] is False
+    (container,) = spec["containers"]
+    assert container["image"] == "operator:1"
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert not container["securityContext"]["allowPrivilegeEscalation"]
+    claims = [one["persistentVolumeClaim"] for one in spec["volumes"] if "persistentVolumeClaim" in one]
+    assert claims == [{"claimName": "out"}]
+    for found in (pod, files.get(SECRETS, "hello-results")):
+        (owner,) = found["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"]) == ("SlurmJob", "uid-team-hello")
+
+
+async def test_a_result_on_a_claim_that_nodes_mount_is_read_there(files: FileWorld) -> None:
+    await files.ended(sharedVolume=SHARED, results=[result("/data/run/a.txt", to="kept/here")])
+    await files.world.until(files.names)
+    (copy,) = files.copies()
+    assert (copy.source.folder, copy.source.path, copy.source.url) == ("/shared", "run/a.txt", "")
+    assert copy.target.path == "kept/here/a.txt"
+    spec = files.get(PODS, "hello-results")["spec"]
+    assert "fsGroup" not in spec["securityContext"], "it would change the group of everybody's files"
+    (mount,) = [one for one in spec["containers"][0]["volumeMounts"] if one["mountPath"] == "/shared"]
+    assert mount["readOnly"] is True
+    (shared,) = [one["persistentVolumeClaim"] for one in spec["volumes"] if one["name"] == "shared"]
+    assert shared == {"claimName": "data"}
+
+
+async def test_the_claim_of_the_output_counts_too(files: FileWorld) -> None:
+    await files.ended(output="/data/%j.out", logs={"volume": SHARED}, results=[result(None)])
+    await files.world.until(lambda: "hello-results" in files.names())
+    (copy,) = files.copies()
+    assert copy.source.path == f"{files.world.status()['jobId']}.out"
+
+
+async def test_relative_paths_are_below_the_folder_of_the_job(files: FileWorld) -> None:
+    await files.ended(workingDirectory="/data/alice", sharedVolume=SHARED, results=[result("./a//b/")])
+    await files.world.until(files.names)
+    (copy,) = files.copies()
+    assert (copy.source.path, copy.target.path) == ("alice/a/b", "hello/b")
+
+
+@pytest.mark.parametrize(
+    ("when", "code", "is_wanted"),
+    [
+        ("Always", 0, True),
+        ("Always", 1, True),
+        ("OnSuccess", 0, True),
+        ("OnSuccess", 1, False),
+        ("Never", 0, False),
+    ],
+)
+async def test_when_results_are_collected(files: FileWorld, when: str, code: int, is_wanted: bool) -> None:
+    await files.ended(code, results=[result(when=when)])
+    await files.world.until(lambda: collected(files)[1] in {"Copying", "NothingToCopy"})
+    assert bool(files.names()) == is_wanted
+    assert (collected(files)[0] == "True") == (not is_wanted)
+
+
+async def test_a_job_that_never_ran_has_no_results(files: FileWorld) -> None:
+    files.world.job("first", nodes=4)
+    await files.world.submitted("first")
+    files.world.job(nodes=4, results=[result()])
+    number = await files.world.submitted()
+    files.world.slurm.world.set_job_state(number, "CANCELLED")
+    await files.world.until(lambda: collected(files)[0] == "True")
+    assert collected(files)[1] == "NothingToCopy"
+    assert files.names() == []
+
+
+async def test_without_the_field_nothing_is_said(files: FileWorld) -> None:
+    await files.ended()
+    assert collected(files) == ("", "", "")
+    assert "files" not in files.world.status()
+
+
+async def test_a_claim_that_does_not_exist_keeps_the_job_back(files: FileWorld) -> None:
+    files.world.job(results=[{"volume": {"persistentVolumeClaim": {"claimName": "nowhere"}}, "path": SERVED}])
+    await files.world.until(lambda: files.world.condition("Submitted")[1] == "VolumeNotFound")
+    assert "nowhere" in files.world.condition("Submitted")[2]
+    assert files.world.in_slurm() == []
+    assert "VolumeNotFound" in files.world.events.reasons()
+    files.claim("nowhere")
+    await files.world.submitted()
+
+
+async def test_a_claim_that_goes_while_the_job_runs_is_named_and_waited_for(files: FileWorld) -> None:
+    files.world.job(results=[result()])
+    number = await files.world.submitted()
+    await files.world.until(lambda: files.world.status().get("state") == "Running")
+    del files.kube.objects["persistentvolumeclaims", "team", "out"]
+    files.world.slurm.world.exit_job(number)
+    await files.world.until(lambda: collected(files)[1] == "VolumeNotFound")
+    assert "PersistentVolumeClaim out" in collected(files)[2]
+    files.claim("out")
+    files.pod_ends([COPIED])
+    await files.world.until(lambda: collected(files)[0] == "True")
+
+
+async def test_what_keeps_the_pod_from_starting_is_said(files: FileWorld) -> None:
+    await files.ended(results=[result()])
+    await files.world.until(files.names)
+    words = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    files.pod_says(phase="Pending", conditions=[words])
+    await files.world.until(lambda: collected(files)[1] == "CopyPodWaits")
+    assert "0/3 nodes are available" in collected(files)[2]
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    files.pod_says(phase="Pending", containerStatuses=[{"name": "copy", "state": waiting}])
+    await files.world.until(lambda: "no such image" in collected(files)[2])
+    files.pod_says(phase="Running")
+    await files.world.until(lambda: collected(files)[1] == "Copying")
+
+
+async def test_a_failure_that_stays_is_told_and_others_are_kept(files: FileWorld) -> None:
+    await files.ended(results=[result(), result("/var/spool/job-output/b")])
+    await files.world.until(files.names)
+    files.pod_ends([MISSING, COPIED])
+    await files.world.until(lambda: files.files()["results"]["isComplete"])
+    assert collected(files) == ("False", "CopyFailed", "results[0]: there is no run")
+    assert [one["isCopied"] for one in files.files()["results"]["copies"]] == [False, True]
+    await files.world.step()
+    assert files.names() == ["hello-results"]
+
+
+async def test_a_failure_that_may_mend_is_tried_by_other_pods_a_few_times(files: FileWorld) -> None:
+    await files.ended(results=[result(), result("/var/spool/job-output/b")])
+    await files.world.until(files.names)
+    files.pod_ends([AWAY, COPIED])
+    await files.world.until(lambda: collected(files)[1] == "CopyFailed")
+    assert "the server does not answer" in collected(files)[2]
+    outcome = await files.world.step()
+    assert outcome.requeue_after is not None
+    assert outcome.requeue_after <= 30
+    assert files.names() == ["hello-results"]
+    for attempt in (2, 3, 4):
+        files.world.ahead += timedelta(minutes=11)
+        name = f"hello-results-{attempt}"
+        await files.world.until(lambda name=name: name in files.names())  # type: ignore[misc]
+        assert [one.name for one in files.copies(name)] == ["results[0]"]
+        files.pod_ends("OOMKilled", name)
+        attempts = attempt
+        await files.world.until(lambda attempts=attempts: files.files()["results"]["attempts"] == attempts)  # type: ignore[misc]
+    assert files.files()["results"]["isComplete"]
+    assert collected(files)[:2] == ("False", "CopyFailed")
+    assert "4 times" in collected(files)[2]
+
+
+async def test_what_is_out_of_reach_is_said(files: FileWorld) -> None:
+    await files.ended(results=[result("/home/alice/run")])
+    await files.world.until(lambda: collected(files)[0] == "False")
+    assert "/home/alice/run is not below" in collected(files)[2]
+    assert "spec.sharedVolume" in collected(files)[2]
+    assert files.names() == []
+
+
+async def test_an_array_needs_a_shared_volume(files: FileWorld) -> None:
+    files.world.job(array="0-1", results=[result()])
+    await files.world.submitted()
+    for job in files.world.in_slurm():
+        files.world.slurm.world.exit_job(job.id)
+    await files.world.until(lambda: files.world.condition("Finished")[0] == "True")
+    await files.world.until(lambda: collected(files)[0] == "False")
+    assert "several tasks" in collected(files)[2]
+
+
+async def test_a_node_that_comes_back_is_waited_for(files: FileWorld) -> None:
+    files.world.job(results=[result()])
+    number = await files.world.submitted()
+    await files.world.until(lambda: files.world.status().get("state") == "Running")
+    node = files.files()["node"]
+    await files.kube.delete(PODS, node, "ns")
+    files.world.slurm.world.exit_job(number)
+    await files.world.until(lambda: collected(files)[1] == "FilesOutOfReach")
+    assert files.names() == []
+    files.kube.put(PODS, node_pod(node, "10.0.0.77"))
+    await files.world.until(files.names)
+    assert "10.0.0.77" in files.copies()[0].source.url
+
+
+async def test_a_node_that_stays_away_is_given_up(files: FileWorld) -> None:
+    files.world.job(results=[result()])
+    number = await files.world.submitted()
+    await files.world.until(lambda: files.world.status().get("state") == "Running")
+    await files.kube.delete(PODS, files.files()["node"], "ns")
+    files.world.slurm.world.exit_job(number)
+    await files.world.until(lambda: collected(files)[1] == "FilesOutOfReach")
+    files.world.ahead += timedelta(minutes=16)
+    await files.world.until(lambda: files.files()["results"]["isComplete"])
+    assert collected(files)[:2] == ("False", "CopyFailed")
+
+
+async def test_nothing_is_waited_for_longer_than_a_day(files: FileWorld) -> None:
+    await files.ended(results=[result()], ttlSecondsAfterFinished=1)
+    await files.world.until(files.names)
+    files.world.ahead += timedelta(hours=23)
+    await files.world.step()
+    assert files.world.exists()
+    files.world.ahead += timedelta(hours=2)
+    await files.world.until(lambda: not files.world.exists())
+
+
+async def test_a_pod_that_waits_long_has_newer_tokens(files: FileWorld) -> None:
+    await files.ended(results=[result()])
+    await files.world.until(files.names)
+    files.pod_says(phase="Pending")
+    before = files.permit(files.copies()[0].source).expires
+    uid = files.get(PODS, "hello-results")["metadata"]["uid"]
+    files.world.ahead += timedelta(hours=13)
+    await files.world.step()
+    assert files.permit(files.copies()[0].source).expires > before
+    assert files.get(PODS, "hello-results")["metadata"]["uid"] == uid
+
+
+async def test_the_object_stays_until_its_results_are_collected(files: FileWorld) -> None:
+    await files.ended(results=[result()], ttlSecondsAfterFinished=0)
+    await files.world.until(files.names)
+    for _ in range(3):
+        await files.world.step()
+    assert labels.FINALIZER_SLURMJOB in files.kube.objects["slurmjobs", "team", "hello"]["metadata"]["finalizers"]
+    files.pod_ends([COPIED])
+    await files.world.until(lambda: not files.world.exists())
+
+
+async def test_a_deletion_waits_for_the_results_for_some_minutes(files: FileWorld) -> None:
+    await files.ended(results=[result()])
+    await files.world.until(files.names)
+    files.world.delete()
+    for _ in range(3):
+        await files.world.step()
+    assert files.world.exists()
+    files.world.ahead += timedelta(minutes=11)
+    await files.world.until(lambda: not files.world.exists())
+
+
+@pytest.mark.parametrize("before", ["pod", "report"])
+async def test_an_operator_that_ends_goes_on_where_it_was(files: FileWorld, before: str) -> None:
+    class Ended(BaseException):
+        pass
+
+    def end(status: Object) -> None:
+        said = any(one["type"] == "ResultsCollected" for one in status.get("conditions") or ())
+        if said and (before == "pod" or status["files"]["results"].get("copies")):
+            files.kube.before_status = None
+            raise Ended
+
+    files.world.job(results=[result()])
+    number = await files.world.submitted()
+    await files.world.until(lambda: files.world.status().get("state") == "Running")
+    files.kube.before_status = end
+    files.world.slurm.world.exit_job(number)
+    if before == "report":
+        await files.world.until(files.names)
+        files.pod_ends([COPIED])
+    with pytest.raises(Ended):
+        await files.world.until(lambda: False)
+    await files.world.kill()
+    await files.world.until(files.names)
+    files.pod_ends([COPIED])
+    await files.world.until(lambda: collected(files)[0] == "True")
+    assert files.names() == ["hello-results"]
+
+
+async def test_what_slurm_forgets_at_once_is_collected_all_the_same(files: FileWorld) -> None:
+    files.world.cluster(accounting={})
+    files.world.job(results=[result()])
+    number = await files.world.submitted()
+    await files.world.until(lambda: files.world.status().get("state") == "Running" and files.files()["node"])
+    await files.world.clients.close_all()
+    files.world.slurm.world.exit_job(number)
+    files.world.slurm.world.clock.advance(1000)
+    await files.world.start()
+    await files.world.until(files.names)
+    assert files.permit(files.copies()[0].source).uid == UID
+
+
+async def test_the_last_submission_counts(files: FileWorld) -> None:
+    files.world.job(backoffLimit=1, results=[result(f"{SERVED}/%j")])
+    first = await files.world.submitted()
+    await files.world.until(lambda: files.world.status().get("state") == "Running")
+    files.world.slurm.world.exit_job(first, 1)
+    await files.world.until(lambda: files.world.status().get("jobId") not in {None, first})
+    second = files.world.status()["jobId"]
+    assert files.names() == []
+    await files.world.until(lambda: files.world.status().get("state") == "Running")
+    files.world.slurm.world.exit_job(second, 1)
+    await files.world.until(files.names)
+    assert files.permit(files.copies()[0].source).path == f"{SERVED}/{second}"
+
+
+async def test_a_pod_that_is_refused_is_told_and_tried_again(files: FileWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = files.kube.create
+
+    async def refuse(resource: Resource, body: Object, namespace: str | None = None) -> Object:
+        if resource is PODS:
+            raise Forbidden(Target("create", "pods", "team", "hello-results"), "exceeded quota: team", status=403)
+        return await create(resource, body, namespace)
+
+    monkeypatch.setattr(files.kube, "create", refuse)
+    await files.ended(results=[result()])
+    await files.world.until(lambda: collected(files)[1] == "CopyPodRefused")
+    assert "exceeded quota" in collected(files)[2]
+    outcome = await files.world.step()
+    assert outcome.requeue_after == 60
+    monkeypatch.undo()
+    await files.world.until(files.names)
+
+
+async def test_a_pod_of_somebody_else_is_left_alone(files: FileWorld) -> None:
+    files.kube.put(PODS, {"metadata": {"name": "hello-results", "namespace": "team"}})
+    await files.ended(results=[result()])
+    await files.world.until(lambda: collected(files)[1] == "CopyPodRefused")
+    assert "not of this SlurmJob" in collected(files)[2]
+    assert files.find(SECRETS, "hello-results") is None
+
+
+async def test_what_a_pod_says_is_bounded_and_on_one_line(files: FileWorld) -> None:
+    await files.ended(results=[result()])
+    await files.world.until(files.names)
+    files.pod_ends([Report("no\n" + "x" * 5000, is_final=True)])
+    await files.world.until(lambda: files.files()["results"]["isComplete"])
+    assert len(collected(files)[2]) < 400
+    assert "\n" not in collected(files)[2]
+
+
+def of_root() -> SlurmJob:
+    status: dict[str, Any] = {
+        "state": "Succeeded",
+        "jobId": 7,
+        "files": {"uid": 0, "gid": 0, "node": "w-0", "folder": "/", "output": "/root/a"},
+    }
+    spec = {"clusterName": "slurm", "script": "#!/bin/sh\n", "results": [result()]}
+    return SlurmJob.model_validate({"metadata": {"name": "a", "namespace": "team"}, "spec": spec, "status": status})
+
+
+def test_files_of_root_are_not_copied() -> None:
+    (item,) = ways.results(of_root(), ways.Surroundings(None, None, b"", 0.0))
+    assert item.copy is None
+    assert "root" in item.why
+
+
+@pytest.mark.parametrize("length", [1, 240, 245, 253])
+def test_names_are_never_too_long_and_never_the_same(length: int) -> None:
+    names = {
+        bodies.name_of(job, bodies.RESULTS, attempt)
+        for job in ("a" * length, "a" * (length - 1) + "b")
+        for attempt in (0, 1)
+    }
+    assert len(names) == 4
+    assert all(len(name) <= 253 for name in names)

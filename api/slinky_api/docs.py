@@ -8,7 +8,7 @@ from typing import Any
 
 from slinky_api.crd.structural import structural
 from slinky_api.resource import Resource
-from slinky_api.v1alpha1.common import ApiObject
+from slinky_api.v1alpha1.common import GROUP, ApiObject
 
 __all__ = ["api_reference"]
 
@@ -16,8 +16,8 @@ _HEADER = """<!-- Generated from api/slinky_api by 'python -m slinky_api.crd wri
 
 # API reference
 
-Group `slinky.slurm.net`, version `v1alpha1`. All kinds are namespaced and refer to objects in their own namespace; only
-a Token's Cluster may be in another one.
+Group `slinky.slurm.net` where no other is named, version `v1alpha1`. All kinds are namespaced and refer to objects in
+their own namespace; only the Cluster of a Token or a SlurmJob may be in another one.
 Fields are optional unless marked as required.
 """
 
@@ -42,12 +42,13 @@ def api_reference(kinds: Iterable[tuple[Resource, type[ApiObject]]]) -> str:
     lines = [_HEADER]
     for resource, model in kinds:
         root = structural(model, defaults=True)
-        lines += [f"## {resource.kind}\n", root["description"] + "\n", *_names(resource)]
+        kind = resource.kind if resource.group == GROUP else f"{resource.kind} of {resource.group}"
+        lines += [f"## {kind}\n", root["description"] + "\n", *_names(resource)]
         if rules := root.get("x-kubernetes-validations"):
             lines += _rules(rules)
         for part in ("spec", "status"):
             for path, schema in _objects(part, root["properties"][part]):
-                lines += _table(f"{resource.kind} `{path}`", schema)
+                lines += _table(f"{kind} `{path}`", schema)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

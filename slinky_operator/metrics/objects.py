@@ -1,4 +1,4 @@
-"""How NodeSets, Clusters, LoginSets, Tokens and SlurmJobs are now, read from the caches when somebody scrapes.
+"""How NodeSets, Clusters, LoginSets, Tokens and jobs as objects are now, read from the caches when somebody scrapes.
 
 What their status says, as numbers; nothing is asked for it. Objects beyond a limit are left out and counted: who may
 create objects in one namespace must not make the page endless.
@@ -19,10 +19,26 @@ from typing_extensions import override
 
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, LOGINSETS, NODESETS, SLURMJOBS, TOKENS, Resource
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    LOGINSETS,
+    NODESETS,
+    SLURM_SLURMJOBS,
+    SLURMJOBS,
+    TOKENS,
+    WLM_SLURMJOBS,
+    WLM_WLMJOBS,
+    Resource,
+)
 from slinky_operator.metrics.names import MOST_OBJECTS, PREFIX
 
 KINDS: Final = (CLUSTERS, NODESETS, LOGINSETS, TOKENS)
+
+JOB_KINDS: Final = {
+    SLURMJOBS: SLURMJOBS.kind,
+    **{one: f"{one.kind}.{one.group}" for one in (WLM_SLURMJOBS, WLM_WLMJOBS, SLURM_SLURMJOBS)},
+}
+"""Kinds that are counted, not shown one by one: there are as many as jobs. What tells their names apart."""
 
 STATES: Final = ("idle", "allocated", "draining", "drained", "down", "starting", "unknown")
 """Of a NodeSet's nodes; each node is in one."""
@@ -46,6 +62,8 @@ TRUTH: Final = {"True": 1.0, "False": 0.0}
 """Value of a condition; any other status is -1."""
 
 _WHERE: Final = ["namespace", "name"]
+
+_COUNTED: Final = frozenset({*KINDS, *JOB_KINDS})
 
 
 class Objects(Collector):
@@ -74,18 +92,18 @@ class Objects(Collector):
 
     @override
     def collect(self) -> Iterator[Metric]:
-        leads = self._leads()
-        yield from self._families({resource: self._stores[resource].items() for resource in KINDS} if leads else {})
-        jobs = self._stores.get(SLURMJOBS)
-        yield _jobs(jobs.items() if leads and jobs is not None else ())
+        found = self._stores if self._leads() else {}
+        yield from self._families({kind: store.items() for kind, store in found.items() if kind in _COUNTED})
+        yield _jobs(found[SLURMJOBS].items() if SLURMJOBS in found else ())
 
     def _families(self, found: Mapping[Resource, Sequence[Object]]) -> Iterator[Metric]:
         shown = {one: list(islice(found.get(one, ()), self._most)) for one in KINDS}
-        total = _gauge("objects", "Objects by kind.", ["kind"])
+        total = _gauge("objects", "Objects by kind; the old job kinds with their group.", ["kind"])
         left_out = _gauge("objects_left_out", "Objects without samples of their own: there are too many.", ["kind"])
         for resource, objects in found.items():
-            total.add_metric([resource.kind], len(objects))
-            left_out.add_metric([resource.kind], len(objects) - len(shown[resource]))
+            total.add_metric([JOB_KINDS.get(resource, resource.kind)], len(objects))
+            if resource in shown:
+                left_out.add_metric([resource.kind], len(objects) - len(shown[resource]))
         yield total
         yield left_out
         yield _conditions(shown)
@@ -157,7 +175,7 @@ def _autoscaling(objects: Iterable[Object]) -> Iterator[Metric]:
 
 
 def _jobs(objects: Iterable[Object]) -> Metric:
-    """SlurmJobs are counted, not shown one by one: there are as many as jobs."""
+    """SlurmJobs, counted by state."""
     family = _gauge("slurmjobs", "SlurmJobs by state, as their column STATE has it.", ["state"])
     for state, count in sorted(Counter(_state_of(obj) for obj in objects).items()):
         family.add_metric([state], count)

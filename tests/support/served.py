@@ -23,11 +23,27 @@ CRDS = (
     "tokens.slinky.slurm.net",
 )
 
+JOB_CRD = "slurmjobs.slinky.slurm.net"
+
 
 def apply_crds(kubectl: Kubectl) -> None:
     """Apply the CRDs as they are committed, and wait until they are of use."""
     kubectl("apply", f"--kustomize={ROOT / 'config/crd'}")
     wait_until_kinds_are_served(kubectl)
+
+
+def apply_job_crds(kubectl: Kubectl) -> None:
+    """Apply the CRD of SlurmJobs, and wait until they are served."""
+    kubectl("apply", f"--kustomize={ROOT / 'config/crd/jobs'}")
+
+    def listed() -> bool:
+        try:
+            _ = kubectl.get(JOB_CRD, "--all-namespaces")
+        except KubectlFailed:
+            return False
+        return True
+
+    wait_for("SlurmJobs are served", listed, 120)
 
 
 def wait_until_kinds_are_served(kubectl: Kubectl) -> None:

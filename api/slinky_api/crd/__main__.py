@@ -17,7 +17,7 @@ __all__ = ["generated", "main"]
 KINDS = ((CLUSTER, Cluster), (NODESET, NodeSet), (LOGINSET, LoginSet), (TOKEN, Token))
 JOB_KINDS = ((SLURMJOB, SlurmJob),)
 OLD_JOB_KINDS = ((wlm.SLURMJOB, wlm.SlurmJob), (wlm.WLMJOB, wlm.WlmJob), (slurm.SLURMJOB, slurm.SlurmJob))
-"""Their fields are in docs/old-job-kinds.md, not in the reference."""
+"""What their fields mean to Slurm is in docs/old-job-kinds.md."""
 CRD_FOLDERS = ("config/crd", "helm/slurm-operator/crds")
 JOB_CRD_FOLDERS = ("config/crd/jobs", "helm/slurm-jobs/crds")
 """Folders of their own: a site without jobs as objects installs none of these kinds."""
@@ -28,7 +28,7 @@ HEADER = "# Generated from api/slinky_api by 'python -m slinky_api.crd write'. D
 
 def generated() -> dict[str, str]:
     """All generated files: content by path from the root of the repository."""
-    files = {"docs/api-reference.md": api_reference((*KINDS, *JOB_KINDS))}
+    files = {"docs/api-reference.md": api_reference((*KINDS, *JOB_KINDS, *OLD_JOB_KINDS))}
     rooms: tuple[tuple[tuple[tuple[Resource, type[ApiObject]], ...], tuple[str, ...]], ...] = (
         (KINDS, CRD_FOLDERS),
         (JOB_KINDS, JOB_CRD_FOLDERS),

@@ -9,9 +9,9 @@ import httpx
 import pytest
 import yaml
 
-from hack.localkube.kubectl import KubectlFailed, wait_for
 from tests.integration.api.conftest import ROOT
 from tests.support.control_plane import ControlPlane
+from tests.support.served import apply_job_crds
 
 FOLDER = ROOT / "config/crd/jobs"
 PATH = "/apis/slinky.slurm.net/v1alpha1/namespaces/{}/slurmjobs"
@@ -36,16 +36,7 @@ class Jobs:
 
 @pytest.fixture(scope="module")
 def served(control_plane: ControlPlane) -> None:
-    control_plane.kubectl("apply", f"--kustomize={FOLDER}")
-
-    def listed() -> bool:
-        try:
-            _ = control_plane.kubectl.get("slurmjobs.slinky.slurm.net", "--all-namespaces")
-        except KubectlFailed:
-            return False
-        return True
-
-    wait_for("SlurmJobs are served", listed, 120)
+    apply_job_crds(control_plane.kubectl)
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ import yaml
 from hack import ports
 from hack.localkube.kubectl import wait_for
 from hack.packaging.render import ROOT, render
-from tests.support import audit
+from tests.support import audit, service_account
 from tests.support.control_plane import ControlPlane
-from tests.support.served import apply_crds, wait_until_allowed
+from tests.support.served import apply_crds, apply_job_crds, wait_until_allowed
 
 FILES = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "files"}, "data": {"gres.conf": ""}}
-CLUSTER = {
+CLUSTER: dict[str, Any] = {
     "apiVersion": "slinky.slurm.net/v1alpha1",
     "kind": "Cluster",
     "metadata": {"name": "slurm"},
@@ -46,6 +46,12 @@ TOKEN = {
     "kind": "Token",
     "metadata": {"name": "portal"},
     "spec": {"clusterRef": {"name": "slurm"}},
+}
+JOB = {
+    "apiVersion": "slinky.slurm.net/v1alpha1",
+    "kind": "SlurmJob",
+    "metadata": {"name": "hello"},
+    "spec": {"clusterName": "slurm", "script": "#!/bin/sh\n", "logs": {}},
 }
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "labelled"}}
@@ -71,11 +77,21 @@ RARE = {
     ("nodesets/finalizers", "update"): "asked for by admission, because of dependents that block their owner",
     ("pods", "patch"): "slurmctld's pod is touched, a slurmd pod labelled",
     ("pods/status", "patch"): "a slurmd pod has registered",
+    ("slurmjobs", "patch"): "a SlurmJob is submitted",
+    ("slurmjobs", "delete"): "it has ended, and is to go after some time",
 }
 """Rights that need a running Slurm or a rare event: what for. Their calls are looked for by tests/unit/helm."""
 
 CLASHING = {**NODESET, "metadata": {"name": "compute-0"}}
 """Named like the first node of the other: refused with an Event, whether a Slurm runs or not."""
+
+
+def with_tenants(namespace: str, *, by_labels: bool) -> dict[str, Any]:
+    """The Cluster, with the namespace as a tenant: found by its name, or by its labels, which takes another right."""
+    found = (
+        {"namespaceLabels": {"kubernetes.io/metadata.name": namespace}} if by_labels else {"namespaces": [namespace]}
+    )
+    return {**CLUSTER, "spec": {**CLUSTER["spec"], "jobs": {"tenants": [{**found, "user": "alice"}]}}}
 
 
 def fetch(url: str) -> str:
@@ -87,15 +103,6 @@ def fetch(url: str) -> str:
         return error.read().decode()
     except OSError:
         return ""
-
-
-def service_account_kubeconfig(control_plane: ControlPlane, namespace: str, file: Path) -> Path:
-    """Access with the ServiceAccount's token and nothing else."""
-    config: dict[str, Any] = yaml.safe_load(control_plane.kubeconfig.read_text())
-    token = control_plane.kubectl("create", "token", "slurm-operator", f"--namespace={namespace}").strip()
-    config["users"][0]["user"] = {"token": token}
-    file.write_text(yaml.safe_dump(config))
-    return file
 
 
 def writes_of(objects: list[dict[str, Any]]) -> set[tuple[str, str]]:
@@ -147,22 +154,24 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
     for namespace in (name, served):
         kubectl("create", "namespace", namespace)
     apply_crds(kubectl)
+    apply_job_crds(kubectl)
     everywhere = scope == "all namespaces"
-    values = {"nodeLabels": {"enabled": True, "fromSlurm": True}} if everywhere else {"watchNamespaces": [served]}
+    scoped = {"nodeLabels": {"enabled": True, "fromSlurm": True}} if everywhere else {"watchNamespaces": [served]}
+    values: dict[str, Any] = {**scoped, "jobs": {"enabled": True}}
     objects = render(values=values, namespace=name)
     kubectl.apply(objects)
     (deployment,) = [obj for obj in objects if obj["kind"] == "Deployment"]
     arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-    kubeconfig = service_account_kubeconfig(control_plane, name, tmp_path / "kubeconfig")
+    kubeconfig = service_account.kubeconfig_of(kubectl, control_plane.kubeconfig, name, tmp_path / "kubeconfig")
     log = tmp_path / "operator.log"
     # A role that does not count yet is no right that is missing.
-    user = f"system:serviceaccount:{name}:slurm-operator"
+    user = service_account.user_of(name)
     wait_until_allowed(kubectl, user, "create", "pods", served)
     wait_until_allowed(kubectl, user, "create", "leases.coordination.k8s.io", name)
 
     with operator(arguments, kubeconfig, name, log) as url:
         wait_for("the operator ready", lambda: fetch(f"{url}/readyz").rstrip().endswith("\nok"), timeout=60)
-        manifests = yaml.safe_dump_all([FILES, CLUSTER, NODESET, TOKEN])
+        manifests = yaml.safe_dump_all([FILES, with_tenants(served, by_labels=everywhere), NODESET, TOKEN, JOB])
         kubectl("apply", f"--namespace={served}", "--filename=-", stdin=manifests)
 
         if everywhere:
@@ -204,6 +213,7 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
                     ("clusters.slinky.slurm.net", "slurm"),
                     ("nodesets.slinky.slurm.net", "compute"),
                     ("loginsets.slinky.slurm.net", "slurm-users"),
+                    ("slurmjobs.slinky.slurm.net", "hello"),
                 )
             ),
             timeout=60,

@@ -9,7 +9,17 @@ from prometheus_client import CollectorRegistry
 
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, LOGINSETS, NODESETS, SLURMJOBS, TOKENS, Resource
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    LOGINSETS,
+    NODESETS,
+    SLURM_SLURMJOBS,
+    SLURMJOBS,
+    TOKENS,
+    WLM_SLURMJOBS,
+    WLM_WLMJOBS,
+    Resource,
+)
 from slinky_operator.metrics.objects import Objects
 
 
@@ -24,10 +34,11 @@ def made(resource: Resource, name: str, status: dict[str, Any], **spec: Any) -> 
 
 
 def registry_of(*objects: Object, most: int = 100, leads: bool = True) -> CollectorRegistry:
-    stores = {resource: Store() for resource in (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS)}
-    by_kind = {resource.kind: store for resource, store in stores.items()}
+    kinds = (CLUSTERS, NODESETS, LOGINSETS, TOKENS, SLURMJOBS, WLM_SLURMJOBS, WLM_WLMJOBS, SLURM_SLURMJOBS)
+    stores = {resource: Store() for resource in kinds}
+    by_kind = {(resource.api_version, resource.kind): store for resource, store in stores.items()}
     for obj in objects:
-        by_kind[obj["kind"]].put(obj)
+        by_kind[obj["apiVersion"], obj["kind"]].put(obj)
     registry = CollectorRegistry()
     registry.register(Objects(stores, most=most, leads=lambda: leads))
     return registry
@@ -126,6 +137,20 @@ def test_a_replica_that_does_not_lead_shows_none() -> None:
     registry = registry_of(made(NODESETS, "gpu", {"replicas": 1}, clusterName="slurm"), leads=False)
     assert values(registry, "nodeset_pods", ("name", "state")) == {}
     assert values(registry, "objects", ("kind",)) == {}
+
+
+def test_objects_of_job_kinds_are_counted_and_have_no_samples_of_their_own() -> None:
+    ready = {"conditions": [{"type": "Submitted", "status": "True"}]}
+    kinds = (SLURMJOBS, SLURMJOBS, WLM_SLURMJOBS, WLM_WLMJOBS, SLURM_SLURMJOBS)
+    registry = registry_of(*(made(kind, f"job-{number}", ready) for number, kind in enumerate(kinds)))
+    assert {kind: number for (kind,), number in values(registry, "objects", ("kind",)).items() if number} == {
+        "SlurmJob": 2,
+        "SlurmJob.wlm.sylabs.io": 1,
+        "WlmJob.wlm.sylabs.io": 1,
+        "SlurmJob.slurm.sylabs.io": 1,
+    }
+    assert values(registry, "condition", ("kind",)) == {}
+    assert ("SlurmJob",) not in values(registry, "objects_left_out", ("kind",))
 
 
 def test_slurmjobs_are_counted_by_state_and_not_shown_one_by_one() -> None:

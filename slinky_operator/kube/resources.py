@@ -29,6 +29,9 @@ class Resource:
     namespaced: bool = True
     """Whether objects of this kind live in namespaces."""
 
+    part: str = ""
+    """Which objects of the kind, where they have a cache of their own; no part of URLs."""
+
     @property
     def api_version(self) -> str:
         """Value of `apiVersion` in manifests, such as `apps/v1`."""
@@ -66,7 +69,8 @@ class Resource:
 
     @override
     def __str__(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        name = f"{self.plural}.{self.group}" if self.group else self.plural
+        return f"{name} ({self.part})" if self.part else name
 
 
 def _segment(text: str) -> str:
@@ -89,6 +93,7 @@ WLM_WLMJOBS = Resource("wlm.sylabs.io", "v1alpha1", "wlmjobs", "WlmJob")
 SLURM_SLURMJOBS = Resource("slurm.sylabs.io", "v1alpha1", "slurmjobs", "SlurmJob")
 
 PODS = Resource("", "v1", "pods", "Pod")
+JOB_LOG_PODS = Resource("", "v1", "pods", "Pod", part="job logs")
 SERVICES = Resource("", "v1", "services", "Service")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")

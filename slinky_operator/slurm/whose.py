@@ -41,6 +41,12 @@ def is_slurmd(obj: Mapping[str, Any]) -> bool:
     return labels.LABEL_NODESET_UID in own or labels.LABEL_CLUSTER_UID in own
 
 
+def nodeset_uid(obj: Mapping[str, Any]) -> str:
+    """Uid of the NodeSet that controls a pod, by its owners; empty if none does, whatever its labels."""
+    found = obj["metadata"].get("ownerReferences") or ()
+    return next((str(one.get("uid")) for one in found if one.get("controller") and one.get("kind") == "NodeSet"), "")
+
+
 def may_be_daemon(obj: Mapping[str, Any]) -> bool:
     """Whether a pod can be that of slurmctld or slurmrestd."""
     return not is_slurmd(obj) and owners(obj) <= _OF_DAEMONS

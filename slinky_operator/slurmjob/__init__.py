@@ -6,6 +6,7 @@ module           concern
 `marks`          what a job in Slurm carries, by which it is known as that of an object
 `dependencies`   other SlurmJobs that one waits for, and loops among them
 `records`        Slurm's records of one job, or of the tasks of an array, as one
+`own_records`    of the jobs with the mark of an object, its own
 `snapshot`       what a pass knows
 `plan`           the next step, and what is to be shown
 `report`         status and conditions

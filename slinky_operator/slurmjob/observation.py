@@ -6,11 +6,10 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from slinky_api import labels as names
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
@@ -21,14 +20,13 @@ from slinky_operator.jobs.translation import Submission, translate
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.indexes import CLUSTER_INDEX, INDEXES_OF_SLURMD_PODS
 from slinky_operator.reconcile.namespaces import Getter, NamespaceLabels
-from slinky_operator.slurm import whose
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurmjob import dependencies, records
+from slinky_operator.slurmjob import dependencies, own_records, records
 from slinky_operator.slurmjob.logs import placing
+from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.marks import Mark
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.snapshot import Looked, Obstacle, Snapshot
@@ -78,37 +76,8 @@ def _by_awaited(obj: Object) -> list[str]:
 INDEXES_OF_JOBS: Final[Mapping[str, Indexer]] = {CLUSTER_OF_JOB: _by_cluster, UID: _by_uid, AWAITED: _by_awaited}
 """Indexes the SlurmJob cache must have."""
 
-PODS_BY_CLUSTER: Final = "cluster of a slurmd pod"
-"""Index of the pod cache over `<namespace>/<cluster>`, of slurmd pods."""
-
-
-def _by_cluster_of_pod(obj: Object) -> list[str]:
-    name = (obj["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
-    return [f"{obj['metadata'].get('namespace')}/{name}"] if name and whose.is_slurmd(obj) else []
-
-
-INDEXES_OF_PODS: Final[Mapping[str, Indexer]] = {**INDEXES_OF_SLURMD_PODS, PODS_BY_CLUSTER: _by_cluster_of_pod}
-"""Indexes the pod cache must have."""
-
-
 Decided = tuple[Submission | InvalidJob | None, JobLogStatus | None]
 """What would be submitted, and what that says of its output."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nodes:
-    """The caches that say where a job can run.
-
-    Parameters
-    ----------
-    nodesets
-        With `reconcile.indexes.INDEXES_OF_NODESETS`.
-    pods
-        With `INDEXES_OF_PODS`.
-    """
-
-    nodesets: Store
-    pods: Store
 
 
 class Observer:
@@ -221,9 +190,9 @@ class Observer:
         if queue is None or at is None:
             return None
         mark, user = Mark(job.uid, begun.attempt), status.user or ""
-        found = queue.records(mark, user)
+        found = own_records.of(queue.records(mark, user), status.job_id, begun.started_at)
         if not found and begun.started_at is not None and at > begun.started_at:
-            found = queue.all_records(mark, user)
+            found = own_records.of(queue.all_records(mark, user), status.job_id, begun.started_at)
         if len(found) > MANY_RECORDS:
             seen = await asyncio.to_thread(records.of_queue, found, status.array)
         else:
@@ -263,9 +232,8 @@ class Observer:
         """Why a job must not write to the folder of the job log server."""
         if cluster is None:
             return "there is no such Cluster"
-        key = f"{cluster.namespace}/{cluster.name}"
-        node_sets = self._nodes.nodesets.find(CLUSTER_INDEX, key)
-        return placing.why_not_served(cluster, partition, list(node_sets), self._nodes.pods.find(PODS_BY_CLUSTER, key))
+        node_sets, pods = self._nodes.nodesets_of(cluster), self._nodes.pods_of(cluster)
+        return placing.why_not_served(cluster, partition, node_sets, pods)
 
     def _dependency(self, obj: Object, job: SlurmJob) -> dependencies.Ready | dependencies.Wait:
         if not job.spec.depends_on or job.deleting:

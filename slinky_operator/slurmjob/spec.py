@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from slinky_operator.kube.resources import CLUSTERS, NODESETS, PODS, SLURMJOBS
+from slinky_operator.kube.resources import CLUSTERS, JOB_LOG_PODS, NODESETS, PODS, SLURMJOBS
 from slinky_operator.reconcile.caches import CacheSpec
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS, PODS_OF_CLUSTERS
 from slinky_operator.reconcile.secrets import SecretReader
@@ -14,9 +14,11 @@ from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
 from slinky_operator.settings import Settings
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
+from slinky_operator.slurmjob.logs import bodies
 from slinky_operator.slurmjob.logs.bodies import Image
+from slinky_operator.slurmjob.logs.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
-from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, INDEXES_OF_PODS, Nodes, Observer
+from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 
@@ -27,6 +29,7 @@ def _caches(_: Settings) -> Sequence[CacheSpec]:
         CacheSpec(SLURMJOBS, INDEXES_OF_JOBS, mirrored=True),
         CacheSpec(NODESETS, INDEXES_OF_NODESETS, mirrored=True),
         CacheSpec(PODS, INDEXES_OF_PODS, PODS_OF_CLUSTERS),
+        CacheSpec(JOB_LOG_PODS, label_selector=bodies.SELECTOR, prune=bodies.prune_pod),
     ]
 
 
@@ -42,10 +45,10 @@ def _build(services: Services) -> Built:
     observer = Observer(services.kube, jobs, clusters, services.slurm, queues, nodes, lambda: datetime.now(UTC))
     secrets = SecretReader(services.kube)
     image = Image(services.settings.image_agent, services.settings.image_pull_policy)
-    upkeep = Upkeep(services.kube, secrets, nodes.pods, image)
-    files = FileUpkeep(services.kube, secrets, nodes.pods, image)
+    upkeep = Upkeep(services.kube, secrets, nodes, image)
+    files = FileUpkeep(services.kube, secrets, nodes, image)
     reconciler = SlurmJobReconciler(services.kube, services.recorder, secrets, jobs, observer, queues, upkeep, files)
-    triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster)
+    triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster, upkeep.pod_gone)
     return Built(reconciler, triggers.table())
 
 

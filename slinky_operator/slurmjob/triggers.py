@@ -1,4 +1,4 @@
-"""What wakes a SlurmJob: itself, its Cluster, the SlurmJobs that it waits for, and its job in Slurm."""
+"""What wakes a SlurmJob: itself, its Cluster, those that it waits for, its job in Slurm, and its pod with output."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, SLURMJOBS
+from slinky_operator.kube.resources import CLUSTERS, JOB_LOG_PODS, SLURMJOBS
 from slinky_operator.reconcile.triggers import Triggers
 from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurmjob.logs import bodies
 from slinky_operator.slurmjob.observation import AWAITED, CLUSTER_OF_JOB, UID, has_ended
 from slinky_operator.slurmjob.queues import Queues
 
@@ -27,18 +28,28 @@ class SlurmJobTriggers:
         The jobs of Clusters.
     forget_cluster
         Called with the uid of a Cluster that is gone.
+    pod_gone
+        Called with the uid of a SlurmJob whose pod with output is gone.
     """
 
-    def __init__(self, jobs: Store, slurm: ClientMap, queues: Queues, forget_cluster: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        jobs: Store,
+        slurm: ClientMap,
+        queues: Queues,
+        forget_cluster: Callable[[str], None],
+        pod_gone: Callable[[str], None],
+    ) -> None:
         self._jobs = jobs
         self._slurm = slurm
         self._queues = queues
         self._forget_cluster = forget_cluster
+        self._pod_gone = pod_gone
 
     def table(self) -> Triggers:
         """All handlers, by their source."""
         return Triggers(
-            objects={SLURMJOBS: self.job, CLUSTERS: self.cluster},
+            objects={SLURMJOBS: self.job, CLUSTERS: self.cluster, JOB_LOG_PODS: self.log_pod},
             contact=self.contact,
             node=lambda _uid, _event: (),
             others=(self._subscribe,),
@@ -66,6 +77,15 @@ class SlurmJobTriggers:
         if new is None:
             self._forget_cluster(obj["metadata"].get("uid", ""))
         yield from self._of_cluster(*key_of(obj))
+
+    def log_pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
+        """Handler of pods with output: the SlurmJob of one that is gone."""
+        if new is not None or old is None:
+            return
+        for uid in bodies.owners(old):
+            self._pod_gone(uid)
+            for job in self._jobs.find(UID, uid):
+                yield key_of(job)
 
     def contact(self, cluster_uid: str) -> Iterable[Key]:
         """Handler of connections to Slurm."""

@@ -18,7 +18,16 @@ from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Conflict, Target
 from slinky_operator.kube.leadership.fence import OpenFence
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, NODESETS, PODS, SECRETS, SLURMJOBS, Resource
+from slinky_operator.kube.resources import (
+    CLUSTERS,
+    JOB_LOG_PODS,
+    NAMESPACES,
+    NODESETS,
+    PODS,
+    SECRETS,
+    SLURMJOBS,
+    Resource,
+)
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.triggers import connect
@@ -28,8 +37,9 @@ from slinky_operator.slurm.connection.contact import ContactState, Endpoint
 from slinky_operator.slurmjob.controller import SlurmJobReconciler
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.bodies import Image
+from slinky_operator.slurmjob.logs.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
-from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, INDEXES_OF_PODS, Nodes, Observer
+from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 from slurm_client import MintedToken
@@ -173,12 +183,12 @@ class JobWorld:
         nodes = Nodes(self.nodesets, self.pods)
         observer = Observer(self.kube, self.jobs, self.clusters, self.clients, self.queues, nodes, self.now)
         reader = SecretReader(cast("KubeClient", self.kube))
-        upkeep = Upkeep(self.kube, reader, self.pods, Image("operator:1"))
-        files = FileUpkeep(self.kube, reader, self.pods, Image("operator:1"))
+        self.upkeep = upkeep = Upkeep(self.kube, reader, nodes, Image("operator:1"))
+        files = FileUpkeep(self.kube, reader, nodes, Image("operator:1"))
         self.reconciler = SlurmJobReconciler(
             self.kube, self.events, reader, self.jobs, observer, self.queues, upkeep, files, now=self.now
         )
-        self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, observer.forget_cluster)
+        self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, observer.forget_cluster, upkeep.pod_gone)
         entry = self.clients.get("cluster-1")
         assert entry is not None
         await until(lambda: entry.contact.state is ContactState.READY)
@@ -255,7 +265,7 @@ class JobWorld:
             lane=lane,
         )
         self.kube.handlers.clear()
-        caches = {resource: Source(self.kube, resource) for resource in (SLURMJOBS, CLUSTERS)}
+        caches = {resource: Source(self.kube, resource) for resource in (SLURMJOBS, CLUSTERS, JOB_LOG_PODS)}
         connect(self.triggers.table(), controller.queue, caches, self.clients)
         for key in self.jobs.keys():  # noqa: SIM118 - no dictionary
             controller.queue.add(key)

@@ -19,10 +19,8 @@ from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
 from slinky_operator.joblogs.copies import orders
 from slinky_operator.joblogs.copies.orders import Copy
 from slinky_operator.kube import errors
-from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
-from slinky_operator.reconcile.indexes import NODE_INDEX
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurmjob.files import bodies, pods, ways
@@ -31,6 +29,7 @@ from slinky_operator.slurmjob.files.plan import DEADLINE, Plan, Snapshot, plan
 from slinky_operator.slurmjob.files.ways import Surroundings
 from slinky_operator.slurmjob.logs.bodies import Image, digest, is_ours
 from slinky_operator.slurmjob.logs.facts import end_of
+from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.logs.upkeep import Kube, NotOurs, server_key
 
 REFUSED_S: Final = 60.0
@@ -73,14 +72,14 @@ class FileUpkeep:
     secrets
         Reads keys of Clusters.
     nodes
-        The cache of slurmd pods, with `reconcile.indexes.NODE_INDEX`.
+        NodeSets, and the pods of nodes.
     image
         The operator's own.
     """
 
     kube: Kube
     secrets: SecretReader
-    nodes: Store
+    nodes: Nodes
     image: Image
 
     async def lacking(self, job: SlurmJob) -> str:
@@ -159,8 +158,8 @@ class FileUpkeep:
     async def _surroundings(self, job: SlurmJob, cluster: Cluster | None, moment: datetime) -> Surroundings:
         known, pod, key = job.status.files or JobFilesStatus(), None, b""
         if cluster is not None and ways.needs_server(job):
-            found = self.nodes.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{known.node}")
-            alive = [one for one in found if not one["metadata"].get("deletionTimestamp")] or list(found)
+            found = self.nodes.of(cluster, known.node)
+            alive = [one for one in found if not one["metadata"].get("deletionTimestamp")] or found
             pod = alive[0] if alive else None
             key = await server_key(self.secrets, cluster)
         return Surroundings(cluster, pod, key, moment.timestamp())

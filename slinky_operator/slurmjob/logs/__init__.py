@@ -6,6 +6,7 @@ module           concern
 `placing`        where a job writes, decided before its submission
 `facts`          what Slurm's record says of the part of the job that is shown
 `streams`        by which way a follower reaches a file, and the tokens for it
+`nodes`          where a job can run, from caches
 `bodies`         pod and Secret
 `upkeep`         writes both, and changes the job's file as the job goes on
 ===============  ==========================================================================================

@@ -21,6 +21,9 @@ MAX_NAME: Final = 253
 _DIGEST: Final = 8
 """Characters that tell apart names which were cut."""
 
+SELECTOR: Final = f"{labels.LABEL_JOB_LOGS}=true"
+"""Label selector of the pods."""
+
 STREAMS: Final = ("stdout", "stderr")
 FOLDER: Final = "/run/job"
 _FILE_VOLUME: Final = "job"
@@ -50,7 +53,22 @@ def name_of(job: str) -> str:
 
 def is_ours(found: Object, job: SlurmJob) -> bool:
     """Whether an object is of this very SlurmJob."""
-    return any(one.get("uid") == job.uid for one in found["metadata"].get("ownerReferences") or ())
+    return job.uid in owners(found)
+
+
+def owners(found: Object) -> frozenset[str]:
+    """Uids of an object's owners."""
+    return frozenset(str(one.get("uid")) for one in found["metadata"].get("ownerReferences") or ())
+
+
+def prune_pod(pod: Object) -> None:
+    """Reduce a pod, in place, to what its loss is noticed by."""
+    about = pod["metadata"]
+    pod["metadata"] = {
+        key: about[key] for key in ("name", "namespace", "uid", "resourceVersion", "ownerReferences") if key in about
+    }
+    for field in ("spec", "status"):
+        _ = pod.pop(field, None)
 
 
 def digest(text: str) -> str:

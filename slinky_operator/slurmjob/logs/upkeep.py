@@ -20,15 +20,14 @@ from slinky_api.v1alpha1.slurmjob_object import JobLogStatus, SlurmJob, SlurmJob
 from slinky_operator.joblogs import job_file
 from slinky_operator.joblogs.job_file import InvalidJobFile, Job, JobState
 from slinky_operator.kube import errors
-from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
-from slinky_operator.reconcile.indexes import NODE_INDEX
 from slinky_operator.reconcile.secrets import OLD, OLD_IN_TROUBLE, SecretReader
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.logs import bodies, streams
 from slinky_operator.slurmjob.logs.bodies import Image
 from slinky_operator.slurmjob.logs.facts import End, Facts, end_of, of
+from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.logs.streams import Surroundings, Way
 from slurm_client.models import Job as SlurmRecord
 
@@ -103,6 +102,8 @@ class _Memory:
     """What the Secret has; None if that is not known."""
     is_written: bool = False
     """Whether the pod has it too."""
+    losses: int = 0
+    """How often its pod has gone."""
 
 
 @dataclass(slots=True)
@@ -115,21 +116,27 @@ class Upkeep:
         The API server.
     secrets
         Reads keys of Clusters.
-    pods
-        Their cache, with `reconcile.indexes.NODE_INDEX`.
+    nodes
+        NodeSets, and the pods of nodes.
     image
         The operator's own.
     """
 
     kube: Kube
     secrets: SecretReader
-    pods: Store
+    nodes: Nodes
     image: Image
     _memory: dict[str, _Memory] = field(default_factory=dict)
 
     def forget(self, uid: str) -> None:
         """Forget a SlurmJob that is gone."""
         _ = self._memory.pop(uid, None)
+
+    def pod_gone(self, uid: str) -> None:
+        """The pod of a SlurmJob is gone: it is made again in the next pass, while the job goes on."""
+        memory = self._memory.get(uid)
+        if memory is not None:
+            memory.losses, memory.is_written = memory.losses + 1, False
 
     async def follow(
         self,
@@ -240,8 +247,8 @@ class Upkeep:
         volume = job.spec.logs.volume if job.spec.logs is not None else None
         pod, key = None, b""
         if cluster is not None and any(streams.needs_server(path, volume) for _, path in facts.files):
-            found = self.pods.find(NODE_INDEX, f"{cluster.namespace}/{cluster.name}/{facts.node}")
-            alive = [one for one in found if not one["metadata"].get("deletionTimestamp")] or list(found)
+            found = self.nodes.of(cluster, facts.node)
+            alive = [one for one in found if not one["metadata"].get("deletionTimestamp")] or found
             pod = alive[0] if alive else None
             key = await server_key(self.secrets, cluster)
         around = Surroundings(cluster, pod, key, volume, now, job.uid)
@@ -272,12 +279,13 @@ class Upkeep:
         """Write the Secret first, then the pod, whose change makes the kubelet read the Secret."""
         if wanted == memory.written and memory.is_written:
             return
-        text = job_file.text(wanted)
+        losses, text = memory.losses, job_file.text(wanted)
         uid, gid = (facts.uid, facts.gid) if facts is not None else (None, None)
         await self._put(SECRETS, job, bodies.secret(job, text), {"data": bodies.data(text)})
         mark: dict[str, Any] = {"metadata": {"annotations": {labels.ANNOTATION_JOB_FILE: bodies.digest(text)}}}
         await self._put(PODS, job, bodies.pod(job, text, self.image, uid, gid), mark)
-        memory.written, memory.is_written = wanted, True
+        # It may have gone right after it was looked at.
+        memory.written, memory.is_written = wanted, memory.losses == losses
 
     async def _put(self, resource: Resource, job: SlurmJob, body: Object, patch: Object) -> None:
         found = await self._found(resource, job)

@@ -6,7 +6,7 @@ import base64
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +15,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.joblogs import job_file, tokens
 from slinky_operator.joblogs.job_file import Job, JobState
 from slinky_operator.joblogs.tokens import Grant
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.errors import Forbidden, Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS, SECRETS, SLURMJOBS, Resource
@@ -22,7 +23,10 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.logs import bodies, streams
 from slinky_operator.slurmjob.logs.facts import Facts
 from slinky_operator.slurmjob.logs.streams import Surroundings
+from slinky_operator.slurmjob.observation import INDEXES_OF_JOBS
+from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 from slurm_client.testing.slurmctld.queue import uid_of
+from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 KEY = bytes(range(64))
@@ -85,7 +89,7 @@ def node_pod(name: str, address: str, *, server: bool = True) -> Object:
         labels.LABEL_NODESET_NAME: "w",
         labels.LABEL_NODESET_UID: "uid-w",
     }
-    owner = {"kind": "NodeSet", "name": "w", "uid": "uid-w"}
+    owner = {"kind": "NodeSet", "name": "w", "uid": "uid-w", "controller": True}
     containers = [{"name": naming.JOB_LOGS_CONTAINER}] if server else []
     return {
         "metadata": {"name": name, "namespace": "ns", "labels": own, "ownerReferences": [owner]},
@@ -165,6 +169,54 @@ async def test_a_pod_deleted_after_the_end_stays_away(logs: LogWorld) -> None:
     await logs.world.step()
     await logs.world.step()
     assert logs.find(PODS) is None
+
+
+async def test_a_pod_deleted_while_the_job_runs_comes_back_at_once(logs: LogWorld) -> None:
+    await logs.start()
+    async with logs.world.working():
+        for _ in range(2):
+            before = logs.pod
+            logs.kube.forget(PODS, before)
+            await until(lambda: logs.find(PODS) is not None)
+            assert logs.pod["metadata"]["uid"] != before["metadata"]["uid"]
+            assert logs.pod["spec"] == before["spec"]
+
+
+async def test_a_pod_that_goes_while_it_is_written_comes_back(logs: LogWorld) -> None:
+    await logs.start()
+    before, change = logs.file, logs.kube.merge_patch
+
+    async def goes(resource: Resource, *arguments: Any, **options: Any) -> Object:
+        changed = await change(resource, *arguments, **options)
+        if resource is PODS:
+            logs.kube.forget(PODS, logs.pod)
+            logs.world.upkeep.pod_gone("uid-team-hello")
+        return changed
+
+    logs.kube.merge_patch = goes  # type: ignore[method-assign]
+    logs.world.ahead += timedelta(minutes=31)
+    await logs.world.step()
+    assert logs.file != before
+    assert logs.find(PODS) is None
+    logs.kube.merge_patch = change  # type: ignore[method-assign]
+    await logs.world.step()
+    assert logs.find(PODS) is not None
+
+
+def test_only_the_loss_of_a_pod_wakes_its_job() -> None:
+    jobs, lost = Store(INDEXES_OF_JOBS), list[str]()
+    jobs.put({"metadata": {"name": "hello", "namespace": "team", "uid": "u", "resourceVersion": "1"}, "spec": {}})
+    nothing = cast("Any", None)
+    triggers = SlurmJobTriggers(jobs, nothing, nothing, nothing, lost.append)
+    pod = node_pod("w-0", "10.0.0.1")
+    ours = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [{"kind": "SlurmJob", "uid": "u"}]}}
+    bodies.prune_pod(ours)
+    assert ours.keys() == {"metadata"}
+    assert list(triggers.log_pod(None, ours)) == []
+    assert list(triggers.log_pod(ours, ours)) == []
+    assert list(triggers.log_pod(pod, None)) == []
+    assert lost == ["uid-w"]
+    assert list(triggers.log_pod(ours, None)) == [("team", "hello")]
 
 
 async def test_a_job_that_ends_at_once_has_its_pod_too(logs: LogWorld) -> None:
@@ -396,10 +448,20 @@ async def test_a_partition_with_servers_is_enough(logs: LogWorld) -> None:
     assert logs.condition[0] == "True"
 
 
-async def test_a_pod_that_only_says_so_is_no_node(logs: LogWorld) -> None:
+@pytest.mark.parametrize(
+    "owners",
+    [
+        [{"kind": "ReplicaSet", "name": "w", "uid": "uid-w", "controller": True}],
+        [],
+        [{"kind": "NodeSet", "name": "w", "uid": "uid-w"}],
+        [{"kind": "NodeSet", "name": "w", "uid": "of another", "controller": True}],
+        [{"kind": "ConfigMap", "name": "w", "uid": "uid-w", "controller": True}],
+    ],
+)
+async def test_a_pod_that_only_says_so_is_no_node(logs: LogWorld, owners: list[dict[str, Any]]) -> None:
     for number in range(4):
         forged = node_pod(f"w-{number}", "10.9.9.9")
-        forged["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "w", "uid": "uid-w"}]
+        forged["metadata"]["ownerReferences"] = owners
         logs.kube.put(PODS, forged)
     await logs.start()
     assert logs.condition[:2] == ("False", "OutputOutOfReach")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurmjob import slurm_calls
+from slinky_operator.slurmjob import own_records, slurm_calls
+from slinky_operator.slurmjob.marks import Mark
 from slinky_operator.slurmjob.plan import SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed
@@ -125,6 +127,59 @@ async def test_what_may_have_been_forgotten_is_not_submitted_again(world: JobWor
     assert world.in_slurm() == []
     world.delete()
     await world.until(lambda: not world.exists())
+
+
+async def test_a_job_of_the_same_user_that_was_given_the_mark_is_neither_shown_nor_cancelled(world: JobWorld) -> None:
+    """Two namespaces may be granted the same user, whose jobs can be changed from both."""
+    world.job()
+    number = await world.submitted()
+    world.job("other")
+    other = await world.submitted("other")
+    await world.until(lambda: world.status().get("state") == world.status("other").get("state") == "Running")
+    (ours,) = [job for job in world.in_slurm() if job.id == number]
+    world.slurm.world.set_job_state(other, "RUNNING", extra=ours.extra)
+    world.slurm.world.exit_job(number, 3)
+    await world.until(lambda: world.condition("Finished")[0] == "True")
+    assert (world.status()["jobId"], world.status()["exitCode"]) == (number, 3)
+    world.job("third")
+    third = await world.submitted("third")
+    world.slurm.world.set_job_state(other, "RUNNING", extra=Mark("uid-team-third", 0).text)
+    world.delete("third")
+    await world.until(lambda: not world.exists("third"))
+    states = {job.id: job.state.base for job in world.in_slurm()}
+    assert (states[third], states[other]) == ("CANCELLED", "RUNNING")
+
+
+async def test_of_two_jobs_with_the_mark_the_first_since_the_submission_is_taken(world: JobWorld) -> None:
+    world.job()
+    await killed_at(world, lambda status: "jobId" in status)
+    (ours,) = world.in_slurm()
+    early = replace(ours, id=ours.id - 1, submit_time=ours.submit_time - timedelta(minutes=1))
+    late = replace(ours, id=ours.id + 1)
+    for forged in (early, late):
+        world.slurm.world.jobs[forged.id] = forged
+    assert await world.submitted() == ours.id
+
+
+async def test_what_was_not_submitted_has_no_job_whatever_its_mark(world: JobWorld) -> None:
+    world.job("first")
+    number = await world.submitted("first")
+    world.slurm.world.set_job_state(number, "RUNNING", extra=Mark("uid-team-hello", 0).text)
+    world.job(suspend=True)
+    await world.until(lambda: world.condition("Submitted")[1] == "Suspended")
+    assert world.status().get("jobId") is None
+
+
+def test_records_of_one_job_stay_together() -> None:
+    def job(**fields: Any) -> Any:
+        return SimpleNamespace(**{"array_job_id": None, "het_job_id": None, "submit_time": None, **fields})
+
+    tasks = [job(id=7, array_job_id=7), job(id=9, array_job_id=7)]
+    parts = [job(id=10, het_job_id=10), job(id=11, het_job_id=10)]
+    assert own_records.of([*tasks, *parts], 7, None) == tuple(tasks)
+    assert own_records.of([*tasks, *parts], 11, None) == tuple(parts)
+    assert own_records.of([*parts, *tasks], None, None) == tuple(tasks)
+    assert own_records.of(tasks, 8, None) == own_records.of([], None, None) == ()
 
 
 async def test_the_job_of_another_user_with_the_mark_is_not_taken(world: JobWorld) -> None:

@@ -101,7 +101,9 @@ class Daemons:
         if name in self.daemons:
             raise DaemonError(f"{name} runs already")
         log = self.folder / f"{name}.log"
-        apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", _ENTER, "enter"]
+        # As a service manager starts them: a shell ignores some signals for what it runs in the background.
+        signals = ["env", "--default-signal=INT,QUIT,PIPE"]
+        apart = [*signals, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", _ENTER, "enter"]
         with log.open("ab") as out:
             process = subprocess.Popen(
                 [*self.entrance, *apart, *command],

@@ -114,6 +114,9 @@ def test_every_step_is_reaped_and_its_signals_are_those_of_a_slurmd_alone(slurm:
     # It is the same slurmd that reads a changed configuration, and that ends in order.
     slurm.reconfigure()
     slurm.run("srun", "--nodelist=tidy", "true")
+    # At its end slurmd waits for what it is asked at the end of a job.
+    slurm.wait_for(lambda: not slurm.run("squeue", "--noheader").stdout, "no job is completing")
+    slurm.grace["tidy"] = 60
     slurm.stop("tidy")
     assert "Slurmd shutdown completing" in (slurm.folder / "tidy.log").read_text()
 

@@ -10,7 +10,7 @@ variable "OPERATOR_TAG" {
 }
 
 group "default" {
-  targets = ["operator", "slurm", "mariadb", "sssd"]
+  targets = ["operator", "slurm", "slurmd-oci", "mariadb", "sssd"]
 }
 
 target "operator" {
@@ -34,6 +34,19 @@ target "slurm" {
   target     = daemon
   args       = { DEBIAN_SUITE = slurm.suite }
   tags       = ["${REGISTRY}/${daemon}:${slurm.version}"]
+}
+
+# slurmd with an OCI runtime, for `srun --container`: named like slurmd-oci-24-11.
+target "slurmd-oci" {
+  name = "slurmd-oci-${replace(version, ".", "-")}"
+  matrix = {
+    version = ["24.11", "26.05"]
+  }
+  context    = "containers/slurmd-oci"
+  dockerfile = "Dockerfile"
+  contexts   = { slurmd = "target:slurmd-${replace(version, ".", "-")}" }
+  args       = { SLURMD = "slurmd" }
+  tags       = ["${REGISTRY}/slurmd-oci:${version}"]
 }
 
 # The database of slurmdbd.

@@ -22,6 +22,7 @@ from hack.progress import say
 NICENESS = 10
 
 SLURM_SETS = ("slurm-24.11", "slurm-26.05")
+SLURMD_OCI_SETS = ("slurmd-oci-24.11", "slurmd-oci-26.05")
 
 Build = Callable[[], object]
 
@@ -45,7 +46,7 @@ def image_sets(suites: Collection[str]) -> list[tuple[str, Build]]:
     found: list[tuple[str, Build]] = []
     if not {"integration", "e2e"}.isdisjoint(suites):
         # MariaDB is built beside the Slurm that takes longest.
-        sets = [*SLURM_SETS, "mariadb"] if "integration" in suites else SLURM_SETS
+        sets = [*SLURM_SETS, *SLURMD_OCI_SETS, "mariadb"] if "integration" in suites else SLURM_SETS
         found.append(("integration", lambda: images.ensure(sets, say)))
     if "e2e" in suites:
         found.append(("e2e", lambda: images.ensure(["busybox", "operator", "identity"], say)))

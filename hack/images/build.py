@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hack.images.cache import Cache, cache_root, fingerprint
-from hack.images.names import SETS, ImageSet, image_set, slurm_set
-from hack.images.recipes import busybox, identity, mariadb, operator, slurm
+from hack.images.names import SETS, SLURMD_OCI, ImageSet, image_set, slurm_set
+from hack.images.recipes import busybox, identity, mariadb, operator, slurm, slurmd_oci
 from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools import debian
 from hack.images.tools.buildah import Buildah, opened
@@ -31,6 +31,8 @@ _PACKING = "1"
 
 
 def _recipe(one: ImageSet) -> Recipe:
+    if one.name.startswith(SLURMD_OCI):
+        return slurmd_oci.SlurmdOciRecipe(REPOSITORY, one)
     if one.slurm is not None:
         return slurm.SlurmRecipe(REPOSITORY, one)
     if one.name == "busybox":
@@ -73,8 +75,8 @@ def ensure(names: Sequence[str], progress: Progress) -> dict[str, list[Path]]:
     Parameters
     ----------
     names
-        Sets: ``busybox``, ``slurm-24.11``, ``slurm-26.05``, ``mariadb``, ``identity``,
-        ``operator``.
+        Sets: ``busybox``, ``slurm-24.11``, ``slurm-26.05``, ``slurmd-oci-24.11``, ``slurmd-oci-26.05``,
+        ``mariadb``, ``identity``, ``operator``.
     progress
         Takes lines for people, from several threads.
 

@@ -24,6 +24,9 @@ SSSD = "2.10"
 #: Stages of containers/slurm/Dockerfile that become images.
 SLURM_IMAGES = ("slurmctld", "slurmd", "slurmrestd", "slurmdbd", "login")
 
+#: slurmd with an OCI runtime: its folder in containers/, and the beginning of the names of its sets.
+SLURMD_OCI = "slurmd-oci"
+
 #: Images for tests, made of slurmd's, with the Slurm version they are made of: folders of containers/.
 TEST_IMAGES = {"slurmd-entrypoint": "26.05"}
 
@@ -58,6 +61,10 @@ SETS = {
             ImageSet(f"slurm-{slurm}", suite, slurm, f"{', '.join(SLURM_IMAGES)} {slurm} from Debian {suite}")
             for slurm, suite in SLURM_SUITES.items()
         ),
+        *(
+            ImageSet(f"{SLURMD_OCI}-{slurm}", suite, slurm, f"slurmd {slurm} with crun, skopeo and umoci")
+            for slurm, suite in SLURM_SUITES.items()
+        ),
         ImageSet("mariadb", DEFAULT_SUITE, None, f"{REGISTRY}/mariadb:{MARIADB}, for slurmdbd"),
         ImageSet("identity", DEFAULT_SUITE, None, f"{REGISTRY}/sssd:{SSSD}, and slapd for tests"),
         ImageSet("operator", DEFAULT_SUITE, None, f"{REGISTRY}/slurm-operator:dev"),
@@ -89,6 +96,17 @@ def slurm_set(slurm: str) -> ImageSet:
     if slurm not in SLURM_SUITES:
         raise UnknownImageSet(slurm, list(SLURM_SUITES))
     return SETS[f"slurm-{slurm}"]
+
+
+def slurmd_oci_set(slurm: str) -> ImageSet:
+    """Find the set of slurmd with an OCI runtime.
+
+    Raises
+    ------
+    UnknownImageSet
+        There is none for that Slurm version.
+    """
+    return SETS[slurm_set(slurm).name.replace("slurm", SLURMD_OCI, 1)]
 
 
 def parse_version(text: str) -> str:

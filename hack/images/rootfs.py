@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hack.images.build import folder
-from hack.images.names import image_set, slurm_set
+from hack.images.names import image_set, slurm_set, slurmd_oci_set
 from hack.progress import say
 
 
@@ -33,6 +33,24 @@ def ensure(slurm: str, progress: Callable[[str], None] = say) -> Path:
         One of its kinds.
     """
     return folder(slurm_set(slurm), progress) / "rootfs"
+
+
+def ensure_oci(slurm: str, progress: Callable[[str], None] = say) -> Path:
+    """Give the tree of a Slurm version that also has crun, skopeo, umoci and jq, building it if it is not in the cache.
+
+    Parameters
+    ----------
+    slurm
+        The series, ``24.11`` or ``26.05``.
+    progress
+        Takes lines for people.
+
+    Raises
+    ------
+    ImagesError
+        One of its kinds.
+    """
+    return folder(slurmd_oci_set(slurm), progress) / "rootfs"
 
 
 def ensure_mariadb(progress: Callable[[str], None] = say) -> Path:

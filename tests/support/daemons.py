@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slinky_operator.slurm.pod_templates.security import CAPABILITIES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -34,8 +36,22 @@ printf '%s' "$BINDS" | while read -r place folder; do
     mkdir -p "$ROOT$place"
     mount --bind "$folder" "$ROOT$place"
 done
-exec chroot --userspec="$USERSPEC" "$ROOT" "$@"
+[ -n "$AS_IN_PODS" ] || exec chroot --userspec="$USERSPEC" "$ROOT" "$@"
+mount --rbind /sys "$ROOT/sys"
+mount -t cgroup2 cgroup2 "$ROOT/sys/fs/cgroup"
+mount --bind "$ROOT/proc/sys" "$ROOT/proc/sys"
+mount -o remount,bind,ro "$ROOT/proc/sys"
+cd "$ROOT"
+mkdir run/machine
+pivot_root . run/machine
+umount -l /run/machine
+rmdir /run/machine
+exec setpriv --reuid "${USERSPEC%:*}" --regid "${USERSPEC#*:}" --clear-groups --no-new-privs \
+    --inh-caps=-all --bounding-set="$AS_IN_PODS" "$@"
 """
+# A process in a chroot can create no user namespace, and one in a pod cannot mount /proc in it: parts are hidden there.
+
+_BOUNDING = ",".join(("-all", *(f"+{name.lower()}" for name in CAPABILITIES)))
 
 
 class DaemonError(RuntimeError):
@@ -73,6 +89,8 @@ class Daemons:
         with a hosts file in which this machine is on loopback.
     grace
         Seconds for a daemon to end by itself where it needs more than ten, by name.
+    as_in_pods
+        Whether daemons have a root of their own instead of a chroot, with the capabilities that slurmd has in pods.
     entrance
         Command in front of each daemon, such as one that enters another network.
     """
@@ -88,6 +106,7 @@ class Daemons:
         self.binds = {"/etc": self.folder / "etc"}
         self.grace: dict[str, float] = {}
         self.entrance: tuple[str, ...] = ()
+        self.as_in_pods = False
 
     def spawn(
         self,
@@ -199,6 +218,7 @@ class Daemons:
             "ROOT": str(self.root),
             "BINDS": "".join(f"{place} {folder}\n" for place, folder in self.binds.items()),
             "USERSPEC": userspec,
+            "AS_IN_PODS": _BOUNDING if self.as_in_pods else "",
             "SLURM_CONF": "/etc/slurm/slurm.conf",
         }
 

@@ -54,6 +54,7 @@ MANAGED: dict[str, Any] = {
     "accounting": {"service": {"labels": {"a": "b"}}, "resources": {"limits": {"cpu": "1"}}},
     "partitions": [{"name": "night", "nodeSets": ["ALL"], "nodes": ["metal"], "config": "MaxTime=60"}],
     "nodes": [{"name": "metal", "config": "CPUs=1"}],
+    "containers": {"mounts": ["/home"]},
     "login": [
         {
             "name": "front",

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Self
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from slinky_api.v1alpha1.cluster_auth import Auth, ServerToken
+from slinky_api.v1alpha1.cluster_containers import Containers
 from slinky_api.v1alpha1.cluster_jobs import Jobs
 from slinky_api.v1alpha1.cluster_metrics import Metrics
 from slinky_api.v1alpha1.cluster_parts import (
@@ -45,6 +46,7 @@ _MANAGED_ONLY: Final[tuple[str, ...]] = (
     "epilogSlurmctldScripts",
     "epilogSlurmctldScriptRefs",
     "nodes",
+    "containers",
 )
 _MANAGED_ONLY_PARTS: Final[tuple[tuple[str, str], ...]] = (
     ("auth", "keysWhenDeleted"),
@@ -248,6 +250,9 @@ class ClusterSpec(ApiModel):
     """Scripts that slurmctld runs after a job, by name."""
     epilog_slurmctld_script_refs: _REFS = ()
     """ConfigMaps with such scripts."""
+    containers: Containers | None = None
+    """Containers in Slurm, by srun --container, on nodes whose image has crun and jq. {} is enough. Default: Slurm
+    ignores --container, and runs the command on the node itself."""
     metrics: Metrics = Field(default_factory=Metrics)
     """Metrics for Prometheus."""
     jobs: Jobs = Field(default_factory=Jobs)

@@ -45,6 +45,7 @@ __all__ = [
     "NODESET",
     "ClaimRetention",
     "Confinement",
+    "ContainerJobs",
     "Drain",
     "JobLogs",
     "NodeSet",
@@ -143,6 +144,13 @@ class Confinement(StrEnum):
 
     NONE = "None"
     CONSTRAIN = "Constrain"
+
+
+class ContainerJobs(StrEnum):
+    """Whether jobs may start containers."""
+
+    NONE = "None"
+    ROOTLESS = "Rootless"
 
 
 class RollingUpdate(ApiModel):
@@ -279,6 +287,11 @@ class NodeSetSpec(ApiModel):
     Constrain: it does, by cgroups, for cores, memory and devices (proctrack/cgroup, task/cgroup). slurmd's container
     then has the capability SYS_ADMIN and no AppArmor profile, but is not privileged; its namespace must allow the Pod
     Security level privileged. A change drains and replaces the pods. Default: None."""
+    containers: ContainerJobs = ContainerJobs.NONE
+    """Whether jobs may start containers (srun --container). None: where Kubernetes confines pods by seccomp or
+    AppArmor, they cannot. Rootless: slurmd's container has neither of these profiles, so that users can create user
+    namespaces and mount in them; no capability is added. Its namespace must allow the Pod Security level privileged,
+    and image must have crun and jq. A change drains and replaces the pods. Default: None."""
     job_logs: JobLogs | None = None
     """Whether a small server beside slurmd serves output of jobs, live, to pods that may read it: what jobs write below
     /var/spool/job-output. {} is enough. A change drains and replaces the pods. Default: none, no server."""

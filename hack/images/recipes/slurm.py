@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hack.images.tools.buildah import Buildah
 from hack.progress import step
 
 #: debootstrap does not look at the date either, and a local mirror of unstable is soon past its own.
-_APT_OPTIONS = "-o Acquire::Check-Valid-Until=false"
+APT_OPTIONS = "-o Acquire::Check-Valid-Until=false"
 
 
 @dataclass(frozen=True)
@@ -37,27 +38,16 @@ class SlurmRecipe(Recipe):
     def inputs(self) -> str:
         """Fingerprint of the build contexts and the list of images."""
         contexts = [self._context, *self._tests]
-        return fingerprint([fingerprint_files(self.repository, contexts), *SLURM_IMAGES, _APT_OPTIONS])
+        return fingerprint([fingerprint_files(self.repository, contexts), *SLURM_IMAGES, APT_OPTIONS])
 
     @override
     def build(self, buildah: Buildah, target: Path) -> Built:
         """Build all stages, copy the tree with all daemons, ask it for its version, pack the archive."""
-        if self.one.suite is None or self.one.slurm is None:
+        if self.one.slurm is None:
             raise ImagesError(f"{self.one.name} is no Slurm set")
         progress = buildah.runner.progress
-        stages = {stage: f"{REGISTRY}/{stage}:{self.one.slurm}" for stage in (*SLURM_IMAGES, "slurm-all")}
-        packages = f"{REGISTRY}/packages:{self.one.slurm}"
         with step(f"Slurm images from Debian {self.one.suite}", progress):
-            for stage, image in {"packages": packages, **stages}.items():
-                buildah.build(
-                    image,
-                    self._context / "Dockerfile",
-                    self._context,
-                    target=stage,
-                    arguments={"DEBIAN_SUITE": self.one.suite, "APT_OPTIONS": _APT_OPTIONS},
-                    # buildah 1.28 cannot bind from a stage it took from its cache; from an image it can.
-                    images={"packages": packages} if stage != "packages" else {},
-                )
+            stages = self.build_stages(buildah, (*SLURM_IMAGES, "slurm-all"))
             for context in self._tests:
                 image = f"{REGISTRY}/{context.name}:{self.one.slurm}"
                 buildah.build(image, context / "Dockerfile", context, arguments={"SLURMD": stages["slurmd"]})
@@ -76,8 +66,32 @@ class SlurmRecipe(Recipe):
             buildah.push_layout(list(names), layout)
             drop_unused(layout)
             write_archive(layout, names, target / f"{self.one.name}.tar")
-        notice = moved_notice(self.one.slurm, actual, self.one.suite)
+        notice = moved_notice(self.one.slurm, actual, self.one.suite or "")
         return Built([name for each in names.values() for name in each], actual, [notice] if notice else [])
+
+    def build_stages(self, buildah: Buildah, names: Sequence[str]) -> dict[str, str]:
+        """Build stages of the Dockerfile, each as an image; give the name of each image.
+
+        Raises
+        ------
+        ImagesError
+            It is no set of Slurm, or a stage cannot be built.
+        """
+        if self.one.suite is None or self.one.slurm is None:
+            raise ImagesError(f"{self.one.name} is no Slurm set")
+        stages = {stage: f"{REGISTRY}/{stage}:{self.one.slurm}" for stage in names}
+        packages = f"{REGISTRY}/packages:{self.one.slurm}"
+        for stage, image in {"packages": packages, **stages}.items():
+            buildah.build(
+                image,
+                self._context / "Dockerfile",
+                self._context,
+                target=stage,
+                arguments={"DEBIAN_SUITE": self.one.suite, "APT_OPTIONS": APT_OPTIONS},
+                # buildah 1.28 cannot bind from a stage it took from its cache; from an image it can.
+                images={"packages": packages} if stage != "packages" else {},
+            )
+        return stages
 
 
 def read_version(rootfs: Path) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.common import Resources
-from slinky_api.v1alpha1.nodeset import Confinement, JobLogs, NodeSet
+from slinky_api.v1alpha1.nodeset import Confinement, ContainerJobs, JobLogs, NodeSet
 from slinky_operator.identity import pod as identity
 from slinky_operator.nodeset.model import claims
 
@@ -42,6 +42,7 @@ def content(nodeset: NodeSet, cluster: Cluster | None = None) -> Content:
         "weight": spec.weight,
         "extraConf": spec.extra_conf,
         "confinement": "" if spec.confinement is Confinement.NONE else spec.confinement.value,
+        "containers": "" if spec.containers is ContainerJobs.NONE else spec.containers.value,
         "jobLogs": spec.job_logs.model_dump(mode="json", by_alias=True, exclude_none=True) if spec.job_logs else None,
         # Their names only: an existing claim does not change with its template.
         "claims": sorted(claims.template_name(template) for template in spec.volume_claim_templates),
@@ -75,6 +76,7 @@ def restored(nodeset: NodeSet, recorded: Content) -> NodeSet:
             "weight": recorded.get("weight"),
             "extra_conf": recorded.get("extraConf") or "",
             "confinement": Confinement(recorded.get("confinement") or Confinement.NONE),
+            "containers": ContainerJobs(recorded.get("containers") or ContainerJobs.NONE),
             "job_logs": JobLogs.model_validate(recorded["jobLogs"]) if recorded.get("jobLogs") else None,
             "volume_claim_templates": tuple(
                 templates.get(name, {"metadata": {"name": name}}) for name in recorded.get("claims") or ()

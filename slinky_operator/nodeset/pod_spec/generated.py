@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
+from slinky_api.v1alpha1.nodeset import Confinement, ContainerJobs, NodeSet
 from slinky_operator.identity import pod as identity
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.nodeset.model.pod_facts import SLURMD
@@ -82,6 +82,8 @@ def spec(nodeset: NodeSet, cluster: Cluster, defaults: Defaults) -> dict[str, An
         container["securityContext"] = confinement.security_context()
         # Why cgroups cannot be made is its last output.
         container["terminationMessagePolicy"] = "FallbackToLogsOnError"
+    if nodeset.spec.containers is ContainerJobs.ROOTLESS:
+        container["securityContext"] |= security.ROOTLESS_CONTAINERS
     if defaults.image_pull_policy and nodeset.spec.image is None:
         container["imagePullPolicy"] = defaults.image_pull_policy
     if nodeset.spec.resources is not None:

@@ -6,6 +6,7 @@ Pure: no I/O, no time. What becomes of the files is the Cluster controller's bus
 module          concern
 ==============  ==================================================================================
 `admit`         which NodeSets take part
+`containers`    oci.conf: how nodes run containers
 `directives`    reads user text as Slurm would: words `Key=Value`, and nothing that could be more
 `future_nodes`  lines of nodes that a NodeSet may have some day
 `key_rules`     what a change of each key of slurm.conf does to jobs

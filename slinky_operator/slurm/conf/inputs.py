@@ -12,6 +12,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
 from slinky_operator.slurm import naming, node_features
 from slinky_operator.slurm.conf import future_nodes
+from slinky_operator.slurm.conf.containers import ContainerConf
 from slinky_operator.slurm.conf.future_nodes import FutureNodes
 from slinky_operator.slurm.conf.sources import token_keys
 from slinky_operator.slurm.conf.sources.gather import Gathered, TextSource, gather
@@ -110,6 +111,9 @@ class ConfInputs:
     texts: Gathered = Gathered()  # noqa: RUF009 - frozen
     """The user's own files and scripts."""
 
+    containers: ContainerConf | None = None
+    """How nodes run containers; `None` for no oci.conf of the operator's."""
+
     token_keys: TokenKeys = TokenKeys()  # noqa: RUF009 - frozen
     """The public keys of tokens."""
 
@@ -181,6 +185,7 @@ class ConfInputs:
             accounting=accounting,
             owns_accounting=spec.accounting is not None and spec.accounting.enabled,
             texts=gather(spec, sources or {}),
+            containers=ContainerConf(spec.containers.mounts) if spec.containers is not None else None,
             token_keys=token_keys.gather(spec, sources or {}, own_keys),
         )
 

@@ -28,7 +28,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from slinky_api.errors import Problem
 from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf import future_nodes, states
+from slinky_operator.slurm.conf import containers, future_nodes, states
 from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
 from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
@@ -128,6 +128,10 @@ def render(inputs: ConfInputs, running: str = "") -> Rendered:
     problems += (*check(inputs.texts), *inputs.token_keys.missing, *inputs.token_keys.problems)
     if inputs.token_keys.text:
         files[key_set.FILE] = inputs.token_keys.text
+    if inputs.containers is not None:
+        if containers.OCI_CONF in files:
+            problems.append(Problem("spec.containers", containers.TWICE))
+        files[containers.OCI_CONF] = containers.text(inputs.containers)
     main, rest = _keys(_with_room(inputs, lines), problems, node_sets, files)
     default = any(is_default(line) for line in lines) or defaults
     everything = f"PartitionName={ALL_PARTITION} Nodes=ALL Default={'NO' if default else 'YES'} State=UP"

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 CAPABILITIES: Final = ("CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER", "KILL")
 """What slurmd needs to start steps as their users; with these it runs jobs (measured)."""
+
+
+ROOTLESS_CONTAINERS: Final[Mapping[str, Any]] = MappingProxyType(
+    {"seccompProfile": {"type": "Unconfined"}, "appArmorProfile": {"type": "Unconfined"}}
+)
+"""What lets users of slurmd's container start containers: the usual profiles forbid mounts, and new user namespaces."""
 
 
 def slurmd() -> dict[str, Any]:

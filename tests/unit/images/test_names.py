@@ -16,11 +16,16 @@ from hack.images.names import (
     series,
     slurm_set,
     slurm_tags,
+    slurmd_oci_set,
 )
 
 
 def test_the_sets_are_those_others_ask_for() -> None:
-    assert set(SETS) == {"busybox", "slurm-24.11", "slurm-26.05", "mariadb", "identity", "operator"}
+    assert set(SETS) == {
+        *("busybox", "slurm-24.11", "slurm-26.05", "slurmd-oci-24.11", "slurmd-oci-26.05"),
+        *("mariadb", "identity", "operator"),
+    }
+    assert slurmd_oci_set("26.05") == SETS["slurmd-oci-26.05"]
     assert slurm_set("24.11").suite == "trixie"
     assert slurm_set("26.05").suite == "sid"
 

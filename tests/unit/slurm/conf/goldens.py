@@ -95,6 +95,7 @@ CASES: Final[Mapping[str, Case]] = {
         },
         texts={"more": {"more.conf": "Name=gpu Count=4\n"}},
     ),
+    "containers": Case({"containers": {"mounts": ["/home", "/scratch"]}}),
     "topology-conf": Case({"configFiles": {"topology.conf": "SwitchName=s Nodes=plain-[0-3]\n"}}),
     "topology-block": Case({"configFiles": {"topology.conf": "BlockName=b Nodes=plain-[0-3]\nBlockSizes=4\n"}}),
     "topology-yaml": Case({"configFiles": {"topology.yaml": "- topology: t\n  cluster_default: true\n  flat: true\n"}}),

@@ -8,12 +8,17 @@ module           concern
 `records`        Slurm's records of one job, or of the tasks of an array, as one
 `own_records`    of the jobs with the mark of an object, its own
 `snapshot`       what a pass knows
+`steps`          what a pass may do
 `plan`           the next step, and what is to be shown
+`orders`         which hold, release or end of the job is due
+`attempts`       submissions that follow one that has failed
 `report`         status and conditions
 `queues`         one poll of the jobs of each Cluster, for all SlurmJobs in it
 `slurm_calls`    submission, end, hold and history
 `observation`    from caches to the snapshot
 `controller`     one pass
+`memory`         what is remembered until the next one
+`ports`          what it needs of the API server
 `triggers`       what wakes a SlurmJob
 `logs`           the pod that shows a job's output
 `files`          the pods that copy a job's files

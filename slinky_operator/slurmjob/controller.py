@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -25,27 +25,28 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store, version_of
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import SLURMJOBS, Resource
-from slinky_operator.reconcile.failures import StatusPatcher
-from slinky_operator.reconcile.namespaces import Getter
+from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.signing_key import signing_key
 from slinky_operator.reconcile.text import cut
-from slinky_operator.reconcile.writes.finalizers import Patcher, set_finalizer
+from slinky_operator.reconcile.writes.finalizers import set_finalizer
 from slinky_operator.reconcile.writes.status_writer import patch_between
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
-from slinky_operator.slurmjob import dependencies, report, slurm_calls
+from slinky_operator.slurmjob import attempts, dependencies, orders, report, slurm_calls
 from slinky_operator.slurmjob.files import facts
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.marks import Mark
+from slinky_operator.slurmjob.memory import Memory
 from slinky_operator.slurmjob.observation import Observer
-from slinky_operator.slurmjob.plan import RETRY_S, Plan, Step, plan
+from slinky_operator.slurmjob.plan import RETRY_S, plan, without_history
+from slinky_operator.slurmjob.ports import Kube, Recorder
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.snapshot import History, Snapshot
+from slinky_operator.slurmjob.steps import ORDERS, Plan, Step
 from slurm_client import SlurmClient
 from slurm_client.errors import SlurmError
 
@@ -72,69 +73,18 @@ BEGINNING_S: Final = 10.0
 LONGEST: Final = 1000
 """Characters of Slurm's words in a condition or an Event."""
 
+NO_HISTORY: Final = timedelta(minutes=10)
+"""After which a Slurm elsewhere whose slurmdbd does not answer counts as one without."""
 
 _WAITS: Final = frozenset({Reason.SUSPENDED, Reason.DEPENDENCY_NOT_SUBMITTED, Reason.SUBMITTING, Reason.KEY_PENDING})
 """Reasons that need nobody's help."""
 
-
-class Kube(Patcher, StatusPatcher, Getter, Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    @override
-    async def patch_status(
-        self,
-        resource: Resource,
-        name: str,
-        status: Object,
-        namespace: str | None = None,
-        *,
-        resource_version: str | None = None,
-        uid: str | None = None,
-    ) -> Object:
-        """Merge into the status of an object."""
-        ...
-
-    async def delete(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str | None = None,
-        *,
-        uid: str | None,
-        resource_version: str | None = None,
-    ) -> Object:
-        """Delete an object."""
-        ...
-
-
-class Recorder(Protocol):
-    """What is used of `kube.events.Recorder`."""
-
-    def normal(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Normal Event."""
-        ...
-
-    def warning(self, obj: Object, reason: str, message: str) -> None:
-        """Emit a Warning Event."""
-        ...
+_WARNED: Final = frozenset({Reason.HOLD_REFUSED, Reason.RELEASE_REFUSED, Reason.CANCEL_REFUSED, Reason.ACCOUNTING_DOWN})
+"""Reasons that are worth an Event although Slurm has the job, or had it."""
 
 
 class KeyUnknown(Exception):
     """There is no key to sign a user's token with."""
-
-
-@dataclass(slots=True)
-class Memory:
-    """What is remembered of one SlurmJob."""
-
-    refusals: int = 0
-    refused_until: datetime | None = None
-    cancelled_at: datetime | None = None
-    missing_since: datetime | None = None
-    written: int = 0
-    """Version of the object after the operator's last write; a cache that shows an older one is behind."""
-    written_at: float = 0.0
-    """Monotonic seconds of that write."""
 
 
 class SlurmJobReconciler(Reconciler[SlurmJob]):
@@ -226,9 +176,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         planned = plan(snapshot)
         if planned.step is Step.ASK_HISTORY:
             snapshot = await self._ask_history(snapshot, memory)
-            if snapshot.history is None:
-                return Result(planned.wake)
-            planned = plan(snapshot)
+            away_since = memory.history_away_since or snapshot.now
+            planned = plan(snapshot) if snapshot.history is not None else without_history(snapshot, away_since)
         try:
             return await self._carry_out(obj, snapshot, planned, memory)
         except (kube_errors.Conflict, kube_errors.NotFound):
@@ -238,13 +187,13 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
     async def _observe(self, obj: Object, job: SlurmJob, memory: Memory) -> Snapshot:
         snapshot = await self._observer.observe(obj, job)
         if snapshot.looked is None or snapshot.looked.seen is not None:
-            memory.missing_since = None
+            memory.missing_since = memory.history_away_since = None
         elif memory.missing_since is None:
             memory.missing_since = snapshot.now
         return replace(
             snapshot,
             refused_until=memory.refused_until,
-            cancelled_at=memory.cancelled_at,
+            order=memory.order,
             missing_since=memory.missing_since,
         )
 
@@ -268,8 +217,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             return Result()
         if step is Step.SUBMIT:
             return await self._submit(obj, snapshot, planned, memory)
-        if step in {Step.CANCEL, Step.HOLD, Step.RELEASE}:
-            snapshot, planned = await self._change(obj, snapshot, planned, memory)
+        if step in ORDERS:
+            obj, snapshot, planned = await self._order(obj, snapshot, planned, memory)
         wake = await self._show(obj, snapshot, planned)
         return Result(min((one for one in (planned.wake, wake) if one is not None), default=None))
 
@@ -304,6 +253,14 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             "user": granted.user,
             "failed_attempts": failed or None,
             "held": None,
+            "exit_code": None,
+            "signal": None,
+            "start_time": None,
+            "end_time": None,
+            "nodes": None,
+            "restarts": None,
+            # What is counted of an array is never counted down.
+            "array": None,
             "logs": placing.begun(snapshot.logs, job.status, is_again=planned.failed is not None),
             "files": facts.begun(job.status),
         }
@@ -367,8 +324,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             self._recorder.warning(obj, Reason.SUBMISSION_REFUSED, words)
         memory.refused_until = self._now() + timedelta(seconds=pause)
         kept = None if begun.submission is None or not begun.submission.attempt else job.status.submission
-        before = begun.model_copy(update={"submission": kept, "job_id": job.status.job_id})
-        before = before.model_copy(update={"failed_attempts": job.status.failed_attempts, "logs": job.status.logs})
+        before = job.status.model_copy(update={"submission": kept, "user": begun.user})
         refused = job.model_copy(update={"status": before})
         wanted = report.status(replace(snapshot, job=refused), Plan(why=why))
         _ = await self._patch(obj, begun, wanted, None)
@@ -402,39 +358,54 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             found = await slurm_calls.history(client, wanted, self._now())
         except SlurmError as error:
             logger.info("%s/%s: slurmdbd was not asked: %s", snapshot.job.namespace, snapshot.job.name, error)
-            if snapshot.cluster is not None and snapshot.cluster.spec.external:
-                # Whether that Slurm has a slurmdbd is not known; one that does not answer counts as none after a while.
-                since = memory.missing_since or snapshot.now
-                if snapshot.now - since > timedelta(minutes=10):
-                    return replace(snapshot, keeps_history=False, history=History())
+            since = memory.history_away_since = memory.history_away_since or snapshot.now
+            # It has time to hear of an end from when on it answers.
+            memory.missing_since = None
+            if snapshot.cluster is not None and snapshot.cluster.spec.external and snapshot.now - since > NO_HISTORY:
+                # Whether that Slurm has a slurmdbd is not known.
+                return replace(snapshot, keeps_history=False, history=History())
             return snapshot
+        memory.history_away_since = None
         return replace(snapshot, history=found)
 
-    async def _change(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> tuple[Snapshot, Plan]:
+    async def _order(
+        self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory
+    ) -> tuple[Object, Snapshot, Plan]:
         """End, hold or release the job."""
-        client, job = self._client(snapshot), snapshot.job
-        seen = planned.seen
+        client, job, seen, step = self._client(snapshot), snapshot.job, planned.seen, planned.step
         if client is None or seen is None:
-            return snapshot, planned
+            return obj, snapshot, planned
+        before = job.status
         try:
-            if planned.step is Step.CANCEL:
+            key = await self._key(snapshot) if step is not Step.CANCEL else None
+            if step is Step.HOLD and not before.held:
+                # Noted first: a hold of which nothing is known would never be released.
+                job = job.model_copy(update={"status": before.model_copy(update={"held": True})})
+                obj = await self._patch(obj, before, job.status, None)
+            if step is Step.CANCEL:
                 await slurm_calls.cancel(client, seen.job_id)
-                memory.cancelled_at = self._now()
-                words = f"job {seen.job_id} was cancelled, since the SlurmJob is being deleted"
-                self._recorder.normal(obj, EventReason.JOB_CANCELLED, words)
             else:
-                is_held = planned.step is Step.HOLD
-                await slurm_calls.hold(client, seen.user, await self._key(snapshot), seen.job_id, held=is_held)
-                snapshot = replace(
-                    snapshot,
-                    job=job.model_copy(update={"status": job.status.model_copy(update={"held": is_held or None})}),
-                )
-        except (SlurmError, KeyUnknown) as error:
-            logger.info("%s/%s: %s failed: %s", job.namespace, job.name, planned.step.name.lower(), error)
-            return snapshot, replace(planned, wake=planned.wake or 5.0)
+                await slurm_calls.hold(client, seen.user, key, seen.job_id, held=step is Step.HOLD)
+        except KeyUnknown as error:
+            return obj, snapshot, replace(planned, wake=KEY_VALID_S, why=(Reason.KEY_PENDING, str(error)))
+        except SlurmError as error:
+            words = cut(str(error), LONGEST) or type(error).__name__
+            logger.info("%s/%s: %s failed: %s", job.namespace, job.name, step.name.lower(), words)
+            given = orders.answered(step, seen, job.metadata.generation, memory.order, self._now(), words)
+            why, wake = orders.refused(given), (given.again - given.at).total_seconds()
+            memory.order, planned = given, replace(planned, wake=wake, why=why)
+            # A job whose hold was refused is not held; one whose answer was lost may be.
+            is_refusal = isinstance(error, slurm_calls.REFUSALS)
+            return obj, snapshot if is_refusal else replace(snapshot, job=job), planned
+        memory.order = orders.answered(step, seen, job.metadata.generation, memory.order, self._now())
+        if step is Step.CANCEL:
+            words = f"job {seen.job_id} was cancelled, since the SlurmJob is being deleted"
+            self._recorder.normal(obj, EventReason.JOB_CANCELLED, words)
+        elif step is Step.RELEASE:
+            job = job.model_copy(update={"status": before.model_copy(update={"held": None})})
         if snapshot.cluster is not None:
             self._queues.poke(snapshot.cluster.uid)
-        return snapshot, planned
+        return obj, replace(snapshot, job=job), planned
 
     def _client(self, snapshot: Snapshot) -> SlurmClient | None:
         entry = self._observer.entry(snapshot.cluster) if snapshot.cluster is not None else None
@@ -463,13 +434,16 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         wanted = report.with_logs(snapshot.job, wanted, told, self._now())
         collected = await self._files.collect(snapshot.job, wanted, snapshot.cluster, self._now())
         wanted = report.with_files(snapshot.job, wanted, collected, self._now())
+        if planned.is_followed and planned.seen is not None:
+            self._recorder.warning(obj, *attempts.words(snapshot.job, planned.seen))
         if report.end(stored) is None:
             ended = report.end(wanted)
             if ended is not None:
                 emit = self._recorder.normal if ended[0] else self._recorder.warning
                 emit(obj, EventReason.JOB_ENDED, ended[1])
         before = find(stored.conditions, SlurmJobCondition.SUBMITTED)
-        if planned.why is not None and wanted.job_id is None and (before is None or before.reason != planned.why[0]):
+        is_news = planned.why is not None and (before is None or before.reason != planned.why[0])
+        if planned.why is not None and is_news and (wanted.job_id is None or planned.why[0] in _WARNED):
             emit = self._recorder.normal if planned.why[0] in _WAITS else self._recorder.warning
             emit(obj, planned.why[0], cut(planned.why[1], LONGEST))
         written = await self.status.write(obj, obj.get("status") or {}, wanted.to_dict())

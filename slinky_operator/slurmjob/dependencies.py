@@ -45,7 +45,7 @@ NOTHING: Final = Ready("")
 """Nothing is waited for."""
 
 
-def resolve(obj: Object, find: Find) -> Wait | Ready:
+def resolve(obj: Object, find: Find, *, is_met: bool = False) -> Wait | Ready:
     """Say what is to be told to Slurm, or why that is not known yet.
 
     Parameters
@@ -54,6 +54,8 @@ def resolve(obj: Object, find: Find) -> Wait | Ready:
         The SlurmJob, as it was read.
     find
         Finds others by name.
+    is_met
+        Whether a job of this SlurmJob has had nodes: all that it waited for has come about, and may be gone.
     """
     wanted = list(_wanted(obj))
     if not wanted:
@@ -62,6 +64,8 @@ def resolve(obj: Object, find: Find) -> Wait | Ready:
     for kind, name in wanted:
         if kind == "singleton":
             parts.append("singleton")
+            continue
+        if is_met:
             continue
         part = _part(kind, name, find(name), (obj.get("spec") or {}))
         if isinstance(part, Wait):

@@ -238,7 +238,9 @@ class Observer:
     def _dependency(self, obj: Object, job: SlurmJob) -> dependencies.Ready | dependencies.Wait:
         if not job.spec.depends_on or job.deleting:
             return dependencies.Ready("")
-        return dependencies.resolve(obj, lambda name: self._jobs.get(job.namespace, name))
+        begun = job.status.submission
+        is_met = begun is not None and begun.failure is not None and bool(job.status.nodes)
+        return dependencies.resolve(obj, lambda name: self._jobs.get(job.namespace, name), is_met=is_met)
 
     def forget_cluster(self, uid: str) -> None:
         """Forget a Cluster that is gone."""

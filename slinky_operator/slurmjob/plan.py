@@ -8,20 +8,19 @@ way any more. Only what is certainly not there is submitted again.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, auto
 from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_operator.jobs import phases, tenants
+from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.slurmjob import dependencies
+from slinky_operator.slurmjob import attempts, dependencies, orders
 from slinky_operator.slurmjob.files.facts import is_collecting
 from slinky_operator.slurmjob.records import Seen
 from slinky_operator.slurmjob.snapshot import Snapshot
+from slinky_operator.slurmjob.steps import Plan, Step
 
 SETTLED: Final = timedelta(seconds=45)
 """After the beginning of a submission: longer than a call to Slurm may take, with all that is between."""
@@ -41,18 +40,14 @@ RETRY_S: Final = 5.0
 OBSTACLE_S: Final = 60.0
 """The same, where an event will come: of the Cluster, or of the connection to its Slurm."""
 
-CANCEL_AGAIN: Final = timedelta(seconds=15)
-"""After which Slurm is asked once more to end a job."""
-
 HISTORY_PATIENCE: Final = timedelta(seconds=60)
 """slurmctld tells slurmdbd of an end later; so long is waited for it."""
 
 COLLECTED: Final = timedelta(minutes=10)
 """For so long an object that is deleted waits for the results of its job to be collected."""
 
-HELD_BY_USER: Final = "JobHeldUser"
-HELD_BY_ADMIN: Final = "JobHeldAdmin"
-"""Slurm's words for who holds a job; a user cannot release what an administrator holds."""
+HISTORY_AWAY_S: Final = 30.0
+"""Seconds between two questions to a slurmdbd that has not answered for `HISTORY_PATIENCE`."""
 
 _LOOKING: Final = (
     Reason.SUBMITTING,
@@ -60,54 +55,6 @@ _LOOKING: Final = (
 )
 
 _MIN_JOB_AGE: Final = re.compile(r"^\s*MinJobAge\s*=", re.IGNORECASE | re.MULTILINE)
-
-
-class Step(Enum):
-    """What is done."""
-
-    NOTHING = auto()
-    ADD_FINALIZER = auto()
-    REMOVE_FINALIZER = auto()
-    SUBMIT = auto()
-    ASK_HISTORY = auto()
-    CANCEL = auto()
-    HOLD = auto()
-    RELEASE = auto()
-    DELETE = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The next step, and what is to be shown.
-
-    Parameters
-    ----------
-    step
-        What is done.
-    wake
-        Seconds until the next look; None to wait for an event.
-    seen
-        What Slurm says of the job, to be shown; None for what was known before.
-    why
-        Why the job is not in Slurm, or is not known there any more.
-    attempt
-        Of `Step.SUBMIT`: which submission it is.
-    failed
-        Of `Step.SUBMIT`: number of the job before, which has failed.
-    left_behind
-        Of `Step.REMOVE_FINALIZER`: whether a job may run on that nobody can end.
-    end_not_seen
-        Whether the job counts as ended without Slurm having said how.
-    """
-
-    step: Step = Step.NOTHING
-    wake: float | None = None
-    seen: Seen | None = None
-    why: tuple[Reason, str] | None = None
-    attempt: int = 0
-    failed: int | None = None
-    left_behind: bool = False
-    end_not_seen: bool = False
 
 
 def plan(snapshot: Snapshot) -> Plan:
@@ -159,15 +106,28 @@ def _before(snapshot: Snapshot) -> Plan:
 
 
 def _submit(snapshot: Snapshot, attempt: int, *, failed: int | None = None) -> Plan:
-    if snapshot.refused_until is not None and snapshot.now < snapshot.refused_until:
-        return Plan(wake=(snapshot.refused_until - snapshot.now).total_seconds())
-    if snapshot.submission is None or isinstance(snapshot.submission, InvalidJob):
-        # Only a spec that was valid once is submitted again: Cluster or rules have changed since.
-        words = str(snapshot.submission or "it cannot be submitted again as it is")
-        return Plan(why=(Reason.INVALID_SPEC, words))
+    forbidden = _forbidden(snapshot)
+    if forbidden is not None:
+        return forbidden
     if not _has_finalizer(snapshot):
         return Plan(Step.ADD_FINALIZER)
     return Plan(Step.SUBMIT, attempt=attempt, failed=failed)
+
+
+def _forbidden(snapshot: Snapshot) -> Plan | None:
+    """Why nothing is submitted now. Only what could be once is submitted again: all may have changed since."""
+    if snapshot.job.spec.suspend:
+        return Plan(why=(Reason.SUSPENDED, "spec.suspend is set: the job is submitted again when it is no longer"))
+    if snapshot.refused_until is not None and snapshot.now < snapshot.refused_until:
+        return Plan(wake=(snapshot.refused_until - snapshot.now).total_seconds())
+    if snapshot.submission is None or isinstance(snapshot.submission, InvalidJob):
+        words = str(snapshot.submission or "it cannot be submitted again as it is")
+        return Plan(why=(Reason.INVALID_SPEC, words))
+    if isinstance(snapshot.granted, tenants.Refused):
+        return Plan(wake=LABELS_S, why=(Reason.JOBS_NOT_ALLOWED, snapshot.granted.message))
+    if isinstance(snapshot.dependency, dependencies.Wait):
+        return Plan(why=(snapshot.dependency.reason, snapshot.dependency.message))
+    return None
 
 
 def _begun(snapshot: Snapshot) -> Plan:
@@ -217,6 +177,9 @@ def _forgets_early(cluster: Cluster | None) -> bool:
 
 def _submitted(snapshot: Snapshot) -> Plan:
     """Slurm has taken the job."""
+    failure = attempts.noted(snapshot.job.status)
+    if failure is not None:
+        return _followed(snapshot, failure)
     obstacle = _obstacle(snapshot)
     if obstacle is not None:
         return Plan(wake=OBSTACLE_S, why=obstacle)
@@ -259,22 +222,25 @@ def _forgotten(snapshot: Snapshot) -> Plan:
 
 def _shown(snapshot: Snapshot, seen: Seen) -> Plan:
     """Show what Slurm says, and act on it."""
-    job = snapshot.job
     if seen.is_finished:
-        status = job.status
-        attempt = status.submission.attempt if status.submission is not None else 0
-        is_failure = seen.shown.phase is phases.Phase.FAILED and seen.shown.reason is not phases.Reason.CANCELLED
-        if is_failure and attempt < job.spec.backoff_limit:
-            again = _submit(snapshot, attempt + 1, failed=seen.job_id)
-            # A job that cannot be submitted again has ended; one that Slurm refuses for now has not.
-            return Plan(seen=seen) if again.why is not None else again
+        # Noted first; what follows is decided by the pass that finds it noted.
+        return Plan(seen=seen, is_followed=attempts.is_followed(snapshot.job, seen))
+    if snapshot.job.status.job_id is None:
         return Plan(seen=seen)
-    if seen.shown.phase is phases.Phase.PENDING and job.status.job_id is not None:
-        if job.spec.suspend and not job.status.held and seen.shown.reason is not phases.Reason.HELD:
-            return Plan(Step.HOLD, seen=seen)
-        if not job.spec.suspend and job.status.held and seen.slurm_reason != HELD_BY_ADMIN:
-            return Plan(Step.RELEASE, seen=seen)
-    return Plan(seen=seen)
+    return orders.held(snapshot, seen)
+
+
+def _followed(snapshot: Snapshot, failure: Seen) -> Plan:
+    """The job has failed, and another is submitted if that is still wanted and possible."""
+    job, begun = snapshot.job, snapshot.job.status.submission
+    attempt = begun.attempt if begun is not None else 0
+    can_be = isinstance(snapshot.granted, tenants.Grant) and not isinstance(snapshot.submission, InvalidJob)
+    if not attempts.is_followed(job, failure) or (snapshot.cluster is not None and not can_be):
+        return Plan(seen=failure)
+    obstacle = _obstacle(snapshot)
+    if obstacle is not None:
+        return Plan(wake=OBSTACLE_S, why=obstacle)
+    return _submit(snapshot, attempt + 1, failed=failure.job_id)
 
 
 def _finished(snapshot: Snapshot) -> Plan:
@@ -323,7 +289,23 @@ def _cancelling(snapshot: Snapshot) -> Plan:
         return Plan(Step.REMOVE_FINALIZER) if is_settled else Plan(wake=RETRY_S)
     if looked.seen.is_finished:
         return Plan(Step.REMOVE_FINALIZER, seen=looked.seen)
-    asked = snapshot.cancelled_at
-    if asked is not None and snapshot.now - asked < CANCEL_AGAIN:
-        return Plan(wake=RETRY_S, seen=looked.seen)
-    return Plan(Step.CANCEL, wake=RETRY_S, seen=looked.seen)
+    return orders.due(snapshot, Step.CANCEL, looked.seen)
+
+
+def without_history(snapshot: Snapshot, away_since: datetime) -> Plan:
+    """What is shown while slurmdbd does not answer what is to be asked; nothing is concluded.
+
+    Parameters
+    ----------
+    away_since
+        Since when it has not answered.
+    """
+    wake = RETRY_S if snapshot.now - away_since < HISTORY_PATIENCE else HISTORY_AWAY_S
+    number = snapshot.job.status.job_id
+    if number is None:
+        words = (
+            "the answer to the submission is not known, slurmctld does not have the job, and slurmdbd does not answer"
+        )
+        return Plan(wake=wake, why=(Reason.SUBMITTING, f"{words}; it is asked again"))
+    words = f"slurmctld has forgotten job {number}, and slurmdbd, which knows how it ended, does not answer"
+    return Plan(wake=wake, why=(Reason.ACCOUNTING_DOWN, f"{words}; it is asked again"))

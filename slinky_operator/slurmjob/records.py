@@ -20,6 +20,12 @@ from slurm_client.notation.arrays import ArrayTasks
 LONGEST: Final = 512
 """Characters of a text of Slurm's that is repeated."""
 
+HELD_BY_USER: Final = "JobHeldUser"
+HELD_BY_ADMIN: Final = "JobHeldAdmin"
+"""Slurm's words for who holds a job; a user cannot release what an administrator holds."""
+
+_HELD: Final = frozenset({HELD_BY_USER, HELD_BY_ADMIN})
+
 _ORDER: Final = (Phase.RUNNING, Phase.SUSPENDED, Phase.ENDING, Phase.PENDING, Phase.UNKNOWN)
 """Of tasks in different phases, the first of these is that of the array."""
 
@@ -41,6 +47,8 @@ class Seen:
     restarts: int = 0
     array: ArrayCounts | None = None
     output: str = ""
+    is_held: bool = False
+    """Whether Slurm keeps it, or tasks of it, from starting, or from starting again."""
 
     @property
     def is_finished(self) -> bool:
@@ -84,6 +92,7 @@ def of_queue(jobs: Sequence[Job], counted: ArrayCounts | None = None) -> Seen | 
         restarts=max(job.restarts for job in jobs),
         array=_counts(counts, counted) if is_array else None,
         output=leader.standard_output_expanded[:LONGEST],
+        is_held=any(job.hold or job.state_reason in _HELD for job in jobs),
     )
 
 

@@ -10,11 +10,12 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.reconcile.text import cut
+from slinky_operator.slurmjob import attempts
 from slinky_operator.slurmjob.files.upkeep import Told as ToldOfFiles
 from slinky_operator.slurmjob.logs.upkeep import Told
-from slinky_operator.slurmjob.plan import HELD_BY_USER, Plan
 from slinky_operator.slurmjob.records import Seen
 from slinky_operator.slurmjob.snapshot import Snapshot
+from slinky_operator.slurmjob.steps import Plan
 
 WAITING: Final = "Waiting"
 """State of a job that Slurm does not have yet."""
@@ -31,7 +32,7 @@ def status(snapshot: Snapshot, plan: Plan) -> SlurmJobStatus:
     job = snapshot.job
     stored = job.status
     if plan.seen is not None:
-        return _seen(job, plan.seen, snapshot.now)
+        return _seen(job, plan.seen, plan, snapshot.now)
     if plan.end_not_seen and plan.why is not None:
         return _update(
             job,
@@ -100,11 +101,10 @@ def invalid(job: SlurmJobStatus, message: str, generation: int, now: datetime) -
     return job.model_copy(update=changes)
 
 
-def _seen(job: SlurmJob, seen: Seen, now: datetime) -> SlurmJobStatus:
+def _seen(job: SlurmJob, seen: Seen, plan: Plan, now: datetime) -> SlurmJobStatus:
     shown = seen.shown
     is_waiting = shown.phase is Phase.PENDING
-    # The operator may have ended between the hold and its note: what the user holds while suspend is set is ours.
-    is_held = is_waiting and job.spec.suspend and seen.slurm_reason == HELD_BY_USER
+    is_over = shown.is_finished and not plan.is_followed
     changes: dict[str, Any] = {
         "state": shown.phase.value,
         "reason": shown.reason.value,
@@ -124,20 +124,36 @@ def _seen(job: SlurmJob, seen: Seen, now: datetime) -> SlurmJobStatus:
         "restarts": seen.restarts or None,
         "array": seen.array,
         "output": seen.output or job.status.output,
-        "held": True if is_held else job.status.held,
+        "held": _held(job, seen, plan),
     }
     message = cut(shown.message, LONGEST_MESSAGE)
     submitted = (SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, f"Slurm has the job as {seen.job_id}")
     running = "True" if shown.phase is Phase.RUNNING else "False"
-    finished = "True" if shown.is_finished else "False"
+    finished = ("True" if is_over else "False", shown.reason.value, message)
+    if plan.is_followed and job.status.submission is not None:
+        reason, words = attempts.words(job, seen)
+        finished = ("False", str(reason), words)
+        submission = job.status.submission.model_copy(update={"failure": attempts.failure_of(seen)})
+        changes |= {"state": WAITING, "reason": str(reason), "submission": submission}
+        changes |= {"summary": cut(words, LONGEST_SUMMARY)}
+    if plan.why is not None:
+        submitted = (SlurmJobCondition.SUBMITTED, "True", *plan.why)
+        changes |= {"summary": cut(plan.why[1], LONGEST_SUMMARY)}
     return _update(
         job,
         now,
         changes,
         submitted,
         (SlurmJobCondition.RUNNING, running, shown.reason.value, message),
-        (SlurmJobCondition.FINISHED, finished, shown.reason.value, message),
+        (SlurmJobCondition.FINISHED, *finished),
     )
+
+
+def _held(job: SlurmJob, seen: Seen, plan: Plan) -> bool | None:
+    """Whether the operator holds the job."""
+    if seen.is_finished or plan.is_held is False:
+        return None
+    return True if plan.is_held else job.status.held
 
 
 def _update(

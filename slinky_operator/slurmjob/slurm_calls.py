@@ -40,8 +40,8 @@ REFUSALS: Final = (
 )
 """Errors with which Slurm says that it has not taken a job."""
 
-HELD_FOR_GOOD: Final = (errors.InvalidTransition, errors.NotFound)
-"""The job has started, or ended, before it could be held or released."""
+OVER: Final = (errors.InvalidTransition, errors.NotFound)
+"""The job has ended before it could be held or released."""
 
 
 def as_user(client: SlurmClient, user: str, key: SigningKey | None) -> SlurmClient:
@@ -83,7 +83,7 @@ async def hold(client: SlurmClient, user: str, key: SigningKey | None, job_id: i
     view = as_user(client, user, key)
     try:
         await (view.hold_job if held else view.release_job)(job_id)
-    except HELD_FOR_GOOD:
+    except OVER:
         return
     finally:
         await view.close()

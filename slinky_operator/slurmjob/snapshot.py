@@ -13,6 +13,7 @@ from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.slurmjob import dependencies
 from slinky_operator.slurmjob.records import Seen
+from slinky_operator.slurmjob.steps import Order
 from slurm_client.models import Job
 
 
@@ -69,7 +70,7 @@ class Snapshot:
     dependency: dependencies.Ready | dependencies.Wait = dependencies.NOTHING
     refused_until: datetime | None = None
     """Slurm has refused it: not tried again before."""
-    cancelled_at: datetime | None = None
-    """When Slurm was last asked to end it."""
+    order: Order | None = None
+    """The last hold, release or cancellation that Slurm was asked for."""
     missing_since: datetime | None = None
-    """Since when slurmctld does not list the job any more."""
+    """Since when slurmctld does not list the job any more, and slurmdbd answers."""

@@ -203,7 +203,9 @@ class JobWorld:
 
     def cluster(self, **spec: Any) -> None:
         spec = {"jobs": {"tenants": self.tenants}, **spec}
-        metadata = {"name": "slurm", "namespace": "ns", "uid": "cluster-1", "generation": 1}
+        old = self.kube.find(CLUSTERS, "slurm", "ns")
+        generation = old["metadata"]["generation"] + 1 if old is not None else 1
+        metadata = {"name": "slurm", "namespace": "ns", "uid": "cluster-1", "generation": generation}
         self.kube.put(CLUSTERS, {"metadata": metadata, "spec": spec})
 
     def job(self, name: str = "hello", namespace: str = "team", **spec: Any) -> None:
@@ -212,7 +214,9 @@ class JobWorld:
         wanted = {"clusterName": "slurm", "clusterNamespace": "ns", "script": SCRIPT, **spec}
         wanted = {key: value for key, value in wanted.items() if value is not None}
         if old is not None:
-            self.kube.put(SLURMJOBS, {**old, "spec": {**old["spec"], **wanted}})
+            # As an API server does: nothing else tells that a spec has changed.
+            changed = {**old["metadata"], "generation": old["metadata"]["generation"] + 1}
+            self.kube.put(SLURMJOBS, {**old, "metadata": changed, "spec": {**old["spec"], **wanted}})
             return
         about = {"name": name, "namespace": namespace, "uid": f"{self.uids}-{namespace}-{name}", "generation": 1}
         self.kube.put(SLURMJOBS, {"metadata": about, "spec": wanted})

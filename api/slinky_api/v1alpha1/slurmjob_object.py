@@ -142,6 +142,19 @@ class ArrayCounts(ApiModel):
     """Tasks that have failed or were cancelled."""
 
 
+class JobFailure(ApiModel):
+    """How a job has failed after which another is submitted."""
+
+    reason: str = ""
+    """Why, in one word."""
+    message: str = ""
+    """The same in a sentence."""
+    exit_code: int | None = None
+    """Exit code of the script."""
+    signal: int | None = None
+    """Signal that ended the script."""
+
+
 class JobSubmission(ApiModel):
     """A submission that was begun: written before Slurm is asked, so that none is ever made twice."""
 
@@ -153,6 +166,8 @@ class JobSubmission(ApiModel):
     """When Slurm had taken it; absent while that is not known."""
     name: str = ""
     """Name of the job in Slurm."""
+    failure: JobFailure | None = None
+    """How its job has failed, where another submission is to follow: Slurm may have forgotten it by then."""
 
 
 class JobLogStatus(ApiModel):
@@ -219,7 +234,7 @@ class SlurmJobStatus(ApiModel):
     files: JobFilesStatus | None = None
     """Of the files that are copied."""
     held: bool | None = None
-    """Whether the operator holds the job, because of spec.suspend."""
+    """Whether the operator holds the job, because of spec.suspend; noted before Slurm is asked to."""
     observed_generation: int | None = None
     """The generation of the spec that this status describes."""
     conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()

@@ -1,7 +1,6 @@
 """SlurmJobs with real Slurm and accounting; slurmctld forgets jobs that ended two seconds ago.
 
-The operator's own loop works here, woken by its triggers alone. No job runs out of time, which takes half a minute:
-that word is in the unit tests.
+The operator's own loop works here, woken by its triggers alone.
 """
 
 from __future__ import annotations
@@ -15,10 +14,12 @@ from typing import Any
 import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
+from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurmjob import slurm_calls
 from slinky_operator.slurmjob.plan import SETTLED
 from slurm_client import errors
 from tests.support.accounting_host import AccountingHost
+from tests.support.cut import Cut
 from tests.support.mariadb_host import MariadbHost
 from tests.support.slurm_jobs import JobWorld, Killed, until
 
@@ -42,7 +43,7 @@ def slurm(request: pytest.FixtureRequest, mariadb: MariadbHost) -> Iterator[Acco
     database = mariadb.database(f"jobs{series.replace('.', '')}")
     with AccountingHost(ensure(series), database=database, extra_conf="MinJobAge=2") as host:
         host.add_node("w-0", cpus=16, features=("all", "stays"), wait=False)
-        host.add_node("w-1", features=("all", "lost"))
+        host.add_node("w-1", cpus=2, features=("all", "lost"))
         host.wait_for(lambda: host.node_is_up("w-0"), "node w-0 registers")
         yield host
 
@@ -50,14 +51,20 @@ def slurm(request: pytest.FixtureRequest, mariadb: MariadbHost) -> Iterator[Acco
 class World(JobWorld):
     """SlurmJobs of one test."""
 
-    def __init__(self, slurm: AccountingHost) -> None:
-        super().__init__(slurm.url, slurm.jwt_key, USER, poll_interval=0.1)
+    def __init__(self, slurm: AccountingHost, url: str = "") -> None:
+        super().__init__(url or slurm.url, slurm.jwt_key, USER, poll_interval=0.1)
         self.uids = uuid.uuid4().hex
         self.cluster(accounting={})
 
     def run(self, name: str, script: str, **fields: Any) -> None:
         given = {"features": "stays", "output": "/dev/null", "workingDirectory": "/", **fields}
         self.job(name, script=f"#!/bin/sh\n{script}\n", **given)
+
+    def contact(self) -> ContactState:
+        """The state of contact with Slurm."""
+        entry = self.clients.get("cluster-1")
+        assert entry is not None
+        return entry.contact.state
 
     def says(self, name: str) -> tuple[str, str]:
         """State and reason."""
@@ -79,8 +86,8 @@ async def world(slurm: AccountingHost) -> AsyncIterator[World]:
 
 
 @asynccontextmanager
-async def _world(slurm: AccountingHost) -> AsyncIterator[World]:
-    world = World(slurm)
+async def _world(slurm: AccountingHost, url: str = "") -> AsyncIterator[World]:
+    world = World(slurm, url)
     await world.start()
     try:
         yield world
@@ -95,6 +102,12 @@ async def command(slurm: AccountingHost, *words: str) -> str:
 async def forgets(slurm: AccountingHost, job: int) -> None:
     """Wait until slurmctld has forgotten a job."""
     await asyncio.to_thread(slurm.wait_for, lambda: slurm.job_state(job) == "", f"job {job} is forgotten", PATIENCE)
+
+
+async def leaves(slurm: AccountingHost, job: int) -> None:
+    """Wait until nothing of a job is left on its node."""
+    states = {"RUNNING", "COMPLETING"}
+    await asyncio.to_thread(slurm.wait_for, lambda: slurm.job_state(job) not in states, f"job {job} ends", PATIENCE)
 
 
 def numbers(slurm: AccountingHost, name: str) -> list[int]:
@@ -136,31 +149,53 @@ async def test_ends_and_refusals(slurm: AccountingHost, world: World) -> None:
     assert world.condition("Finished", "never")[0] == "False"
 
 
-async def test_held_and_released(world: World) -> None:
+async def test_held_released_requeued_and_lost(slurm: AccountingHost, world: World) -> None:
+    """What changes in Slurm meanwhile wakes other SlurmJobs; the held one is woken by its spec alone."""
     world.run("held", "true", parameters=FUTURE)
+    world.run("again", LONG)
+    world.run("lost", LONG, features="lost", requeue=False)
+    world.run("moved", LONG, features="lost", requeue=True)
     async with world.working():
         await world.reaches("held", "Queued")
         world.job("held", suspend=True)
         await world.reaches("held", "Held")
         assert world.status("held")["slurmReason"] == "JobHeldUser"
+        for name in ("again", "lost", "moved"):
+            await world.reaches(name, "Running")
+        _ = await command(slurm, "scontrol", "requeue", str(world.status("again")["jobId"]))
+        await world.reaches("again", "Requeued")
+        slurm.stop("w-1", kill=True)
+        _ = await command(slurm, "scontrol", "update", "NodeName=w-1", "State=DOWN", "Reason=lost")
+        await world.reaches("lost", "NodeFail")
+        await world.reaches("moved", "Requeued")
+        assert world.says("held") == ("Pending", "Held")
         world.job("held", suspend=False)
         await world.reaches("held", "Queued")
         assert not world.status("held").get("held")
-        world.delete("held")
-        await until(lambda: not world.exists("held"))
+        for name in ("held", "again", "moved"):
+            world.delete(name)
+        await until(lambda: not any(world.exists(name) for name in ("held", "again", "moved")))
+    assert world.says("lost")[0] == "Failed"
+    assert world.status("lost")["nodes"] == "w-1"
 
 
 async def test_the_end_comes_from_slurmdbd(slurm: AccountingHost, world: World) -> None:
     world.run("unseen", "until [ -e /var/spool/go ]; do sleep 0.1; done; exit 7")
+    # Slurm looks for such jobs, and for those that it forgets, every half minute.
+    world.run("late", LONG)
     async with world.working():
         await world.reaches("unseen", "Running")
+        await world.reaches("late", "Running")
+    _ = await command(slurm, "scontrol", "update", f"JobId={world.status('late')['jobId']}", "EndTime=now")
     number = world.status("unseen")["jobId"]
     (slurm.shared / "go").touch()
     await forgets(slurm, number)
     await world.kill()
     async with world.working():
         await world.reaches("unseen", "NonZeroExitCode")
+        await world.reaches("late", "Timeout")
     assert world.status("unseen")["exitCode"] == 7
+    assert world.says("late")[0] == "Failed"
 
 
 async def test_a_lost_answer_is_found(slurm: AccountingHost, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,3 +231,37 @@ async def test_a_lost_answer_is_found(slurm: AccountingHost, world: World, monke
     assert world.status("short")["jobId"] == number
     for name in names.values():
         assert len(await asyncio.to_thread(numbers, slurm, name)) == 1
+
+
+async def test_slurmrestd_ends_at_each_step(slurm: AccountingHost) -> None:
+    """Before a submission, between the submission and its answer, beside a job, and while a job is cancelled."""
+    async with Cut(slurm) as cut, _world(slurm, cut.url) as world:
+        names = {name: f"{name}-{world.uids}" for name in ("ends", "goes")}
+        scripts = {"ends": "until [ -e /var/spool/enough ]; do sleep 0.1; done; exit 7", "goes": LONG}
+        async with world.working():
+            await cut.stop()
+            await until(lambda: world.contact() is ContactState.UNREACHABLE)
+            world.run("ends", f"#SBATCH --job-name={names['ends']}\n{scripts['ends']}")
+            await until(lambda: world.condition("Submitted", "ends")[1] == "SlurmUnreachable")
+            await cut.start(before_answer_to=b"/job/submit")
+            await cut.done()
+            await cut.start()
+            await world.reaches("ends", "Running")
+            world.run("goes", f"#SBATCH --job-name={names['goes']}\n{scripts['goes']}")
+            await world.reaches("goes", "Running")
+            await cut.stop()
+            (slurm.shared / "enough").touch()
+            await until(lambda: world.condition("Submitted", "ends")[1] == "SlurmUnreachable")
+            await leaves(slurm, world.status("ends")["jobId"])
+            assert world.says("ends") == ("Running", "Running")
+            world.delete("goes")
+            await until(lambda: "is cancelled once Slurm answers" in world.status("goes")["summary"])
+            await cut.start(before_answer_to=b"DELETE ")
+            await cut.done()
+            assert world.exists("goes")
+            await cut.start()
+            await world.reaches("ends", "NonZeroExitCode")
+            await until(lambda: not world.exists("goes"))
+        assert world.status("ends")["exitCode"] == 7
+        for name in names.values():
+            assert len(await asyncio.to_thread(numbers, slurm, name)) == 1

@@ -17,7 +17,8 @@ from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurmjob import dependencies, observation, queues, records, slurm_calls
 from slinky_operator.slurmjob.marks import Mark
-from slinky_operator.slurmjob.plan import HISTORY_PATIENCE, OBSTACLE_S, SETTLED
+from slinky_operator.slurmjob.plan import HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S, SETTLED
+from slinky_operator.slurmjob.snapshot import History
 from slurm_client import errors
 from slurm_client.watch import SYNCED, Event
 from tests.support.slurm_jobs import Killed, until
@@ -93,16 +94,26 @@ async def test_a_submission_that_begins_slowly_waits_until_nobody_else_makes_it(
     assert submissions(world) == 1
 
 
-async def test_a_hold_that_was_not_noted_is_released(world: JobWorld) -> None:
+async def test_a_hold_of_an_operator_that_ended_is_released(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.job("first", nodes=4)
     await world.until(lambda: world.status("first").get("state") == "Running")
     world.job(nodes=4)
     await world.until(lambda: world.status().get("state") == "Pending")
     world.job(suspend=True)
-    await killed_at(world, "held")
-    await world.until(lambda: world.status()["reason"] == "Held")
+    real = slurm_calls.hold
+
+    async def killed(*arguments: Any, **options: Any) -> None:
+        await real(*arguments, **options)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "hold", killed)
+        with pytest.raises(Killed):
+            await world.until(lambda: False)
+    await world.kill()
     world.job(suspend=False)
-    await world.until(lambda: world.status()["reason"] != "Held")
+    await world.until(lambda: world.status()["reason"] != "Held" and not world.status().get("held"))
+    assert [job.hold for job in world.in_slurm()] == [False, False]
 
 
 async def test_what_an_administrator_holds_is_not_released_again_and_again(world: JobWorld) -> None:
@@ -156,6 +167,40 @@ async def test_slurmdbd_has_time_to_hear_of_a_job(world: JobWorld, monkeypatch: 
     world.ahead += HISTORY_PATIENCE
     await world.submitted()
     assert submissions(world) == 1
+
+
+async def test_a_slurmdbd_that_is_away_is_named_and_has_time_to_hear_of_the_end(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: Any) -> Any:
+        raise errors.DatabaseDown("Unable to connect to database")
+
+    async def knows_nothing(*_: Any) -> History:
+        return History()
+
+    world.cluster(accounting={})
+    world.job()
+    number = await world.submitted()
+    await world.clients.close_all()
+    world.slurm.world.exit_job(number, 7)
+    world.slurm.world.clock.advance(1000)
+    await world.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "history", away)
+        await world.until(lambda: world.condition("Submitted")[1] == "AccountingDown")
+        assert f"slurmctld has forgotten job {number}, and slurmdbd" in world.condition("Submitted")[2]
+        assert "slurmdbd" in world.status()["summary"]
+        world.ahead += 2 * HISTORY_PATIENCE
+        result = await world.step()
+        assert result.requeue_after == HISTORY_AWAY_S
+        patched.setattr(slurm_calls, "history", knows_nothing)
+        for _ in range(3):
+            await world.step()
+    assert world.condition("Finished")[0] == "False"
+    assert world.events.reasons().count("AccountingDown") == 1
+    await world.until(lambda: world.condition("Finished")[0] == "True")
+    assert (world.status()["reason"], world.status()["exitCode"]) == ("NonZeroExitCode", 7)
+    assert world.condition("Submitted")[1] == "Submitted"
 
 
 async def test_without_slurm_passes_are_rare(world: JobWorld) -> None:

@@ -1,0 +1,24 @@
+"""What is remembered of a SlurmJob between passes: when something was last tried; all that matters is in the status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from slinky_operator.slurmjob.steps import Order
+
+
+@dataclass(slots=True)
+class Memory:
+    """What is remembered of one SlurmJob."""
+
+    refusals: int = 0
+    refused_until: datetime | None = None
+    order: Order | None = None
+    missing_since: datetime | None = None
+    """Since when slurmctld does not list the job, and slurmdbd answers."""
+    history_away_since: datetime | None = None
+    written: int = 0
+    """Version of the object after the operator's last write; a cache that shows an older one is behind."""
+    written_at: float = 0.0
+    """Monotonic seconds of that write."""

@@ -1,0 +1,216 @@
+"""Holds, releases and cancellations: when they are given, what is shown if Slurm refuses them, and how often they are
+given again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from slinky_api.v1alpha1.slurmjob_object import SlurmJob
+from slinky_operator.jobs import phases, tenants
+from slinky_operator.slurmjob import orders, slurm_calls
+from slinky_operator.slurmjob.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
+from slinky_operator.slurmjob.snapshot import Looked, Snapshot
+from slinky_operator.slurmjob.steps import Plan, Step
+from slurm_client import errors
+from tests.support.slurm_jobs import until
+from tests.unit.slurmjob.worlds import JobWorld, job_world
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+WAITS = phases.Shown(phases.Phase.PENDING, phases.Reason.QUEUED, "")
+IS_HELD = phases.Shown(phases.Phase.PENDING, phases.Reason.HELD, "")
+AGAIN_HELD = phases.Shown(phases.Phase.PENDING, phases.Reason.REQUEUED_AND_HELD, "")
+RUNS = phases.Shown(phases.Phase.RUNNING, phases.Reason.RUNNING, "")
+LEAVES = phases.Shown(phases.Phase.ENDING, phases.Reason.COMPLETING, "")
+
+
+def snapshot(
+    *, suspend: bool, held: bool = False, seen: Seen, generation: int = 1, age: timedelta = 0 * SECOND
+) -> Snapshot:
+    job = SlurmJob.model_validate(
+        {
+            "apiVersion": "slinky.slurm.net/v1alpha1",
+            "kind": "SlurmJob",
+            "metadata": {"name": "a", "namespace": "team", "uid": "uid", "generation": generation},
+            "spec": {"clusterName": "slurm", "script": "#!/bin/sh\n", "suspend": suspend},
+            "status": {"jobId": 7, "held": held or None},
+        }
+    )
+    return Snapshot(job, NOW, None, tenants.Refused(""), None, Looked(NOW - age, seen))
+
+
+def seen(shown: phases.Shown, slurm_reason: str = "", *, is_held: bool | None = None) -> Seen:
+    known = slurm_reason in {HELD_BY_USER, HELD_BY_ADMIN}
+    return Seen(7, shown, slurm_reason=slurm_reason, is_held=known if is_held is None else is_held)
+
+
+@pytest.mark.parametrize(
+    ("suspend", "held", "job", "step"),
+    [
+        (True, False, seen(WAITS), Step.HOLD),
+        # Somebody has released it: the spec says otherwise.
+        (True, True, seen(WAITS), Step.HOLD),
+        (True, True, seen(IS_HELD, HELD_BY_USER), Step.NOTHING),
+        (True, False, seen(IS_HELD, HELD_BY_USER), Step.NOTHING),
+        (True, False, seen(IS_HELD, HELD_BY_ADMIN), Step.NOTHING),
+        (True, True, seen(AGAIN_HELD, HELD_BY_USER), Step.NOTHING),
+        # Held by a requeue, which ends without the operator's doing.
+        (True, False, seen(AGAIN_HELD, is_held=True), Step.HOLD),
+        (True, False, seen(RUNS), Step.NOTHING),
+        (True, False, seen(LEAVES), Step.NOTHING),
+        (False, True, seen(IS_HELD, HELD_BY_USER), Step.RELEASE),
+        (False, True, seen(IS_HELD, HELD_BY_ADMIN), Step.NOTHING),
+        (False, False, seen(IS_HELD, HELD_BY_USER), Step.NOTHING),
+        # Slurm takes a hold of a job that runs, and keeps it until the job is requeued.
+        (False, True, seen(RUNS, HELD_BY_USER), Step.RELEASE),
+        (False, True, seen(LEAVES, HELD_BY_USER), Step.RELEASE),
+        (False, True, seen(RUNS), Step.NOTHING),
+        (False, True, seen(WAITS), Step.NOTHING),
+    ],
+)
+def test_what_is_due(suspend: bool, held: bool, job: Seen, step: Step) -> None:
+    assert orders.held(snapshot(suspend=suspend, held=held, seen=job), job).step is step
+
+
+def test_whose_hold_it_is() -> None:
+    ours = seen(IS_HELD, HELD_BY_USER)
+    assert orders.held(snapshot(suspend=True, seen=ours), ours).is_held is True
+    free = seen(WAITS)
+    assert orders.held(snapshot(suspend=False, held=True, seen=free), free).is_held is False
+    admins = seen(IS_HELD, HELD_BY_ADMIN)
+    assert orders.held(snapshot(suspend=True, seen=admins), admins).is_held is None
+
+
+def test_a_list_from_before_the_last_order_shows_nothing_of_it() -> None:
+    """Suspended, resumed and suspended again while one list is current."""
+    old = seen(IS_HELD, HELD_BY_USER)
+    known = snapshot(suspend=True, seen=old, age=SECOND)
+    order = orders.answered(Step.RELEASE, old, 1, None, NOW - SECOND / 2)
+    behind = orders.held(replace(known, order=order), old)
+    assert behind == Plan(wake=orders.SOON_S, seen=old)
+    fresh = replace(known, order=order, looked=Looked(NOW, seen(WAITS)))
+    assert orders.held(fresh, seen(WAITS)).step is Step.HOLD
+
+
+def test_an_order_that_leads_to_nothing_is_given_again_later() -> None:
+    free = seen(WAITS)
+    order = orders.answered(Step.HOLD, free, 1, None, NOW - SECOND)
+    assert orders.held(replace(snapshot(suspend=True, held=True, seen=free), order=order), free).step is Step.NOTHING
+    later = orders.answered(Step.HOLD, free, 1, None, NOW - orders.AGAIN)
+    assert orders.held(replace(snapshot(suspend=True, held=True, seen=free), order=later), free).step is Step.HOLD
+
+
+def test_a_refused_order_is_given_ever_more_rarely() -> None:
+    job, order = seen(IS_HELD, HELD_BY_USER), None
+    pauses = []
+    for _ in range(7):
+        order = orders.answered(Step.RELEASE, job, 1, order, NOW, "no")
+        pauses.append((order.again - order.at).total_seconds())
+        planned = orders.held(replace(snapshot(suspend=False, held=True, seen=job), order=order), job)
+        assert (planned.step, planned.wake) == (Step.NOTHING, pauses[-1])
+        assert planned.why == ("ReleaseRefused", "Slurm does not release job 7, which is tried again: no")
+    assert pauses == [5, 10, 30, 60, 300, 300, 300]
+    # A spec that was changed since is tried at once.
+    changed = replace(snapshot(suspend=False, held=True, seen=job, generation=2), order=order)
+    assert orders.held(changed, job).step is Step.RELEASE
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[JobWorld]:
+    async with job_world() as one:
+        yield one
+
+
+async def waiting(world: JobWorld) -> int:
+    """A job that waits, since another has all nodes."""
+    world.job("first", nodes=4)
+    await world.until(lambda: world.status("first").get("state") == "Running")
+    world.job(nodes=4)
+    number = await world.submitted()
+    await world.until(lambda: world.status().get("state") == "Pending")
+    return number
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+    calls: list[Any] = []
+
+    async def refused(*arguments: Any, **options: Any) -> None:
+        calls.append((arguments, options))
+        raise errors.PermissionDenied("Access/permission denied")
+
+    monkeypatch.setattr(slurm_calls, name, refused)
+    return calls
+
+
+async def test_a_refused_release_is_shown_and_tried_again(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = await waiting(world)
+    world.job(suspend=True)
+    await world.until(lambda: world.status()["reason"] == "Held")
+    world.job(suspend=False)
+    with monkeypatch.context() as patched:
+        calls = refusing(patched, "hold")
+        await world.until(lambda: world.condition("Submitted")[1] == "ReleaseRefused")
+        assert world.condition("Submitted")[0] == "True"
+        message = f"Slurm does not release job {number}, which is tried again: Access/permission denied"
+        assert world.condition("Submitted")[2] == world.status()["summary"] == message
+        assert ("Warning", "ReleaseRefused", message) in world.events.told
+        assert world.status()["held"] is True
+        for _ in range(3):
+            await world.step()
+        assert len(calls) == 1
+        world.ahead += timedelta(seconds=orders.REFUSED_S[0])
+        await world.until(lambda: len(calls) == 2)
+        assert world.events.reasons().count("ReleaseRefused") == 1
+    world.ahead += timedelta(seconds=orders.REFUSED_S[1])
+    await world.until(lambda: world.status()["reason"] == "Queued" and not world.status().get("held"))
+    assert world.condition("Submitted")[1] == "Submitted"
+
+
+async def test_a_refused_hold_is_shown_and_is_none(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    await waiting(world)
+    world.job(suspend=True)
+    with monkeypatch.context() as patched:
+        _ = refusing(patched, "hold")
+        await world.until(lambda: world.condition("Submitted")[1] == "HoldRefused")
+    assert "held" not in world.status()
+    world.job(suspend=False)
+    await world.until(lambda: world.condition("Submitted")[1] == "Submitted")
+
+
+async def test_a_refused_cancellation_is_shown_and_tried_again(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await waiting(world)
+    world.delete()
+    with monkeypatch.context() as patched:
+        _ = refusing(patched, "cancel")
+        await world.until(lambda: world.condition("Submitted")[1] == "CancelRefused")
+    assert world.exists()
+    assert "does not cancel" in world.status()["summary"]
+    world.ahead += timedelta(seconds=orders.REFUSED_S[0])
+    await world.until(lambda: not world.exists())
+
+
+async def test_a_change_of_suspend_alone_wakes_the_operator(world: JobWorld) -> None:
+    """While nothing changes in Slurm, and no pass is due."""
+    await waiting(world)
+    async with world.working():
+        world.job(suspend=True)
+        await until(lambda: world.status()["reason"] == "Held")
+        world.job(suspend=False)
+        await until(lambda: world.status()["reason"] == "Queued" and not world.status().get("held"))
+
+
+async def test_what_others_release_is_held_again(world: JobWorld) -> None:
+    number = await waiting(world)
+    world.job(suspend=True)
+    await world.until(lambda: world.status()["reason"] == "Held")
+    job = world.slurm.world.jobs[number]
+    world.slurm.world.jobs[number] = replace(job, hold=False, priority=1, state_reason="None")
+    world.ahead += orders.AGAIN
+    await world.until(lambda: world.slurm.world.jobs[number].hold)

@@ -1,0 +1,95 @@
+"""SlurmJobs on a real Slurm: how soon they are submitted and seen to end, and 500 at once. Prints.
+
+Run it alone: ``pytest tests/bench/slurmjob/test_real.py --capture=no --override-ini=testpaths=tests/bench``. The
+operator's own loop works here, with an API server in memory; the reference is ``sbatch`` in a loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+from hack.images.rootfs import ensure
+from tests.support.slurm_host import SlurmHost
+from tests.support.slurm_jobs import JobWorld, until
+
+MANY: Final = int(os.environ.get("BENCH_JOBS", "500"))
+ONE_BY_ONE: Final = 20
+USER: Final = "daemon"
+
+
+@pytest.fixture(scope="module", params=["24.11", "26.05"])
+def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmHost]:
+    with SlurmHost(ensure(request.param)) as host:
+        host.add_node("w-0", cpus=16)
+        (host.shared / "ends").mkdir(mode=0o777)
+        (host.shared / "ends").chmod(0o777)
+        yield host
+
+
+def told(words: str, times: list[float]) -> None:
+    print(f"{words}: median {statistics.median(times):.2f} s, at most {max(times):.2f} s")
+
+
+def run(world: JobWorld, name: str, script: str) -> None:
+    world.job(name, script=f"#!/bin/sh\n{script}\n", output="/dev/null", workingDirectory="/")
+
+
+def has_number(world: JobWorld, name: str) -> bool:
+    return bool(world.status(name).get("jobId"))
+
+
+def has_succeeded(world: JobWorld, name: str) -> bool:
+    return world.status(name).get("state") == "Succeeded"
+
+
+async def seen(holds: Callable[[], Any]) -> float:
+    await until(holds)
+    return time.time()
+
+
+@pytest.mark.timeout(1800)
+async def test_one_by_one_and_many_at_once(slurm: SlurmHost) -> None:
+    print()
+    world = JobWorld(slurm.url, slurm.jwt_key, USER)
+    world.cluster()
+    await world.start()
+    try:
+        async with world.working(8):
+            submitted, ended = [], []
+            for number in range(ONE_BY_ONE):
+                name = f"one-{number}"
+                begun = time.time()
+                run(world, name, f"sleep 0.5; touch /var/spool/ends/{name}")
+                submitted.append(await seen(partial(has_number, world, name)) - begun)
+                done = await seen(partial(has_succeeded, world, name))
+                ended.append(done - (slurm.shared / "ends" / name).stat().st_mtime)
+            told("applied to submitted", submitted)
+            told("last line of the script to status", ended)
+
+            begun = time.time()
+            for _ in range(MANY):
+                _ = await asyncio.to_thread(slurm.sbatch, "true", "--hold")
+            loop = time.time() - begun
+            names = [f"many-{number}" for number in range(MANY)]
+            begun = time.time()
+            for name in names:
+                run(world, name, "#SBATCH --hold\ntrue")
+            at_once = await seen(lambda: all(has_number(world, name) for name in names)) - begun
+            print(
+                f"{MANY} at once submitted: {at_once:.1f} s; sbatch in a loop {loop:.1f} s, {loop / at_once:.1f} times"
+            )
+            begun = time.time()
+            for name in names:
+                world.delete(name)
+            gone = await seen(lambda: not any(world.exists(name) for name in names)) - begun
+            print(f"{MANY} at once deleted, each job cancelled: {gone:.1f} s")
+    finally:
+        await world.clients.close_all()

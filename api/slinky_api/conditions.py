@@ -148,6 +148,9 @@ class SlurmJobCondition(StrEnum):
     LOGS_AVAILABLE = "LogsAvailable"
     """The pod with the output of the job can read all of it. Absent without ``spec.logs``."""
 
+    PREPARED = "Prepared"
+    """All files of ``spec.prepare`` are on the nodes; the job is not submitted before. Absent without the field."""
+
     RESULTS_COLLECTED = "ResultsCollected"
     """All results were copied that are to be. While they are not, the message says why, and what to do. Absent without
     ``spec.results``."""
@@ -293,6 +296,8 @@ class Reason(StrEnum):
     JOB_NOT_STARTED = "JobNotStarted"
     OUTPUT_OUT_OF_REACH = "OutputOutOfReach"
     LOG_POD_REFUSED = "LogPodRefused"
+    PREPARING = "Preparing"
+    PREPARE_FAILED = "PrepareFailed"
     COPIED = "Copied"
     COPYING = "Copying"
     NOTHING_TO_COPY = "NothingToCopy"

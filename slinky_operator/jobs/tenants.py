@@ -24,6 +24,9 @@ class Grant:
     accounts: Sequence[str] = ()
     partitions: Sequence[str] = ()
     qos: Sequence[str] = ()
+    uid: int | None = None
+    gid: int | None = None
+    """Of the user on the nodes; None if the administrator has not said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def grant(cluster: Cluster, namespace: str, labels: Mapping[str, str] | None, us
     tenants = [one for one in cluster.spec.jobs.tenants if _fits(one, namespace, labels)]
     for tenant in tenants:
         if user in {None, tenant.user}:
-            return Grant(tenant.user, tenant.accounts, tenant.partitions, tenant.qos)
+            return Grant(tenant.user, tenant.accounts, tenant.partitions, tenant.qos, tenant.uid, tenant.gid)
     where = f"Cluster {cluster.namespace}/{cluster.name}"
     if tenants:
         users = named(list(dict.fromkeys(one.user for one in tenants)))

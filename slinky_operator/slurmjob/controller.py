@@ -36,7 +36,7 @@ from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.slurmjob import attempts, dependencies, orders, report, slurm_calls
 from slinky_operator.slurmjob.files import facts
-from slinky_operator.slurmjob.files.upkeep import FileUpkeep
+from slinky_operator.slurmjob.files.upkeep import FileUpkeep, Told
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.marks import Mark
@@ -76,7 +76,9 @@ LONGEST: Final = 1000
 NO_HISTORY: Final = timedelta(minutes=10)
 """After which a Slurm elsewhere whose slurmdbd does not answer counts as one without."""
 
-_WAITS: Final = frozenset({Reason.SUSPENDED, Reason.DEPENDENCY_NOT_SUBMITTED, Reason.SUBMITTING, Reason.KEY_PENDING})
+_WAITS: Final = frozenset(
+    {Reason.SUSPENDED, Reason.DEPENDENCY_NOT_SUBMITTED, Reason.SUBMITTING, Reason.KEY_PENDING, Reason.PREPARING}
+)
 """Reasons that need nobody's help."""
 
 _WARNED: Final = frozenset({Reason.HOLD_REFUSED, Reason.RELEASE_REFUSED, Reason.CANCEL_REFUSED, Reason.ACCOUNTING_DOWN})
@@ -215,14 +217,42 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
                 SLURMJOBS, job.name, job.namespace, uid=job.uid, resource_version=job.metadata.resource_version
             )
             return Result()
-        if step is Step.SUBMIT:
-            return await self._submit(obj, snapshot, planned, memory)
+        if step in {Step.PREPARE, Step.SUBMIT}:
+            return await self._begin(obj, snapshot, planned, memory)
         if step in ORDERS:
             obj, snapshot, planned = await self._order(obj, snapshot, planned, memory)
         wake = await self._show(obj, snapshot, planned)
         return Result(min((one for one in (planned.wake, wake) if one is not None), default=None))
 
     # submission
+
+    async def _begin(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
+        """Submit the job, or prepare that; without the volumes that it needs neither is done."""
+        lacking = await self._files.lacking(snapshot.job) if not planned.attempt else ""
+        if lacking:
+            words = f"{lacking}: create it, or name another in another SlurmJob"
+            _ = await self._show(obj, snapshot, Plan(why=(Reason.VOLUME_NOT_FOUND, words)))
+            return Result(LACKING_S)
+        if planned.step is Step.PREPARE:
+            return await self._prepare(obj, snapshot)
+        return await self._submit(obj, snapshot, planned, memory)
+
+    async def _prepare(self, obj: Object, snapshot: Snapshot) -> Result:
+        """Let files be copied to the nodes; the job is submitted in a pass after that."""
+        job, granted, submission = snapshot.job, snapshot.granted, snapshot.submission
+        assert isinstance(granted, tenants.Grant)  # noqa: S101 - as planned
+        assert isinstance(submission, Submission)  # noqa: S101
+        assert snapshot.cluster is not None  # noqa: S101
+        told = await self._files.prepare(job, granted, submission.job, snapshot.cluster, self._now())
+        status, _, message = told.condition
+        if status == "True":
+            why = Reason.PREPARING, "the files of spec.prepare are on the nodes"
+        elif told.wake is None:
+            why = Reason.PREPARE_FAILED, f"{message}; the job is not submitted: create the SlurmJob again"
+        else:
+            why = Reason.PREPARING, message
+        _ = await self._show(obj, snapshot, Plan(why=why), told)
+        return Result(OVERTAKEN_S if status == "True" else told.wake)
 
     async def _submit(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
         """Begin in the status, ask Slurm, and write down what it has said."""
@@ -239,11 +269,6 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             return Result(KEY_VALID_S)
         if client is None:
             return Result(OVERTAKEN_S)
-        lacking = await self._files.lacking(job) if not planned.attempt else ""
-        if lacking:
-            words = f"{lacking}: create it, or correct spec.results in another SlurmJob"
-            _ = await self._show(obj, snapshot, Plan(why=(Reason.VOLUME_NOT_FOUND, words)))
-            return Result(LACKING_S)
         started = self._now().replace(microsecond=0)
         begun = JobSubmission(attempt=planned.attempt, started_at=started, name=submission.job.name or job.name)
         failed = (*(job.status.failed_attempts or ()), *([planned.failed] if planned.failed is not None else []))
@@ -423,12 +448,13 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
 
     # reports
 
-    async def _show(self, obj: Object, snapshot: Snapshot, planned: Plan) -> float | None:
+    async def _show(self, obj: Object, snapshot: Snapshot, planned: Plan, prepared: Told | None = None) -> float | None:
         """Write the status, and tell of what has happened; return in how many seconds the output needs another look."""
         stored = SlurmJobStatus.model_validate(obj.get("status") or {})
         wanted = report.status(snapshot, planned)
         # Before the status: what it says of an end is not looked at again.
         records = snapshot.looked.records if snapshot.looked is not None else ()
+        wanted = report.with_files(snapshot.job, wanted, prepared, self._now())
         wanted = facts.kept(snapshot.job, wanted, records)
         told = await self._upkeep.follow(snapshot.job, wanted, records, snapshot.cluster, self._now())
         wanted = report.with_logs(snapshot.job, wanted, told, self._now())

@@ -17,7 +17,7 @@ from slinky_api.v1alpha1.cluster import Cluster
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob import attempts, dependencies, orders
-from slinky_operator.slurmjob.files.facts import is_collecting
+from slinky_operator.slurmjob.files.facts import is_collecting, needs_preparation
 from slinky_operator.slurmjob.records import Seen
 from slinky_operator.slurmjob.snapshot import Snapshot
 from slinky_operator.slurmjob.steps import Plan, Step
@@ -111,6 +111,8 @@ def _submit(snapshot: Snapshot, attempt: int, *, failed: int | None = None) -> P
         return forbidden
     if not _has_finalizer(snapshot):
         return Plan(Step.ADD_FINALIZER)
+    if needs_preparation(snapshot.job):
+        return Plan(Step.PREPARE)
     return Plan(Step.SUBMIT, attempt=attempt, failed=failed)
 
 

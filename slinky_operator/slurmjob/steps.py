@@ -17,6 +17,7 @@ class Step(Enum):
     NOTHING = auto()
     ADD_FINALIZER = auto()
     REMOVE_FINALIZER = auto()
+    PREPARE = auto()
     SUBMIT = auto()
     ASK_HISTORY = auto()
     CANCEL = auto()

@@ -156,7 +156,7 @@ class JobWorld:
     def __init__(self, url: str, key: bytes, user: str, *, poll_interval: float = 0.02) -> None:
         self._key = key
         self._endpoint = Endpoint(url, timeout=3600.0, poll_interval=poll_interval)
-        self.tenants = [{"namespaces": ["team"], "user": user}]
+        self.tenants: list[dict[str, Any]] = [{"namespaces": ["team"], "user": user}]
         self.kube, self.events = Kube(), Events()
         self.ahead = timedelta(0)
         """How far the operator's clock is ahead."""

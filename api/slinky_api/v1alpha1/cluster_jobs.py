@@ -46,6 +46,7 @@ class JobTenant(ApiModel):
                     "name namespaces, or labels that they have",
                     field=".namespaces",
                 ),
+                cel("has(self.uid) == has(self.gid)", "give both uid and gid, or none", field=".uid"),
             ]
         }
     )
@@ -58,6 +59,10 @@ class JobTenant(ApiModel):
     """Or all namespaces with these labels. The operator then reads the Namespace, which needs a cluster-wide right."""
     user: JobUser
     """The user whose jobs they are, who must exist where slurmctld runs. Never root or slurm."""
+    uid: Annotated[int, Field(ge=1, lt=2**32 - 1)] | None = None
+    """Uid of the user on the nodes. SlurmJobs with prepare need it: their files are copied as the user."""
+    gid: Annotated[int, Field(ge=1, lt=2**32 - 1)] | None = None
+    """Gid of the user on the nodes."""
     accounts: _NAMES = ()
     """Accounts that a job may name; the first is that of a job that names none. Default: what Slurm allows the user."""
     partitions: _NAMES = ()

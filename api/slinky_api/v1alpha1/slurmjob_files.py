@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from slinky_api.v1alpha1.common import ApiModel
 from slinky_api.v1alpha1.fields import DnsSubdomain
-from slinky_api.v1alpha1.rules import Rule, Text, matching
+from slinky_api.v1alpha1.rules import Rule, Text, cel, matching
 
-__all__ = ["JobCopies", "JobCopy", "JobFilesStatus", "JobResults"]
+__all__ = ["JobCopies", "JobCopy", "JobFilesStatus", "JobPrepare", "JobResults"]
 
 MAX_COPIES: Final = 8
 """Items of a list."""
@@ -38,6 +38,58 @@ class ClaimSource(ApiModel):
 
     claim_name: DnsSubdomain
     """Name of the PersistentVolumeClaim."""
+
+
+class ConfigMapSource(ApiModel):
+    """A ConfigMap of the SlurmJob's namespace."""
+
+    name: DnsSubdomain
+    """Its name."""
+
+
+class SecretSource(ApiModel):
+    """A Secret of the SlurmJob's namespace."""
+
+    secret_name: DnsSubdomain
+    """Its name."""
+
+
+class PrepareVolume(ApiModel):
+    """A volume that is read."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                cel(
+                    "[has(self.persistentVolumeClaim), has(self.configMap), has(self.secret)].filter(x, x).size() == 1",
+                    "name exactly one of persistentVolumeClaim, configMap and secret",
+                )
+            ]
+        }
+    )
+
+    persistent_volume_claim: ClaimSource | None = None
+    """A claim of the SlurmJob's namespace."""
+    config_map: ConfigMapSource | None = None
+    """Or a ConfigMap, whose keys are files."""
+    secret: SecretSource | None = None
+    """Or a Secret, whose keys are files."""
+
+
+class JobPrepare(ApiModel):
+    """A file or folder that is copied from a volume to the nodes before the job is submitted."""
+
+    volume: PrepareVolume
+    """Where it is copied from."""
+    source: Annotated[VolumePath | None, Field(alias="from")] = None
+    """The file or folder of the volume. Default: all that is in it."""
+    path: NodePath
+    """Where it is copied to on the nodes: absolute, or below workingDirectory. It must be on the shared volume, or
+    below /var/spool/job-output where that is a volume that nodes share."""
+    max_size: CopySize = "1Gi"
+    """Maximum size of all its files together; nothing is copied of what has more."""
+    max_files: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+    """The same for the number of files and folders."""
 
 
 class ResultsVolume(ApiModel):
@@ -106,5 +158,7 @@ class JobFilesStatus(ApiModel):
     """Folder in which it starts."""
     output: str = ""
     """File of its standard output."""
+    prepare: JobCopies | None = None
+    """What was done before its submission."""
     results: JobCopies | None = None
     """What was done about the results."""

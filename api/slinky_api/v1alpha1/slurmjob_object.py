@@ -11,7 +11,7 @@ from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, Api
 from slinky_api.v1alpha1.fields import DnsLabel, DnsSubdomain, Namespace
 from slinky_api.v1alpha1.rules import Text, cel, matching
 from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
-from slinky_api.v1alpha1.slurmjob_files import MAX_COPIES, JobFilesStatus, JobResults
+from slinky_api.v1alpha1.slurmjob_files import MAX_COPIES, JobFilesStatus, JobPrepare, JobResults
 
 SLURMJOB: Final = Resource(
     group=GROUP,
@@ -124,7 +124,9 @@ class SlurmJobObjectSpec(SlurmJobSpec):
     """Whether a pod <name>-logs shows the output of the job, in its containers stdout and stderr. {} is enough.
     Default: none, no pod."""
     shared_volume: JobVolume | None = None
-    """A claim that nodes mount too, for results that the job writes to it. Default: that of logs."""
+    """A claim that nodes mount too, on which files of the job are reached by their paths. Default: that of logs."""
+    prepare: Annotated[tuple[JobPrepare, ...], Field(max_length=MAX_COPIES)] = ()
+    """Files and folders that are copied from volumes of the SlurmJob's namespace before the job is submitted."""
     results: Annotated[tuple[JobResults, ...], Field(max_length=MAX_COPIES)] = ()
     """Files and folders that are copied to volumes of the SlurmJob's namespace after the end of the job."""
 

@@ -1,4 +1,4 @@
-"""Files of SlurmJobs that are copied between nodes and volumes, by pods of the SlurmJob's namespace (`spec.results`).
+"""Files of SlurmJobs that are copied between nodes and volumes, by pods of its namespace (`prepare`, `results`).
 
 ===============  ==========================================================================================
 module           concern

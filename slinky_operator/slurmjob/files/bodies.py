@@ -16,8 +16,9 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
 from slinky_operator.slurmjob.logs.bodies import Image, digest
 
+PREPARE: Final = "-prepare"
 RESULTS: Final = "-results"
-"""Suffix of the names of pod and Secret."""
+"""Suffixes of the names of pod and Secret."""
 
 CONTAINER: Final = "copy"
 FOLDER: Final = "/run/copies"
@@ -116,8 +117,11 @@ def pod(
     mounts: list[Object] = [{"name": _ORDERS, "mountPath": FOLDER, "readOnly": True}]
     for index, source in volumes:
         made.append({"name": f"volume-{index}", **source})
-        mounts.append({"name": f"volume-{index}", "mountPath": volume_folder(index)})
+        folder = volume_folder(index)
+        is_read = all(one.target.folder != folder for one in copies)
+        mounts.append({"name": f"volume-{index}", "mountPath": folder, **({"readOnly": True} if is_read else {})})
     shared = shared_volume(job)
+    is_own = all(one.target.folder not in {"", SHARED_FOLDER} for one in copies)
     is_shared = any(SHARED_FOLDER in {one.source.folder, one.target.folder} for one in copies)
     if shared is not None and is_shared:
         made.append({"name": _SHARED, "persistentVolumeClaim": {"claimName": shared.claim_name}})
@@ -137,8 +141,9 @@ def pod(
                 "runAsNonRoot": True,
                 "runAsUser": uid,
                 "runAsGroup": gid,
-                # A new volume belongs to root. What all nodes mount keeps its owners: there are others' files on it.
-                **({} if is_shared else {"fsGroup": gid, "fsGroupChangePolicy": "OnRootMismatch"}),
+                # A new volume belongs to root. What is only read keeps its owners, and what all nodes mount, where
+                # others have files.
+                **({"fsGroup": gid, "fsGroupChangePolicy": "OnRootMismatch"} if is_own and not is_shared else {}),
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [_container(image, mounts)],

@@ -22,6 +22,15 @@ def is_collecting(job: SlurmJob) -> bool:
     return bool(job.spec.results) and (done is None or not done.is_complete)
 
 
+def needs_preparation(job: SlurmJob) -> bool:
+    """Whether files are still to be copied before the job is submitted."""
+    known = job.status.files
+    done = known.prepare if known is not None else None
+    return bool(job.spec.prepare) and (
+        done is None or not done.is_complete or not all(one.is_copied for one in done.copies)
+    )
+
+
 def kept(job: SlurmJob, status: SlurmJobStatus, records: Sequence[SlurmRecord]) -> SlurmJobStatus:
     """Add to a status what Slurm's records say of the job's files; nothing without `spec.results`.
 

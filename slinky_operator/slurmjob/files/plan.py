@@ -35,6 +35,9 @@ DEADLINE: Final = timedelta(hours=24)
 RETRY_S: Final = 5.0
 """Seconds until the next look for what is not there yet."""
 
+UNBOUNDED_RETRY_S: Final = 30.0
+"""The same where it may stay away for ever."""
+
 MAX_POLL_S: Final = 20.0
 """The same for a pod that waits or runs, at most; pods that copy are not watched."""
 
@@ -123,7 +126,8 @@ def _start(snapshot: Snapshot, pending: Sequence[Item]) -> Plan:
     before = snapshot.before
     coming = [one for one in pending if one.copy is None and one.may_come]
     if coming and not _is_past(snapshot, WAYS_COME):
-        return Plan(("False", Reason.FILES_OUT_OF_REACH, _listed(coming)), before, wake=RETRY_S)
+        wake = RETRY_S if snapshot.ended is not None else UNBOUNDED_RETRY_S
+        return Plan(("False", Reason.FILES_OUT_OF_REACH, _listed(coming)), before, wake=wake)
     beyond = [one for one in pending if one.copy is None]
     status = before
     for one in beyond:

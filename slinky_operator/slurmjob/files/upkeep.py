@@ -18,22 +18,27 @@ from slinky_api.v1alpha1.slurmjob_files import JobCopies, JobFilesStatus
 from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
 from slinky_operator.joblogs.copies import orders
 from slinky_operator.joblogs.copies.orders import Copy
+from slinky_operator.jobs.tenants import Grant
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
+from slinky_operator.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.text import named
 from slinky_operator.slurmjob.files import bodies, pods, ways
-from slinky_operator.slurmjob.files.facts import is_collecting
+from slinky_operator.slurmjob.files.facts import is_collecting, needs_preparation
 from slinky_operator.slurmjob.files.plan import DEADLINE, Plan, Snapshot, plan
 from slinky_operator.slurmjob.files.ways import Surroundings
 from slinky_operator.slurmjob.logs.bodies import Image, digest, is_ours
 from slinky_operator.slurmjob.logs.facts import end_of
 from slinky_operator.slurmjob.logs.nodes import Nodes
+from slinky_operator.slurmjob.logs.streams import Way
 from slinky_operator.slurmjob.logs.upkeep import Kube, NotOurs, server_key
+from slurm_client import JobSpec
 
 REFUSED_S: Final = 60.0
 """Seconds until a pod that the API server has refused is tried again."""
+
+_NO_SERVER: Final = Way(why="no server is needed")
 
 NAME_TAKEN_S: Final = 5.0
 """The same where an object of that name may just be being collected."""
@@ -90,9 +95,12 @@ class FileUpkeep:
         KubeError
             The API server failed.
         """
-        claims = [one.volume.persistent_volume_claim.claim_name for one in job.spec.results if one.when != "Never"]
-        found = [name for name in dict.fromkeys(claims) if not await self._exists(PERSISTENTVOLUMECLAIMS, job, name)]
-        return f"namespace {job.namespace} has no PersistentVolumeClaim {named(found)}" if found else ""
+        missing = [
+            f"{resource.kind} {name}"
+            for resource, name in dict.fromkeys(_volumes(job))
+            if not await self._exists(resource, job, name)
+        ]
+        return f"namespace {job.namespace} has no {named(missing)}" if missing else ""
 
     async def _exists(self, resource: Resource, job: SlurmJob, name: str) -> bool:
         try:
@@ -103,6 +111,55 @@ class FileUpkeep:
             # Its pod will say so.
             return True
         return True
+
+    async def prepare(self, job: SlurmJob, granted: Grant, wanted: JobSpec, cluster: Cluster, moment: datetime) -> Told:
+        """Bring files to where the nodes of a job will read them.
+
+        Parameters
+        ----------
+        job
+            The SlurmJob.
+        granted
+            Whose job it will be.
+        wanted
+            What will be submitted.
+        cluster
+            Its Cluster.
+        moment
+            The time.
+
+        Raises
+        ------
+        KubeError
+            The API server failed, or was overtaken by another writer.
+        """
+        files = job.status.files or JobFilesStatus()
+        before = files.prepare or JobCopies()
+        name = bodies.name_of(job.name, bodies.PREPARE, before.attempts)
+        try:
+            pod = await self._found(PODS, job, name)
+            key: bytes = b""
+            server: str | Way = _NO_SERVER
+            if ways.prepared_by_server(job):
+                key = await server_key(self.secrets, cluster)
+                nodesets, of_nodes = self.nodes.nodesets_of(cluster), self.nodes.controlled(cluster)
+                server = ways.shared_server(cluster, wanted.partition, nodesets, of_nodes, before.attempts)
+            around = Surroundings(cluster, None, key, moment.timestamp())
+            snapshot = Snapshot(
+                items=ways.preparations(job, granted, wanted, around, server),
+                before=before,
+                pod=pod,
+                lacking=await self.lacking(job) if pod is not None and pods.waits(pod) is not None else "",
+                now=moment,
+            )
+            planned = plan(snapshot)
+            if planned.orders is not None:
+                as_user = files.model_copy(update={"uid": granted.uid, "gid": granted.gid})
+                await self._write(job, name, planned.orders, _sources(job), as_user)
+        except (errors.Forbidden, errors.Invalid, errors.BadRequest, NotOurs) as error:
+            planned = _refused(before, error, is_over=False)
+        told = files.model_copy(update={"prepare": planned.status})
+        return Told(SlurmJobCondition.PREPARED, planned.condition, told, planned.wake)
 
     async def collect(
         self, job: SlurmJob, status: SlurmJobStatus, cluster: Cluster | None, moment: datetime
@@ -211,6 +268,26 @@ def _refused(before: JobCopies, error: Exception, *, is_over: bool) -> Plan:
     wake = NAME_TAKEN_S if isinstance(error, NotOurs) else REFUSED_S
     status = before.model_copy(update={"is_complete": True}) if is_over else before
     return Plan(("False", Reason.COPY_POD_REFUSED, str(error)), status, wake=None if is_over else wake)
+
+
+def _volumes(job: SlurmJob) -> list[tuple[Resource, str]]:
+    """Volumes that are needed from now on."""
+    found = []
+    for one in job.spec.prepare if needs_preparation(job) else ():
+        volume = one.volume
+        if volume.persistent_volume_claim is not None:
+            found.append((PERSISTENTVOLUMECLAIMS, volume.persistent_volume_claim.claim_name))
+        if volume.config_map is not None:
+            found.append((CONFIGMAPS, volume.config_map.name))
+        if volume.secret is not None:
+            found.append((SECRETS, volume.secret.secret_name))
+    wanted = [one.volume for one in job.spec.results if one.when != "Never"]
+    return [*found, *((PERSISTENTVOLUMECLAIMS, one.persistent_volume_claim.claim_name) for one in wanted)]
+
+
+def _sources(job: SlurmJob) -> dict[int, dict[str, Any]]:
+    """Sources of the volumes that files are prepared from."""
+    return {index: one.volume.to_dict() for index, one in enumerate(job.spec.prepare)}
 
 
 def _claims(job: SlurmJob) -> dict[int, dict[str, Any]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from slinky_api import labels
 from slinky_api.v1alpha1.cluster import Cluster
 from slinky_api.v1alpha1.slurmjob_files import JobFilesStatus, JobResults
 from slinky_api.v1alpha1.slurmjob_object import SlurmJob
@@ -21,15 +22,24 @@ from slinky_operator.joblogs.copies.events import Limits
 from slinky_operator.joblogs.copies.orders import Copy, Place
 from slinky_operator.joblogs.copies.permits import Permit
 from slinky_operator.jobs.phases import Phase
+from slinky_operator.jobs.tenants import Grant
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import naming
+from slinky_operator.slurm import naming, whose
 from slinky_operator.slurmjob.files.bodies import SHARED_FOLDER, shared_volume, volume_folder
+from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.logs.streams import Way, server_of
+from slurm_client import JobSpec
 
 STEP_S: Final = 43_200
 """Seconds between two tokens of a copy; each is valid for at least twice as long."""
 
 JOB_ID: Final = "%j"
+
+OUTPUT_VOLUME: Final = "job-output"
+"""The volume with the folder of the job log server, in slurmd's pod."""
+
+_SHARED_SOURCES: Final = frozenset({"persistentVolumeClaim", "nfs", "csi", "hostPath", "cephfs", "glusterfs"})
+"""Kinds of volumes that several pods can mount; each pod has an emptyDir of its own."""
 
 _UNITS: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
@@ -140,6 +150,118 @@ def mark(job: SlurmJob, name: str) -> str:
     return hashlib.sha256(f"{job.uid}/{name}".encode()).hexdigest()[:32]
 
 
+def preparations(
+    job: SlurmJob, granted: Grant, wanted: JobSpec, around: Surroundings, server: str | Way
+) -> tuple[Item, ...]:
+    """Find the ways of all files that are copied before a job is submitted.
+
+    Parameters
+    ----------
+    granted
+        Whose job it will be.
+    wanted
+        What will be submitted.
+    around
+        See there.
+    server
+        URL of a job log server that writes where all nodes of the job read, or why there is none.
+    """
+    return tuple(_preparation(job, index, granted, wanted, around, server) for index in range(len(job.spec.prepare)))
+
+
+def _preparation(
+    job: SlurmJob, index: int, granted: Grant, wanted: JobSpec, around: Surroundings, server: str | Way
+) -> Item:
+    name, asked = f"prepare[{index}]", job.spec.prepare[index]
+    if granted.uid is None or granted.gid is None:
+        words = "the tenant in spec.jobs.tenants of the Cluster has no uid and gid: ask its administrator for them"
+        return Item(name, index, why=words, may_come=True)
+    path = asked.path if asked.path.startswith("/") else f"{wanted.working_directory or ''}/{asked.path}"
+    if not asked.path.startswith("/") and not (wanted.working_directory or "").startswith("/"):
+        return Item(name, index, why=f"{asked.path} is relative: write an absolute path, or set workingDirectory")
+    if JOB_ID in path:
+        return Item(name, index, why=f"{asked.path} has {JOB_ID}, and the job has no number before it is submitted")
+    path, bounds = _plain(path), limits(asked.max_size, asked.max_files)
+    target: Place | Way | None = shared(job, path)
+    if target is None:
+        permit = Permit(
+            job=f"{job.namespace}/{job.name}",
+            uid=granted.uid,
+            gids=(granted.gid,),
+            path=path,
+            expires=expires(around.now),
+            writes=True,
+            mark=mark(job, name),
+            max_bytes=bounds.size,
+            max_entries=bounds.entries,
+        )
+        target = _written_to(job, path, permit, around, server)
+    if isinstance(target, Way):
+        return Item(name, index, why=target.why, may_come=target.may_come)
+    is_projected = asked.volume.persistent_volume_claim is None
+    source = Place(folder=volume_folder(index), path=_plain(asked.source or ""), is_projected=is_projected)
+    return Item(name, index, Copy(name, source, target, mark(job, name), bounds, is_private=True))
+
+
+def _written_to(job: SlurmJob, path: str, permit: Permit, around: Surroundings, server: str | Way) -> Place | Way:
+    if not below(naming.JOB_OUTPUT_FOLDER, path):
+        return _beyond(job, path)
+    return server if isinstance(server, Way) else with_token(server, permit, around.key)
+
+
+def prepared_by_server(job: SlurmJob) -> bool:
+    """Whether a file may be written through the server of a node."""
+    return any(shared(job, _plain(one.path)) is None for one in job.spec.prepare)
+
+
+def shared_server(
+    cluster: Cluster, partitions: str | None, nodesets: Sequence[Object], pods: Sequence[Object], attempt: int
+) -> str | Way:
+    """Find a job log server whose folder all nodes of a job share.
+
+    Parameters
+    ----------
+    partitions
+        Those that the job names; None for Slurm's default.
+    nodesets
+        All of the Cluster.
+    pods
+        Those of the Cluster's NodeSets.
+    attempt
+        Another one has another server, where there are several.
+    """
+    why = placing.why_not_served(cluster, partitions, nodesets, pods)
+    if why:
+        return Way(why=why, may_come=True)
+    chosen = placing.node_sets_of(cluster, partitions, [one["metadata"]["name"] for one in nodesets]) or set()
+    fitting = [
+        one
+        for one in pods
+        if (one["metadata"].get("labels") or {}).get(labels.LABEL_NODESET_NAME) in chosen and whose.is_slurmd(one)
+    ]
+    volumes = [_output_volume(one) for one in fitting]
+    if not fitting:
+        return Way(why=f"Cluster {cluster.name} has no node on which the job may run", may_come=True)
+    if any(one != volumes[0] or not _SHARED_SOURCES & one.keys() for one in volumes):
+        words = (
+            f"nodes of the job do not share {naming.JOB_OUTPUT_FOLDER}: give the templates of their NodeSets the same "
+            "volume job-output, or use spec.sharedVolume"
+        )
+        return Way(why=words, may_come=True)
+    found = [server_of(one, one["metadata"]["name"], cluster) for one in sorted(fitting, key=_name)]
+    urls = [one for one in found if isinstance(one, str)]
+    return urls[attempt % len(urls)] if urls else found[0]
+
+
+def _name(pod: Object) -> str:
+    return str(pod["metadata"]["name"])
+
+
+def _output_volume(pod: Object) -> Object:
+    found = (pod.get("spec") or {}).get("volumes") or ()
+    return next((dict(one) for one in found if one.get("name") == OUTPUT_VOLUME), {})
+
+
 def _path(job: SlurmJob, path: str | None, known: JobFilesStatus) -> str:
     """The absolute path on the nodes; empty if it is not known."""
     if path is None:
@@ -178,10 +300,7 @@ def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: Su
         return on_claim
     cluster, known = around.cluster, job.status.files or JobFilesStatus()
     if not below(naming.JOB_OUTPUT_FOLDER, path):
-        volume = shared_volume(job)
-        where = f", nor on spec.sharedVolume below {volume.mount_path}" if volume else ""
-        more = "" if volume else "; spec.sharedVolume can name a claim with it"
-        return Way(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
+        return _beyond(job, path)
     if job.status.array is not None or not known.node:
         return Way(why=f"{path} is on the nodes of several tasks, or Slurm does not say where: use spec.sharedVolume")
     if cluster is None or cluster.spec.external:
@@ -201,6 +320,13 @@ def _source(job: SlurmJob, index: int, path: str, result: JobResults, around: Su
         max_entries=result.max_files,
     )
     return with_token(url, permit, around.key)
+
+
+def _beyond(job: SlurmJob, path: str) -> Way:
+    volume = shared_volume(job)
+    where = f", nor on spec.sharedVolume below {volume.mount_path}" if volume else ""
+    more = "" if volume else "; spec.sharedVolume can name a claim with it"
+    return Way(why=f"{path} is not below {naming.JOB_OUTPUT_FOLDER}{where}{more}")
 
 
 def with_token(url: str, permit: Permit, key: bytes) -> Place | Way:

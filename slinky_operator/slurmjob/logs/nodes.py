@@ -53,6 +53,11 @@ class Nodes:
         """Everything that may be a slurmd pod of a Cluster."""
         return self.pods.find(PODS_BY_CLUSTER, f"{cluster.namespace}/{cluster.name}")
 
+    def controlled(self, cluster: Cluster) -> list[Object]:
+        """The pods that NodeSets of a Cluster control."""
+        known = {str(one["metadata"].get("uid")) for one in self.nodesets_of(cluster)}
+        return [one for one in self.pods_of(cluster) if whose.nodeset_uid(one) in known]
+
     def of(self, cluster: Cluster, node: str) -> list[Object]:
         """The pods of a node that a NodeSet of the Cluster controls."""
         known = {str(one["metadata"].get("uid")) for one in self.nodesets_of(cluster)}

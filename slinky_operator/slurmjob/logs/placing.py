@@ -49,7 +49,7 @@ def why_not_served(cluster: Cluster, partitions: str | None, nodesets: Sequence[
     where = f"Cluster {cluster.namespace}/{cluster.name}"
     if cluster.spec.external:
         return f"the Slurm of {where} runs elsewhere"
-    chosen = _node_sets(cluster, partitions, [one["metadata"]["name"] for one in nodesets])
+    chosen = node_sets_of(cluster, partitions, [one["metadata"]["name"] for one in nodesets])
     if chosen is None:
         return f"nodes of {where} outside Kubernetes may run the job"
     if not chosen:
@@ -65,7 +65,7 @@ def why_not_served(cluster: Cluster, partitions: str | None, nodesets: Sequence[
     return ""
 
 
-def _node_sets(cluster: Cluster, partitions: str | None, names: list[str]) -> set[str] | None:
+def node_sets_of(cluster: Cluster, partitions: str | None, names: list[str]) -> set[str] | None:
     """NodeSets whose nodes may run a job; None if nodes outside Kubernetes may."""
     known = {one.name: one for one in cluster.spec.partitions}
     chosen: set[str] = set()

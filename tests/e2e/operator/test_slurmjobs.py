@@ -76,7 +76,10 @@ class Team:
 def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with two users, each of whom a namespace may submit as."""
     instance = new_slurm("jobs")
-    teams = [{"namespaces": [f"{instance.namespace}-{user}"], "user": user} for user in ("alice", "bob")]
+    teams = [
+        {"namespaces": [f"{instance.namespace}-{user}"], "user": user, "uid": number, "gid": number}
+        for user, number in (("alice", 2001), ("bob", 2002))
+    ]
     users = {"passwd": PASSWD, "group": GROUP}
     instance.create(
         identity={"passwd": {"configMapRef": {"name": "users"}}},
@@ -85,7 +88,9 @@ def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     )
     about = {"name": "users", "namespace": instance.namespace}
     instance.kubectl.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": users}])
-    instance.nodeset("compute", 2, jobLogs={})
+    instance.kubectl.apply([claim(instance.namespace, "output")])
+    shared = {"name": "job-output", "persistentVolumeClaim": {"claimName": "output"}}
+    instance.nodeset("compute", 2, jobLogs={}, template={"spec": {"volumes": [shared]}})
     instance.wait_ready()
     instance.wait_idle(["compute-0", "compute-1"])
     return instance
@@ -106,6 +111,13 @@ def team(slurm: SlurmInKubernetes, user: str) -> Iterator[Team]:
     slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
     yield Team(slurm, namespace)
     slurm.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
+def claim(namespace: str, name: str) -> dict[str, Any]:
+    """A claim on what the default StorageClass provisions, which all Nodes of the tests share."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "16Mi"}}}
+    about = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": about, "spec": spec}
 
 
 def output(slurm: SlurmInKubernetes, name: str, node: str) -> str:
@@ -236,3 +248,26 @@ def logs_of(team: Team, name: str) -> list[str]:
     """The pods with the output of a job."""
     found = team.kubectl.get("--namespace", team.namespace, "pods")["items"]
     return [pod["metadata"]["name"] for pod in found if pod["metadata"]["name"] == f"{name}-logs"]
+
+
+def test_files_are_prepared_and_results_collected_also_of_a_job_that_fails(alice: Team) -> None:
+    folder = "/var/spool/job-output"
+    about = {"name": "input", "namespace": alice.namespace}
+    given = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": {"word": "from the map\n"}}
+    alice.kubectl.apply([given])
+    out = {"persistentVolumeClaim": {"claimName": "kept"}}
+    script = f"#!/bin/sh\nmkdir {folder}/$SLURM_JOB_ID\ncat {folder}/given/word >{folder}/$SLURM_JOB_ID/said\nexit 3\n"
+    first = [{"volume": {"configMap": {"name": "input"}}, "path": f"{folder}/given"}]
+    alice.submit("fails", script, prepare=first, results=[{"volume": out, "path": f"{folder}/%j"}])
+    wait_for("the name of the claim", lambda: alice.condition("fails", "Submitted")[1] == "VolumeNotFound", PATIENCE)
+    assert "PersistentVolumeClaim kept" in alice.condition("fails", "Submitted")[2]
+    alice.kubectl.apply([claim(alice.namespace, "kept")])
+    job = alice.wait("fails", state="Failed", exitCode=3)["jobId"]
+    assert alice.condition("fails", "Prepared")[0] == "True"
+    wait_for("its results", lambda: alice.condition("fails", "ResultsCollected")[0] == "True", PATIENCE)
+    # Another job reads what was collected of the first.
+    again = [{"volume": out, "from": f"fails/{job}", "path": f"{folder}/again"}]
+    script = f"#!/bin/sh\ngrep -q 'from the map' {folder}/again/said && [ \"$(stat -c %U {folder}/again/said)\" = alice ]\n"
+    alice.submit("reads", script, prepare=again)
+    alice.wait("reads", state="Succeeded")
+    alice.kube("delete", "slurmjobs", "fails", "reads", "--wait", timeout=PATIENCE)

@@ -51,6 +51,7 @@ OF_THE_OBJECT = {
     "cancel_policy": "test_life.py",
     "logs": "test_logs.py",
     "shared_volume": "test_results.py",
+    "prepare": "test_prepare.py",
     "results": "test_results.py",
 }
 """Fields about the object, and where each is tried."""
@@ -63,6 +64,8 @@ TENANTS: Mapping[str, dict[str, Any]] = {
     "accounts": {"accounts": ["physics"]},
     "partitions": {"partitions": ["night"]},
     "qos": {"qos": ["fast"]},
+    "uid": {"uid": 2001},
+    "gid": {"gid": 2001},
 }
 
 

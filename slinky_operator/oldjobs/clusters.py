@@ -69,9 +69,11 @@ def choose(clusters: Iterable[Cluster], namespace: str, labels: Mapping[str, str
 
 def site_of(sylabs: Sylabs) -> Site:
     """What the administrator has said, for the translation."""
+    shared = sylabs.shared_volume
     return Site(
         labels={f"{one.name}={one.value}": Placement(one.partition or "", one.features or "") for one in sylabs.labels},
         runtime=Runtime(sylabs.runtime),
         folder=sylabs.folder,
         is_folder_shared=sylabs.shared_folder,
+        shared_volume=None if shared is None else {"claimName": shared.claim_name, "mountPath": shared.mount_path},
     )

@@ -180,5 +180,19 @@ def _child(snapshot: Snapshot, cluster: Chosen, translation: Translation) -> Obj
             "clusterName": cluster.name,
             "clusterNamespace": cluster.namespace,
             **{name: value for name, value in wanted.items() if name in translation.spec.given},
+            **_files(job.name, translation),
         },
+    }
+
+
+def _files(name: str, translation: Translation) -> Object:
+    """The fields about files; results go into a folder with the name of the object."""
+    prepare, results = translation.prepare, translation.results
+    shared = translation.shared_volume
+    if not prepare and not results:
+        return {}
+    return {
+        **({"sharedVolume": dict(shared)} if shared is not None else {}),
+        **({"prepare": [one.to_dict() for one in prepare]} if prepare else {}),
+        **({"results": [{**one.to_dict(), "to": name} for one in results]} if results else {}),
     }

@@ -13,7 +13,7 @@ from typing import Final
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_object import JobLogStatus, SlurmJob
+from slinky_api.v1alpha1.slurmjob_object import JobLogPod, JobLogStatus, SlurmJob
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission, translate
@@ -219,10 +219,11 @@ class Observer:
             wanted = submission.job
             if isinstance(granted, tenants.Grant):
                 wanted = tenants.restrict(wanted, granted)
-            if job.spec.logs is not None:
+            shown = job.spec.logs or (JobLogPod() if any(one.path is None for one in job.spec.results) else None)
+            if shown is not None:
                 not_served = self._not_served(cluster, wanted.partition)
                 name = secrets.token_hex(placing.NAME_BYTES)
-                wanted, logs = placing.decide(job.spec.logs, wanted, logs, not_served, name)
+                wanted, logs = placing.decide(shown, wanted, logs, not_served, name)
             dependencies.check(wanted.dependency, is_waiting=bool(job.spec.depends_on))
         except InvalidJob as error:
             return error, logs

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 from slinky_api.v1alpha1.common import SET, ApiModel
 from slinky_api.v1alpha1.fields import Namespace, StringMap, UserName
 from slinky_api.v1alpha1.rules import Keywords, Rule, Text, cel, matching
+from slinky_api.v1alpha1.slurmjob_files import JobVolume
 from slinky_api.v1alpha1.token import NO_NUMBER
 
 _NOT_PRIVILEGED = Rule(
@@ -103,6 +104,9 @@ class Sylabs(ApiModel):
     """Folder on the nodes in which a job makes one of its own for its image."""
     shared_folder: bool = False
     """Whether all nodes see the same files there. Jobs of several nodes that fetch an image need it."""
+    shared_volume: JobVolume | None = None
+    """A claim of that name in each namespace of a tenant, which nodes mount too: prepare and results reach files on it
+    by their paths. Default: only files below /var/spool/job-output are reached."""
 
 
 class Jobs(ApiModel):

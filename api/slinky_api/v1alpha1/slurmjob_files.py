@@ -9,7 +9,7 @@ from slinky_api.v1alpha1.common import ApiModel
 from slinky_api.v1alpha1.fields import DnsSubdomain
 from slinky_api.v1alpha1.rules import Rule, Text, cel, matching
 
-__all__ = ["JobCopies", "JobCopy", "JobFilesStatus", "JobPrepare", "JobResults"]
+__all__ = ["JobCopies", "JobCopy", "JobFilesStatus", "JobPrepare", "JobResults", "JobVolume"]
 
 MAX_COPIES: Final = 8
 """Items of a list."""
@@ -21,6 +21,7 @@ _NOT_UP: Final = Rule(
     "!('/' + self + '/').contains('/../')",
 )
 _BELOW: Final = matching(r"[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*", "must be relative, on one line")
+_FOLDER: Final = matching(r"(/[A-Za-z0-9._-]+)+", "must be an absolute path of letters, digits, '.', '_' and '-'")
 _SIZE: Final = matching("[1-9][0-9]{0,3}(Ki|Mi|Gi)|[1-9][0-9]{0,2}Ti", "must be a size such as 500Mi, 20Gi or 1Ti")
 
 NodePath = Annotated[str, Text(_PLAIN, _NOT_UP, at_least=1, at_most=1024, by_pattern=True)]
@@ -31,6 +32,15 @@ VolumePath = Annotated[str, Text(_BELOW, _NOT_UP, at_least=1, at_most=1024, by_p
 
 CopySize = Annotated[str, Text(_SIZE, at_least=3, at_most=6, by_pattern=True)]
 """A number of bytes, with its unit."""
+
+
+class JobVolume(ApiModel):
+    """A claim with files of jobs that nodes mount too."""
+
+    claim_name: DnsSubdomain
+    """A PersistentVolumeClaim in the SlurmJob's namespace."""
+    mount_path: Annotated[str, Text(_FOLDER, at_least=2, at_most=256)]
+    """Where nodes mount it: files of jobs below this folder are read from the claim, by the same path."""
 
 
 class ClaimSource(ApiModel):

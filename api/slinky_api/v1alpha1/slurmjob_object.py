@@ -9,9 +9,9 @@ from slinky_api.resource import Column, Resource
 from slinky_api.v1alpha1.cluster_jobs import JobUser
 from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, ApiObject, Condition, ObjectMeta
 from slinky_api.v1alpha1.fields import DnsLabel, DnsSubdomain, Namespace
-from slinky_api.v1alpha1.rules import Text, cel, matching
+from slinky_api.v1alpha1.rules import cel
 from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
-from slinky_api.v1alpha1.slurmjob_files import MAX_COPIES, JobFilesStatus, JobPrepare, JobResults
+from slinky_api.v1alpha1.slurmjob_files import MAX_COPIES, JobFilesStatus, JobPrepare, JobResults, JobVolume
 
 SLURMJOB: Final = Resource(
     group=GROUP,
@@ -35,7 +35,6 @@ SLURMJOB: Final = Resource(
 )
 
 _MUTABLE: Final = frozenset({"suspend", "backoffLimit", "ttlSecondsAfterFinished", "cancelPolicy"})
-_FOLDER: Final = matching(r"(/[A-Za-z0-9._-]+)+", "must be an absolute path of letters, digits, '.', '_' and '-'")
 _OPAQUE: Final = frozenset({"parameters"})
 """Fields that rules of the API server cannot see into."""
 
@@ -77,15 +76,6 @@ def _frozen(fields: dict[str, Any]) -> list[dict[str, JsonValue]]:
 
 def _rules(schema: dict[str, Any]) -> None:
     schema["x-kubernetes-validations"] = _frozen(schema.get("properties") or {})
-
-
-class JobVolume(ApiModel):
-    """A claim with files of jobs that nodes mount too."""
-
-    claim_name: DnsSubdomain
-    """A PersistentVolumeClaim in the SlurmJob's namespace."""
-    mount_path: Annotated[str, Text(_FOLDER, at_least=2, at_most=256)]
-    """Where nodes mount it: files of jobs below this folder are read from the claim, by the same path."""
 
 
 class JobLogPod(ApiModel):

@@ -50,8 +50,8 @@ class Site:
         A folder on the nodes in which jobs may make folders of their own for images. An absolute path.
     is_folder_shared
         Whether all nodes of a job see the same files there.
-    copies_files
-        Whether the operator copies files between claims and jobs.
+    shared_volume
+        A claim in each namespace of a tenant that nodes mount too, as SlurmJobs name it; None if there is none.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Site:
     runtime: Runtime = Runtime.SLURM
     folder: str = "/tmp"  # noqa: S108 - jobs make folders of their own in it, and fail if those exist
     is_folder_shared: bool = False
-    copies_files: bool = False
+    shared_volume: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         """Check the folder: programs read a colon in it as the end of a path."""

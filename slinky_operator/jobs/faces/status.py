@@ -23,7 +23,11 @@ _WORDS: Final[dict[str, Word]] = {
     Phase.FAILED: "Failed",
 }
 
-_INSTEAD: Final[dict[str, Word]] = {Reason.INVALID_SPEC: "Failed", Reason.SUBMISSION_UNKNOWN: "Unknown"}
+_INSTEAD: Final[dict[str, Word]] = {
+    Reason.INVALID_SPEC: "Failed",
+    Reason.SUBMISSION_UNKNOWN: "Unknown",
+    Reason.PREPARE_FAILED: "Failed",
+}
 """Of a SlurmJob that Slurm does not have, by its reason."""
 
 
@@ -43,6 +47,9 @@ def status_of(job: SlurmJobStatus, *, generation: int) -> JobStatus:
         word = _INSTEAD.get(job.reason, word)
         submitted = find(job.conditions, SlurmJobCondition.SUBMITTED)
         message = submitted.message if submitted is not None else message
+    collected = find(job.conditions, SlurmJobCondition.RESULTS_COLLECTED)
+    if collected is not None and collected.status == "False":
+        message = "; ".join(filter(None, [message, f"results: {collected.message}"]))
     return shown(word, job.reason, message, generation=generation, job_id=job.job_id)
 
 

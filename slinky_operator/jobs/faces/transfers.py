@@ -1,4 +1,4 @@
-"""Files that are copied before a job starts, and after it has ended.
+"""Files that are copied before a job starts, and after it has ended, as the fields of a SlurmJob.
 
 Only claims are volumes here. Whoever may write a job need not be allowed to write pods: a path of a Node, a Secret or
 an NFS server that the operator's pod mounts would give them what they cannot have otherwise.
@@ -7,55 +7,63 @@ an NFS server that the operator's pod mounts would give them what they cannot ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from slinky_operator.jobs.faces.site import Site
+from pydantic import ValidationError
+
+from slinky_api.sylabs import slurm
+from slinky_api.sylabs.common import Prepare, Results
+from slinky_api.v1alpha1.common import ApiModel
+from slinky_api.v1alpha1.slurmjob_files import JobPrepare, JobResults
 from slinky_operator.jobs.refusal import InvalidJob
 
 _SOURCE: Final = "persistentVolumeClaim"
 _INSTEAD: Final = "write persistentVolumeClaim: a claim of this namespace is the only volume that is mounted"
 
-
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """Files to copy.
-
-    Parameters
-    ----------
-    claim
-        Name of the PersistentVolumeClaim, in the namespace of the object.
-    path
-        Path on the nodes, relative to the job's folder or absolute; None for the job's standard output.
-    """
-
-    claim: str
-    path: str | None
+_Model = TypeVar("_Model", bound=ApiModel)
 
 
-def transfer(field: str, mount: Mapping[str, Any], path: str | None, site: Site, *, writes: bool) -> Transfer:
-    """Translate a volume and a path.
-
-    Parameters
-    ----------
-    field
-        Path of the field: ``spec.results``.
-    mount
-        The volume, as in a pod.
-    path
-        Path on the nodes.
-    site
-        Whether files are copied at all.
-    writes
-        Whether the volume is written to.
+def prepared(prepare: Prepare | None) -> tuple[JobPrepare, ...]:
+    """Translate what is copied before the job starts: all that is in the volume.
 
     Raises
     ------
     InvalidJob
-        For a volume that is no claim, and where no files are copied.
+        For a volume that is no claim, and a path that cannot be written to.
     """
-    if not site.copies_files:
-        raise InvalidJob(field, "no files are copied here: let the script use a folder that its nodes and you can see")
+    if prepare is None:
+        return ()
+    claim = _claim("spec.prepare", prepare.mount, writes=False)
+    if not prepare.to.startswith("/"):
+        raise InvalidJob("spec.prepare.to", "must be an absolute path, on a volume that the nodes share")
+    return (_made(JobPrepare, {"volume": claim, "path": prepare.to}, "spec.prepare.to"),)
+
+
+def collected(results: Results | slurm.OutputResults | None) -> tuple[JobResults, ...]:
+    """Translate what is copied after the job has succeeded.
+
+    Raises
+    ------
+    InvalidJob
+        For a volume that is no claim, and a path that cannot be read.
+    """
+    if results is None:
+        return ()
+    claim = _claim("spec.results", results.mount, writes=True)
+    path = {} if results.source is None else {"path": results.source}
+    wanted = {"volume": claim, **path, "when": "OnSuccess"}
+    return (_made(JobResults, wanted, "spec.results.from"),)
+
+
+def _made(model: type[_Model], body: Mapping[str, Any], field: str) -> _Model:
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise InvalidJob(field, error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+
+
+def _claim(field: str, mount: Mapping[str, Any], *, writes: bool) -> Mapping[str, Any]:
+    """Read a volume of a pod."""
     unknown = sorted(mount.keys() - {"name", _SOURCE})
     if unknown:
         raise InvalidJob(f"{field}.mount.{unknown[0][:60]}", _INSTEAD)
@@ -69,4 +77,4 @@ def transfer(field: str, mount: Mapping[str, Any], path: str | None, site: Site,
         raise InvalidJob(f"{at}.{odd[0][:60]}", "is no field of such a volume")
     if writes and source.get("readOnly"):
         raise InvalidJob(f"{at}.readOnly", "must not be true: results are written there")
-    return Transfer(claim, path)
+    return {_SOURCE: {"claimName": claim}}

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from slinky_api.errors import Problem
 from slinky_api.sylabs import slurm, wlm
-from slinky_api.sylabs.common import Prepare, Results
 from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob_files import JobPrepare, JobResults
 from slinky_operator.jobs.faces import node_selector
 from slinky_operator.jobs.faces.container import fields_of
 from slinky_operator.jobs.faces.site import Site
-from slinky_operator.jobs.faces.transfers import Transfer, transfer
+from slinky_operator.jobs.faces.transfers import collected, prepared
 from slinky_operator.jobs.refusal import InvalidJob
 from slurm_client.errors import InvalidDirective
 from slurm_client.notation import sbatch
@@ -61,13 +61,16 @@ class Translation:
         Files to copy before the job starts, and after it has ended.
     without_effect
         Fields that change nothing about the job, with the reason.
+    shared_volume
+        The claim with files of the job that nodes mount too.
     """
 
     spec: SlurmJobSpec
     old_fields: Mapping[str, str]
-    prepare: Transfer | None = None
-    results: Transfer | None = None
+    prepare: tuple[JobPrepare, ...] = ()
+    results: tuple[JobResults, ...] = ()
     without_effect: tuple[str, ...] = ()
+    shared_volume: Mapping[str, str] | None = None
 
     def in_old_words(self, problem: Problem) -> Problem:
         """Name the old field of a problem that was found in `spec`; what no field asks for, the script does."""
@@ -103,16 +106,17 @@ def translate(spec: OldSpec, site: Site) -> Translation:
         _refuse_pod(spec)
         prepare = None
     else:
-        prepare = _prepare(spec.prepare, site)
+        prepare = spec.prepare
     selected = node_selector.selected(spec.node_selector, site.labels)
     if selected.features is not None:
         _refuse_second_constraint(fields["script"])
     return Translation(
         _spec({**fields, "partition": selected.partition, "features": selected.features}, old_fields),
         old_fields,
-        prepare,
-        _results(spec.results, site),
+        prepared(prepare),
+        collected(spec.results),
         selected.without_effect,
+        site.shared_volume,
     )
 
 
@@ -143,15 +147,3 @@ def _refuse_second_constraint(script: str) -> None:
         if line.option == "--constraint":
             reason = "asks for features beside --constraint of the script: write all of them there"
             raise InvalidJob(node_selector.FIELD, reason)
-
-
-def _prepare(prepare: Prepare | None, site: Site) -> Transfer | None:
-    if prepare is None:
-        return None
-    return transfer("spec.prepare", prepare.mount, prepare.to, site, writes=False)
-
-
-def _results(results: Results | slurm.OutputResults | None, site: Site) -> Transfer | None:
-    if results is None:
-        return None
-    return transfer("spec.results", results.mount, results.source, site, writes=True)

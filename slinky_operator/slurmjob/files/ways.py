@@ -128,10 +128,20 @@ def _result(job: SlurmJob, index: int, result: JobResults, around: Surroundings)
         return Item(name, index, why="Slurm does not say whose job it is, or it is root's, whose files are not copied")
     source = _source(job, index, path, result, around)
     if isinstance(source, Way):
-        return Item(name, index, why=source.why, may_come=source.may_come)
-    into = f"{result.to or job.name}/{PurePosixPath(path).name}"
+        logs = job.status.logs if result.path is None else None
+        more = f"; the operator has not named a file, since {logs.not_served}" if logs and logs.not_served else ""
+        return Item(name, index, why=f"{source.why}{more}", may_come=source.may_come)
+    into = f"{result.to or job.name}/{_name_there(job, path)}"
     target = Place(folder=volume_folder(index), path=_plain(into))
     return Item(name, index, Copy(name, source, target, mark(job, name), limits(result.max_size, result.max_files)))
+
+
+def _name_there(job: SlurmJob, path: str) -> str:
+    """The name in the volume; output that the operator has named gets the one that Slurm would have given it."""
+    name, logs = PurePosixPath(path).name, job.status.logs
+    if logs is not None and logs.name and name.startswith(logs.name):
+        return f"slurm-{job.status.job_id}{PurePosixPath(path).suffix}"
+    return name
 
 
 def _unnamed(result: JobResults) -> str:

@@ -267,7 +267,9 @@ def test_files_are_prepared_and_results_collected_also_of_a_job_that_fails(alice
     wait_for("its results", lambda: alice.condition("fails", "ResultsCollected")[0] == "True", PATIENCE)
     # Another job reads what was collected of the first.
     again = [{"volume": out, "from": f"fails/{job}", "path": f"{folder}/again"}]
-    script = f"#!/bin/sh\ngrep -q 'from the map' {folder}/again/said && [ \"$(stat -c %U {folder}/again/said)\" = alice ]\n"
+    script = (
+        f"#!/bin/sh\ngrep -q 'from the map' {folder}/again/said && [ \"$(stat -c %U {folder}/again/said)\" = alice ]\n"
+    )
     alice.submit("reads", script, prepare=again)
     alice.wait("reads", state="Succeeded")
     alice.kube("delete", "slurmjobs", "fails", "reads", "--wait", timeout=PATIENCE)

@@ -199,3 +199,18 @@ async def test_labels_without_effect_are_told(world: OldWorld) -> None:
     await world.runs(WLM)
     told = [words for kind, reason, words in world.events.told if (kind, reason) == ("Warning", "SlurmJobCreated")]
     assert "spec.nodeSelector[type]" in told[0]
+
+
+async def test_files_become_those_of_the_slurmjob(world: OldWorld) -> None:
+    mount = {"name": "data", "persistentVolumeClaim": {"claimName": "kept"}}
+    world.sylabs(sharedVolume={"claimName": "data", "mountPath": "/data"})
+    world.old(WLM, prepare={"mount": mount, "to": "/data/in"}, results={"mount": mount, "from": "/data/out"})
+    await world.look(WLM)
+    child = world.child(WLM)
+    assert child is not None
+    volume = {"persistentVolumeClaim": {"claimName": "kept"}}
+    bounds = {"maxSize": "1Gi", "maxFiles": 10_000}
+    assert child["spec"]["sharedVolume"] == {"claimName": "data", "mountPath": "/data"}
+    assert child["spec"]["prepare"] == [{"volume": volume, "path": "/data/in", **bounds}]
+    results = {"volume": volume, "path": "/data/out", "to": "hello", "when": "OnSuccess", **bounds}
+    assert child["spec"]["results"] == [results]

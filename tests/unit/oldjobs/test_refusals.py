@@ -16,6 +16,8 @@ from slinky_operator.oldjobs.plan import REFUSED_S
 from tests.support.slurm_jobs import SCRIPT
 from tests.unit.oldjobs.worlds import IMAGE, OLDEST, WLM, OldWorld, old_world
 
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "kept"}}
+
 
 @pytest.fixture
 async def world() -> AsyncIterator[OldWorld]:
@@ -43,8 +45,10 @@ async def refused(world: OldWorld, kind: OldKind, reason: str, namespace: str = 
         (WLM, {"batch": "no script"}, "spec.batch: "),
         (WLM, {"batch": "#!/bin/sh\n#SBATCH --no-such-flag\n"}, "spec.batch: line 2: "),
         (WLM, {"nodeSelector": {"site/gpu": "a100"}}, "spec.nodeSelector[site/gpu]: "),
-        (WLM, {"prepare": {"to": ".", "mount": {"name": "a"}}}, "spec.prepare: no files are copied here"),
-        (WLM, {"results": {"from": "a", "mount": {"name": "a"}}}, "spec.results: no files are copied here"),
+        (WLM, {"prepare": {"to": "/a", "mount": {"name": "a"}}}, "spec.prepare.mount.persistentVolumeClaim: "),
+        (WLM, {"prepare": {"to": ".", "mount": CLAIM}}, "spec.prepare.to: "),
+        (WLM, {"results": {"from": "a", "mount": {"name": "a"}}}, "spec.results.mount.persistentVolumeClaim: "),
+        (WLM, {"results": {"from": "../a", "mount": CLAIM}}, "spec.results.from: "),
         (IMAGE, {"image": "alpine"}, "spec.image: "),
         (IMAGE, {"resources": {"nodes": 2}}, "spec.resources.nodes: "),
         (IMAGE, {"options": {"ipc": True}}, "spec.options.ipc: "),

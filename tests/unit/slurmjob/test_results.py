@@ -98,6 +98,16 @@ async def test_the_claim_of_the_output_counts_too(files: FileWorld) -> None:
     assert copy.source.path == f"{files.world.status()['jobId']}.out"
 
 
+async def test_standard_output_is_named_by_the_operator_and_collected(files: FileWorld) -> None:
+    number = await files.ended(results=[result(None)])
+    await files.world.until(files.names)
+    (copy,) = files.copies()
+    (job,) = files.world.in_slurm()
+    assert files.permit(copy.source).path == job.standard_output.replace("%j", str(number))
+    assert copy.target.path == f"hello/slurm-{number}.out"
+    assert files.world.condition("LogsAvailable") == ("", "", "")
+
+
 async def test_relative_paths_are_below_the_folder_of_the_job(files: FileWorld) -> None:
     await files.ended(workingDirectory="/data/alice", sharedVolume=SHARED, results=[result("./a//b/")])
     await files.world.until(files.names)

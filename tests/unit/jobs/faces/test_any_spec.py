@@ -25,7 +25,6 @@ SITES = st.builds(
     labels=st.just({"a=a": Placement(features="f"), "a=1": Placement("p")}),
     runtime=st.sampled_from(Runtime),
     is_folder_shared=st.booleans(),
-    copies_files=st.booleans(),
 )
 LIKELY: dict[str, st.SearchStrategy[Any]] = {
     "image": st.sampled_from(["docker://a", "library://a", "local.file/a", "a"]),
@@ -62,4 +61,3 @@ def test_a_spec_becomes_a_job_or_is_refused_by_a_field(
     else:
         assert script
         assert found
-        assert site.copies_files or not (found.prepare or found.results)

@@ -12,7 +12,6 @@ from slinky_api.sylabs import slurm, wlm
 from slinky_api.sylabs.common import OldModel
 from slinky_operator.jobs import translation as submissions
 from slinky_operator.jobs.faces.site import Placement, Runtime, Site
-from slinky_operator.jobs.faces.transfers import Transfer
 from slinky_operator.jobs.faces.translation import Translation, translate
 from slinky_operator.jobs.refusal import InvalidJob
 from tests.support.old_job_kinds import MANIFESTS, manifest, parsed
@@ -28,7 +27,6 @@ SITE = Site(
     },
     runtime=Runtime.APPTAINER,
     is_folder_shared=True,
-    copies_files=True,
 )
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "results"}}
 KINDS = {"batch": wlm.SLURMJOB, "image": wlm.WLMJOB, "first": slurm.SLURMJOB}
@@ -50,7 +48,7 @@ def test_a_batch_script_stays_as_it_is(resource: Resource) -> None:
     found = translated(resource)
     assert found.spec.to_dict() == {**translated(resource).spec.to_dict(), "script": SCRIPT}
     assert found.spec.given == {"script"}
-    assert (found.prepare, found.results, found.without_effect) == (None, None, ())
+    assert (found.prepare, found.results, found.without_effect) == ((), (), ())
 
 
 @pytest.mark.parametrize("resource", KINDS.values(), ids=KINDS)
@@ -126,15 +124,19 @@ def test_none_of_a_resource_is_the_same_as_zero_of_it() -> None:
 
 def test_files_are_copied_between_claims_and_nodes() -> None:
     files: dict[str, Any] = {
-        "prepare": {"mount": CLAIM, "to": "in"},
+        "prepare": {"mount": CLAIM, "to": "/scratch/in"},
         "results": {"mount": CLAIM, "from": "/scratch/out"},
     }
+    volume = {"persistentVolumeClaim": {"claimName": "results"}}
+    prepare = {"volume": volume, "path": "/scratch/in", "maxSize": "1Gi", "maxFiles": 10_000}
+    results = {"volume": volume, "path": "/scratch/out", "when": "OnSuccess", "maxSize": "1Gi", "maxFiles": 10_000}
     for resource in (wlm.SLURMJOB, wlm.WLMJOB):
         found = translated(resource, **files)
-        assert (found.prepare, found.results) == (Transfer("results", "in"), Transfer("results", "/scratch/out"))
+        assert [one.to_dict() for one in found.prepare] == [prepare]
+        assert [one.to_dict() for one in found.results] == [results]
     first = translated(slurm.SLURMJOB, results={"mount": CLAIM})
-    assert (first.prepare, first.results) == (None, Transfer("results", None))
-    assert translated(slurm.SLURMJOB, results={"mount": CLAIM, "from": "a"}).results == Transfer("results", "a")
+    assert (first.prepare, [one.path for one in first.results]) == ((), [None])
+    assert [one.path for one in translated(slurm.SLURMJOB, results={"mount": CLAIM, "from": "a"}).results] == ["a"]
 
 
 @pytest.mark.parametrize("resource", KINDS.values(), ids=KINDS)
@@ -158,19 +160,14 @@ def test_a_volume_that_is_no_claim_is_refused(resource: Resource, mount: dict[st
 
 def test_a_claim_to_read_from_may_be_read_only() -> None:
     mount = {"persistentVolumeClaim": {"claimName": "a", "readOnly": True}}
-    assert translated(wlm.SLURMJOB, prepare={"mount": mount, "to": "in"}).prepare == Transfer("a", "in")
-    assert "spec.prepare.mount.hostPath" in refusal(wlm.SLURMJOB, prepare={"mount": {"hostPath": {}}, "to": "in"})
+    (found,) = translated(wlm.SLURMJOB, prepare={"mount": mount, "to": "/in"}).prepare
+    assert found.volume.to_dict() == {"persistentVolumeClaim": {"claimName": "a"}}
+    assert "spec.prepare.mount.hostPath" in refusal(wlm.SLURMJOB, prepare={"mount": {"hostPath": {}}, "to": "/in"})
 
 
-@pytest.mark.parametrize("resource", KINDS.values(), ids=KINDS)
-def test_files_are_refused_where_none_are_copied(resource: Resource) -> None:
-    none = Site(runtime=Runtime.APPTAINER)
-    assert refusal(resource, none, results={"mount": CLAIM, "from": "a"}).startswith(
-        "spec.results: no files are copied"
-    )
-    if resource is not slurm.SLURMJOB:
-        words = refusal(resource, none, prepare={"mount": CLAIM, "to": "a"})
-        assert words.startswith("spec.prepare: no files are copied")
+@pytest.mark.parametrize("to", ["in", "/a/../b", "/" + "a" * 2000])
+def test_a_path_that_nothing_can_be_written_to_is_refused(to: str) -> None:
+    assert refusal(wlm.SLURMJOB, prepare={"mount": CLAIM, "to": to}).startswith("spec.prepare.to: ")
 
 
 @pytest.mark.parametrize(
@@ -244,13 +241,13 @@ def test_a_manifest_as_people_wrote_it_becomes_a_job_or_is_refused_by_a_field_of
 ALL_FIELDS: dict[str, tuple[Resource, dict[str, Any]]] = {
     "wlm.batch": (wlm.SLURMJOB, {"batch": "#!/bin/sh\ntrue\n"}),
     "wlm.nodeSelector": (wlm.SLURMJOB, {"nodeSelector": {"wlm.sylabs.io/partition": "a"}}),
-    "wlm.prepare": (wlm.SLURMJOB, {"prepare": {"mount": CLAIM, "to": "a"}}),
+    "wlm.prepare": (wlm.SLURMJOB, {"prepare": {"mount": CLAIM, "to": "/a"}}),
     "wlm.results": (wlm.SLURMJOB, {"results": {"mount": CLAIM, "from": "a"}}),
     "image.image": (wlm.WLMJOB, {"image": "docker://debian"}),
     "image.options": (wlm.WLMJOB, {"options": {"ipc": True}}),
     "image.resources": (wlm.WLMJOB, {"resources": {"nodes": 2}}),
     "image.nodeSelector": (wlm.WLMJOB, {"nodeSelector": {"wlm.sylabs.io/partition": "a"}}),
-    "image.prepare": (wlm.WLMJOB, {"prepare": {"mount": CLAIM, "to": "a"}}),
+    "image.prepare": (wlm.WLMJOB, {"prepare": {"mount": CLAIM, "to": "/a"}}),
     "image.results": (wlm.WLMJOB, {"results": {"mount": CLAIM, "from": "a"}}),
     "slurm.batch": (slurm.SLURMJOB, {"batch": "#!/bin/sh\ntrue\n"}),
     "slurm.nodeSelector": (slurm.SLURMJOB, {"nodeSelector": {"wlm.sylabs.io/partition": "a"}}),

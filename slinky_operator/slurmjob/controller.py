@@ -462,6 +462,9 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         wanted = report.with_files(snapshot.job, wanted, collected, self._now())
         if planned.is_followed and planned.seen is not None:
             self._recorder.warning(obj, *attempts.words(snapshot.job, planned.seen))
+        trouble = report.trouble(stored, collected)
+        if trouble is not None:
+            self._recorder.warning(obj, trouble[0], cut(trouble[1], LONGEST))
         if report.end(stored) is None:
             ended = report.end(wanted)
             if ended is not None:

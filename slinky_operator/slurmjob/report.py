@@ -210,6 +210,15 @@ def with_files(job: SlurmJob, status: SlurmJobStatus, told: ToldOfFiles | None, 
     return status.model_copy(update={"files": told.files, "conditions": merged})
 
 
+def trouble(stored: SlurmJobStatus, told: ToldOfFiles | None) -> tuple[Reason, str] | None:
+    """What an Event says of results that are not collected, when that begins and when it stays so; None otherwise."""
+    if told is None or told.condition[0] != "False":
+        return None
+    _, reason, message = told.condition
+    before = find(stored.conditions, told.kind)
+    return (reason, message) if before is None or before.reason != reason or told.wake is None else None
+
+
 def end(status: SlurmJobStatus) -> tuple[bool, str] | None:
     """What the Event about the end of a job says: whether it went well, and the words; None if it has not ended."""
     condition = find(status.conditions, SlurmJobCondition.FINISHED)

@@ -79,11 +79,12 @@ class SlurmJobTriggers:
         yield from self._of_cluster(*key_of(obj))
 
     def log_pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of pods with output: the SlurmJob of one that is gone."""
-        if new is not None or old is None:
+        """Handler of pods with output, or that copy files: the SlurmJob of one that is gone, or has ended."""
+        if old is None or (new is not None and (_has_ended(old) or not _has_ended(new))):
             return
         for uid in bodies.owners(old):
-            self._pod_gone(uid)
+            if new is None:
+                self._pod_gone(uid)
             for job in self._jobs.find(UID, uid):
                 yield key_of(job)
 
@@ -103,6 +104,10 @@ class SlurmJobTriggers:
                 call(key_of(job))
 
         self._queues.subscribe(wake)
+
+
+def _has_ended(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
 
 
 def _generation(obj: Object) -> tuple[Any, ...]:

@@ -62,13 +62,13 @@ def owners(found: Object) -> frozenset[str]:
 
 
 def prune_pod(pod: Object) -> None:
-    """Reduce a pod, in place, to what its loss is noticed by."""
+    """Reduce a pod, in place, to what its end and its loss are noticed by."""
     about = pod["metadata"]
     pod["metadata"] = {
         key: about[key] for key in ("name", "namespace", "uid", "resourceVersion", "ownerReferences") if key in about
     }
-    for field in ("spec", "status"):
-        _ = pod.pop(field, None)
+    pod["status"] = {"phase": (pod.get("status") or {}).get("phase")}
+    _ = pod.pop("spec", None)
 
 
 def digest(text: str) -> str:

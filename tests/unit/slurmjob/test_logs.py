@@ -203,7 +203,7 @@ async def test_a_pod_that_goes_while_it_is_written_comes_back(logs: LogWorld) ->
     assert logs.find(PODS) is not None
 
 
-def test_only_the_loss_of_a_pod_wakes_its_job() -> None:
+def test_the_loss_of_a_pod_wakes_its_job() -> None:
     jobs, lost = Store(INDEXES_OF_JOBS), list[str]()
     jobs.put({"metadata": {"name": "hello", "namespace": "team", "uid": "u", "resourceVersion": "1"}, "spec": {}})
     nothing = cast("Any", None)
@@ -211,7 +211,7 @@ def test_only_the_loss_of_a_pod_wakes_its_job() -> None:
     pod = node_pod("w-0", "10.0.0.1")
     ours = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [{"kind": "SlurmJob", "uid": "u"}]}}
     bodies.prune_pod(ours)
-    assert ours.keys() == {"metadata"}
+    assert ours.keys() == {"metadata", "status"}
     assert list(triggers.log_pod(None, ours)) == []
     assert list(triggers.log_pod(ours, ours)) == []
     assert list(triggers.log_pod(pod, None)) == []

@@ -16,6 +16,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.files import bodies, ways
+from slinky_operator.slurmjob.logs import bodies as bodies_of_logs
 from slurm_client.testing.slurmctld.queue import uid_of
 from tests.unit.slurmjob.file_worlds import SERVED, SHARED, FileWorld, file_world, result
 from tests.unit.slurmjob.test_logs import node_pod
@@ -192,6 +193,7 @@ async def test_a_failure_that_stays_is_told_and_others_are_kept(files: FileWorld
     files.pod_ends([MISSING, COPIED])
     await files.world.until(lambda: files.files()["results"]["isComplete"])
     assert collected(files) == ("False", "CopyFailed", "results[0]: there is no run")
+    assert ("Warning", "CopyFailed", "results[0]: there is no run") in files.world.events.told
     assert [one["isCopied"] for one in files.files()["results"]["copies"]] == [False, True]
     await files.world.step()
     assert files.names() == ["hello-results"]
@@ -422,3 +424,22 @@ def test_names_are_never_too_long_and_never_the_same(length: int) -> None:
     }
     assert len(names) == 4
     assert all(len(name) <= 253 for name in names)
+
+
+async def test_a_pod_that_ends_wakes_its_object(files: FileWorld) -> None:
+    await files.ended(results=[result()])
+    await files.world.until(files.names)
+    triggers = files.world.triggers
+
+    def seen(**status: Any) -> Object:
+        files.pod_says(**status)
+        pod = {**files.get(PODS, "hello-results")}
+        bodies_of_logs.prune_pod(pod)
+        return pod
+
+    running, ended = seen(phase="Running"), seen(phase="Failed", message="evicted")
+    assert list(triggers.log_pod(None, running)) == []
+    assert list(triggers.log_pod(running, running)) == []
+    assert list(triggers.log_pod(running, ended)) == [("team", "hello")]
+    assert list(triggers.log_pod(ended, ended)) == []
+    assert list(triggers.log_pod(ended, None)) == [("team", "hello")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -118,6 +119,29 @@ async def test_the_end_comes_from_slurmdbd_when_slurmctld_has_forgotten(world: J
     await world.start()
     await world.until(lambda: world.condition("Finished")[0] == "True")
     assert (world.status()["reason"], world.status()["exitCode"]) == ("NonZeroExitCode", 7)
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("BOOT_FAIL", "BootFail"),
+        ("DEADLINE", "Deadline"),
+        ("NODE_FAIL", "NodeFail"),
+        ("OUT_OF_MEMORY", "OutOfMemory"),
+        ("PREEMPTED", "Preempted"),
+        ("TIMEOUT", "Timeout"),
+    ],
+)
+async def test_each_end_of_slurms_is_the_reason(world: JobWorld, word: str, reason: str) -> None:
+    """Without cgroups, no real Slurm says OUT_OF_MEMORY."""
+    world.job()
+    number = await world.submitted()
+    await world.until(lambda: world.status().get("state") == "Running")
+    world.slurm.world.exit_job(number, 1)
+    ended = world.slurm.world.jobs[number]
+    world.slurm.world.jobs[number] = replace(ended, state=replace(ended.state, base=word))
+    await world.until(lambda: world.condition("Finished")[0] == "True")
+    assert (world.status()["state"], world.status()["reason"]) == ("Failed", reason)
 
 
 async def test_without_history_it_is_said_that_the_end_was_not_seen(world: JobWorld) -> None:

@@ -22,6 +22,7 @@ from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+PAUSE = timedelta(hours=1)
 WAITS = phases.Shown(phases.Phase.PENDING, phases.Reason.QUEUED, "")
 IS_HELD = phases.Shown(phases.Phase.PENDING, phases.Reason.HELD, "")
 AGAIN_HELD = phases.Shown(phases.Phase.PENDING, phases.Reason.REQUEUED_AND_HELD, "")
@@ -137,6 +138,8 @@ async def waiting(world: JobWorld) -> int:
 
 
 def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+    """Let Slurm refuse; it is asked again as often as the clock is set ahead, however long passes take."""
+    monkeypatch.setattr(orders, "REFUSED_S", (PAUSE.total_seconds(),))
     calls: list[Any] = []
 
     async def refused(*arguments: Any, **options: Any) -> None:
@@ -163,10 +166,10 @@ async def test_a_refused_release_is_shown_and_tried_again(world: JobWorld, monke
         for _ in range(3):
             await world.step()
         assert len(calls) == 1
-        world.ahead += timedelta(seconds=orders.REFUSED_S[0])
+        world.ahead += PAUSE
         await world.until(lambda: len(calls) == 2)
         assert world.events.reasons().count("ReleaseRefused") == 1
-    world.ahead += timedelta(seconds=orders.REFUSED_S[1])
+    world.ahead += PAUSE
     await world.until(lambda: world.status()["reason"] == "Queued" and not world.status().get("held"))
     assert world.condition("Submitted")[1] == "Submitted"
 
@@ -192,7 +195,7 @@ async def test_a_refused_cancellation_is_shown_and_tried_again(
         await world.until(lambda: world.condition("Submitted")[1] == "CancelRefused")
     assert world.exists()
     assert "does not cancel" in world.status()["summary"]
-    world.ahead += timedelta(seconds=orders.REFUSED_S[0])
+    world.ahead += PAUSE
     await world.until(lambda: not world.exists())
 
 

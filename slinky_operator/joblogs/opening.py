@@ -86,7 +86,7 @@ class Opener:
             return found[0]
         raise _refusal(said)
 
-    def copy(self, token: str, connection: socket.socket) -> None:
+    def copy(self, token: str, nonce: str, connection: socket.socket) -> None:
         """Hand a connection over for the copy of its token, and return when that has ended.
 
         Raises
@@ -96,7 +96,7 @@ class Opener:
         """
         if len(token) > tokens.MAX_TOKEN:
             raise NotOpened(HTTPStatus.FORBIDDEN, "the token is too long")
-        with self._asked(token, connection.fileno()) as reply:
+        with self._asked(f"{token} {nonce}", connection.fileno()) as reply:
             said, _ = _said(reply)
             if said != BEGUN:
                 raise _refusal(said)
@@ -151,7 +151,7 @@ def run(
             due = time.monotonic() + every
         channel.settimeout(None if every is None else max(0.1, due - time.monotonic()))
         try:
-            token, given, _, _ = socket.recv_fds(channel, tokens.MAX_TOKEN + 1, 2)
+            token, given, _, _ = socket.recv_fds(channel, tokens.MAX_TOKEN + MAX_LINE, 2)
         except TimeoutError:
             # Nobody has asked: the other task is due.
             continue
@@ -177,7 +177,7 @@ def _begin_copy(
 ) -> None:
     """Check the token here, since copies of one user are counted, and let a child do the rest."""
     try:
-        permit = copies.admit(token, settings.key)
+        admitted = copies.admit(token, settings.key)
     except Refused as error:
         _say(reply, error.status, error.why)
         return
@@ -185,9 +185,9 @@ def _begin_copy(
     def work() -> None:
         # It lives long: the end of this process must be seen on the channel nevertheless.
         channel.close()
-        copies.carry_out(permit, reply, connection)
+        copies.carry_out(admitted, reply, connection)
 
-    copies.begun(_in_child(work), permit)
+    copies.begun(_in_child(work), admitted.permit)
 
 
 def _in_child(work: Callable[[], None]) -> int:

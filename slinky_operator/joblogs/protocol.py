@@ -21,6 +21,7 @@ frames (`copies.wire`) and ends with the copy.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -30,6 +31,9 @@ from slinky_operator.joblogs.tokens import MAX_TOKEN
 
 PATH: Final = "/output"
 FILES_PATH: Final = "/files"
+PROOF: Final = "Proof"
+"""Header by which the server shows that it has the key."""
+
 UPGRADE: Final = "slurm-files"
 """What the connection of a copy is turned into."""
 
@@ -46,6 +50,7 @@ MAX_OFFSET: Final = 2**63 - 1
 MAX_LINE: Final = 300
 """Characters of an error."""
 
+_NONCE: Final = re.compile("[0-9a-f]{16,64}", re.ASCII)
 END_OF_HEAD: Final = b"\r\n\r\n"
 _BEARER: Final = "bearer "
 
@@ -62,6 +67,8 @@ class Request:
     offset: int = 0
     wait: float = 0.0
     is_copy: bool = False
+    nonce: str = ""
+    """Of a copy: what the server's proof is for."""
 
 
 def parse(head: bytes) -> Request:
@@ -89,19 +96,24 @@ def parse(head: bytes) -> Request:
     authorization = fields.get("authorization", "")
     if not authorization.lower().startswith(_BEARER):
         raise BadRequest("a token is needed: Authorization: Bearer TOKEN")
-    return Request(authorization[len(_BEARER) :].strip(), offset, min(wait, MAX_WAIT), is_copy)
+    nonce = fields.get("nonce", "")
+    if is_copy and not _NONCE.fullmatch(nonce):
+        raise BadRequest("a copy needs a nonce")
+    return Request(authorization[len(_BEARER) :].strip(), offset, min(wait, MAX_WAIT), is_copy, nonce)
 
 
-def copy_request(host: str, token: str) -> bytes:
+def copy_request(host: str, token: str, nonce: str) -> bytes:
     """Make the head of a request for a copy."""
     lines = [f"POST {FILES_PATH} HTTP/1.1", f"Host: {host}", "Connection: Upgrade", f"Upgrade: {UPGRADE}"]
+    lines.append(f"Nonce: {nonce}")
     return "\r\n".join([*lines, f"Authorization: Bearer {token}", "", ""]).encode("ascii", errors="replace")
 
 
-def turned() -> bytes:
+def turned(proof: str) -> bytes:
     """Make the head after which a connection carries a copy."""
     status = HTTPStatus.SWITCHING_PROTOCOLS
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", "Connection: Upgrade", f"Upgrade: {UPGRADE}"]
+    lines.append(f"{PROOF}: {proof}")
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 

@@ -133,7 +133,7 @@ class Server:
             return False
         try:
             if asked.is_copy:
-                self._opener.copy(asked.token, connection)
+                self._opener.copy(asked.token, asked.nonce, connection)
                 return False
             opened = self._opener.open(asked.token)
         except NotOpened as error:

@@ -100,7 +100,8 @@ class Node:
         path = name if name.startswith("/") else f"{self.output}/{name}"
         expires = int(time.time() + 600)
         permit = Permit("7", uid, (uid,), path, expires, writes=writes, mark="m", max_bytes=size, max_entries=1000)
-        return orders.Place(url=self.url, token=permits.sign(permit, KEY))
+        token = permits.sign(permit, KEY)
+        return orders.Place(url=self.url, token=token, proof_key=permits.proof_key(token, KEY))
 
 
 @contextmanager

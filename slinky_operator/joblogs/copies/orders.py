@@ -32,8 +32,8 @@ class Place:
 
     Parameters
     ----------
-    url, token
-        The server beside slurmd, and what it wants to see: it knows the path.
+    url, token, proof_key
+        The server beside slurmd, what it wants to see (it knows the path), and what its own proof is made with.
     folder
         Instead of these, a folder that the pod mounts.
     path
@@ -44,6 +44,7 @@ class Place:
 
     url: str = ""
     token: str = field(default="", repr=False)
+    proof_key: str = field(default="", repr=False)
     folder: str = ""
     path: str = ""
     is_projected: bool = False
@@ -114,7 +115,7 @@ def _body(copy: Copy) -> dict[str, Any]:
 
 def _written(place: Place) -> dict[str, Any]:
     if place.url:
-        return {"url": place.url, "token": place.token}
+        return {"url": place.url, "token": place.token, "proofKey": place.proof_key}
     return {"folder": place.folder, "path": place.path, "projected": place.is_projected}
 
 
@@ -164,7 +165,7 @@ def _copy(body: Mapping[str, Any]) -> Copy:
 
 def _place(body: Mapping[str, Any]) -> Place:
     texts = {name: str(body.get(name, "")) for name in ("url", "token", "folder", "path")}
-    return Place(**texts, is_projected=body.get("projected") is True)
+    return Place(**texts, proof_key=str(body.get("proofKey", "")), is_projected=body.get("projected") is True)
 
 
 def message(reports: Sequence[Report]) -> str:

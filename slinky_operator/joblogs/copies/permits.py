@@ -1,10 +1,15 @@
 """Tokens for copies: each lets somebody read, or write, one file or folder, as one user, until a given time.
 
 They are signed with the same key as tokens for output, for another purpose: neither is valid in the place of the other.
+A job may listen where the server did while that is being restarted. So the server proves that it has the key, for this
+connection, before anything of a copy is sent or believed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import ipaddress
 import re
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -17,6 +22,7 @@ MAX_SIZE: Final = 2**50
 MAX_ENTRIES: Final = 1_000_000
 
 _PURPOSE: Final = b"slurm-operator job files 1\0"
+_SERVER: Final = b"slurm-operator job files server 1\0"
 _MARK: Final = re.compile(r"[0-9a-z-]{1,64}", re.ASCII)
 _FIELDS: Final = frozenset({"job", "uid", "gids", "path", "expires", "writes", "mark", "max_bytes", "max_entries"})
 
@@ -94,6 +100,28 @@ def verify(token: str, key: bytes, *, now: float) -> Permit:
     if now >= permit.expires:
         raise InvalidToken("the token has expired")
     return permit
+
+
+def proof_key(token: str, key: bytes) -> str:
+    """What a server's proofs for a token are made with; the pod that copies is told it, beside the token."""
+    return hmac.digest(key, _SERVER + token.encode(), hashlib.sha256).hex()
+
+
+def proof(known: str, nonce: str, address: str) -> str:
+    """What a server answers.
+
+    Parameters
+    ----------
+    known
+        See `proof_key`.
+    nonce
+        Of the caller, for this connection.
+    address
+        That of the server as both sides of the connection see it: nobody can pass on another server's answer.
+    """
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return hmac.digest(known.encode(), f"{nonce} {mapped or found}".encode(), hashlib.sha256).hex()
 
 
 def _why_not(found: Any) -> str:

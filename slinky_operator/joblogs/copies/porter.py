@@ -5,7 +5,9 @@ What may mend itself (a server that is restarted, a volume that is full) is trie
 
 from __future__ import annotations
 
+import hmac
 import os
+import secrets
 import select
 import socket
 import sys
@@ -19,7 +21,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from slinky_operator.joblogs import protocol
-from slinky_operator.joblogs.copies import orders, places, tree_writer, wire
+from slinky_operator.joblogs.copies import orders, permits, places, tree_writer, wire
 from slinky_operator.joblogs.copies.events import Events, Stopped, Whole
 from slinky_operator.joblogs.copies.orders import Copy, InvalidOrders, Place, Report
 from slinky_operator.joblogs.copies.tree_reader import Reader
@@ -37,6 +39,7 @@ PROJECTED: Final = "..data"
 """Link of the kubelet to the files of a ConfigMap or Secret."""
 
 _MAX_LINE: Final = 1024
+_MAX_LINES: Final = 64
 
 
 def run(
@@ -151,24 +154,32 @@ def _connected(place: Place) -> Iterator[tuple[socket.socket, BufferedReader]]:
         raise Stopped("the server has no address", is_final=True)
     with socket.create_connection((parts.hostname, parts.port or 80), CONNECT_SECONDS) as connection:
         connection.settimeout(STALLED_SECONDS)
-        connection.sendall(protocol.copy_request(parts.netloc, place.token))
+        nonce = secrets.token_hex(16)
+        connection.sendall(protocol.copy_request(parts.netloc, place.token, nonce))
         with connection.makefile("rb") as stream:
-            status = _status(stream)
+            status, shown = _head(stream)
             if status != HTTPStatus.SWITCHING_PROTOCOLS:
                 why = stream.readline(_MAX_LINE).decode(errors="replace").strip()
                 if status == HTTPStatus.BAD_REQUEST:
                     why = "the job log server of the node is of an older version: its pod must be replaced"
                 is_final = status not in {HTTPStatus.SERVICE_UNAVAILABLE, 0}
                 raise Stopped(why or "the server does not answer", is_final=is_final)
+            expected = permits.proof(place.proof_key, nonce, str(connection.getpeername()[0]))
+            if not hmac.compare_digest(shown.encode(), expected.encode()):
+                raise Stopped("what answers there is not the job log server")
             yield connection, stream
 
 
-def _status(stream: BufferedReader) -> int:
-    """Read the head of an answer; 0 for what is none."""
-    words = stream.readline(_MAX_LINE).split()
-    while stream.readline(_MAX_LINE).strip():
-        pass
-    return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+def _head(stream: BufferedReader) -> tuple[int, str]:
+    """Read the head of an answer: its status, 0 for what is none, and the proof."""
+    words, proof = stream.readline(_MAX_LINE).split(), ""
+    for _ in range(_MAX_LINES):
+        name, _, value = stream.readline(_MAX_LINE).decode("latin-1").partition(":")
+        if not name.strip():
+            return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0, proof
+        if name.strip().lower() == protocol.PROOF.lower():
+            proof = value.strip()
+    return 0, ""
 
 
 def _may_be_read(connection: socket.socket) -> bool:

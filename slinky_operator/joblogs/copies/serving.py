@@ -54,6 +54,23 @@ class Refused(Exception):
         super().__init__(why)
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A copy that is made.
+
+    Parameters
+    ----------
+    permit
+        What its token permits.
+    proof_key, nonce
+        What the proof for the caller is made of.
+    """
+
+    permit: Permit
+    proof_key: str = field(repr=False)
+    nonce: str
+
+
 @dataclass(slots=True)
 class Copies:
     """The copies of one server.
@@ -71,26 +88,27 @@ class Copies:
     _running: dict[int, int] = field(default_factory=dict)
     """Uid by descriptor of a process."""
 
-    def admit(self, token: bytes, key: Path) -> Permit:
-        """Check a token, and whether its user may have one copy more.
+    def admit(self, asked: bytes, key: Path) -> Admitted:
+        """Check a token with its nonce, and whether its user may have one copy more.
 
         Raises
         ------
         Refused
             There is no copy.
         """
+        token, _, nonce = asked.decode("ascii", errors="replace").partition(" ")
         try:
-            permit = permits.verify(token.decode("ascii"), key.read_bytes(), now=time.time())
-        except (InvalidToken, UnicodeDecodeError) as error:
-            why = str(error) if isinstance(error, InvalidToken) else "the token is not valid here"
-            raise Refused(HTTPStatus.FORBIDDEN, why) from None
+            secret = key.read_bytes()
+            permit = permits.verify(token, secret, now=time.time())
+        except InvalidToken as error:
+            raise Refused(HTTPStatus.FORBIDDEN, str(error)) from None
         except (UnusableKey, OSError) as error:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"the server has no key: {error}") from None
         self._forget_ended()
         of_user = Counter(self._running.values())[permit.uid]
         if len(self._running) >= MAX_COPIES or of_user >= MAX_PER_USER:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "other copies are under way here")
-        return permit
+        return Admitted(permit, permits.proof_key(token, secret), nonce)
 
     def begun(self, process: int, permit: Permit) -> None:
         """Count a process."""
@@ -108,8 +126,9 @@ class Copies:
             os.close(process)
             del self._running[process]
 
-    def carry_out(self, permit: Permit, reply: socket.socket, connection: socket.socket) -> None:
+    def carry_out(self, admitted: Admitted, reply: socket.socket, connection: socket.socket) -> None:
         """Become the user, and copy; the calling process ends afterwards."""
+        permit = admitted.permit
         for process in self._running:
             os.close(process)
         signal.alarm(OPEN_SECONDS)
@@ -129,7 +148,8 @@ class Copies:
         signal.alarm(COPY_SECONDS)
         reply.send(BEGUN)
         connection.settimeout(STALLED_SECONDS)
-        connection.sendall(protocol.turned())
+        address = str(connection.getsockname()[0])
+        connection.sendall(protocol.turned(permits.proof(admitted.proof_key, admitted.nonce, address)))
         try:
             if permit.writes:
                 target = Target(opened, names[-1], permit.mark, permit.uid)

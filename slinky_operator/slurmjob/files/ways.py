@@ -342,7 +342,8 @@ def _beyond(job: SlurmJob, path: str) -> Way:
 def with_token(url: str, permit: Permit, key: bytes) -> Place | Way:
     """Make the token for a server."""
     try:
-        return Place(url=url, token=permits.sign(permit, key))
+        token = permits.sign(permit, key)
+        return Place(url=url, token=token, proof_key=permits.proof_key(token, key))
     except tokens.UnusableKey:
         return Way(why="the key of the job log servers is not known yet", may_come=True)
     except ValueError as error:

@@ -254,14 +254,11 @@ def test_files_are_prepared_and_results_collected_also_of_a_job_that_fails(alice
     folder = "/var/spool/job-output"
     about = {"name": "input", "namespace": alice.namespace}
     given = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": {"word": "from the map\n"}}
-    alice.kubectl.apply([given])
+    alice.kubectl.apply([given, claim(alice.namespace, "kept")])
     out = {"persistentVolumeClaim": {"claimName": "kept"}}
     script = f"#!/bin/sh\nmkdir {folder}/$SLURM_JOB_ID\ncat {folder}/given/word >{folder}/$SLURM_JOB_ID/said\nexit 3\n"
     first = [{"volume": {"configMap": {"name": "input"}}, "path": f"{folder}/given"}]
     alice.submit("fails", script, prepare=first, results=[{"volume": out, "path": f"{folder}/%j"}])
-    wait_for("the name of the claim", lambda: alice.condition("fails", "Submitted")[1] == "VolumeNotFound", PATIENCE)
-    assert "PersistentVolumeClaim kept" in alice.condition("fails", "Submitted")[2]
-    alice.kubectl.apply([claim(alice.namespace, "kept")])
     job = alice.wait("fails", state="Failed", exitCode=3)["jobId"]
     assert alice.condition("fails", "Prepared")[0] == "True"
     wait_for("its results", lambda: alice.condition("fails", "ResultsCollected")[0] == "True", PATIENCE)

@@ -9,6 +9,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,48 @@ def test_a_token_for_output_copies_nothing(node: Node, volume: Path) -> None:
     assert (code, report.why, report.is_final) == (1, "the token is not valid here", True)
 
 
+@pytest.mark.parametrize("relays", [False, True])
+@pytest.mark.parametrize("writes", [False, True])
+def test_who_is_not_the_server_gets_nothing_and_is_not_believed(
+    node: Node, volume: Path, *, relays: bool, writes: bool
+) -> None:
+    owned(node.output / f"real-{relays}", b"real")
+    owned(volume / "in" / "own", b"secret of alice")
+    place = node.copied(f"new-{relays}" if writes else f"real-{relays}", writes=writes)
+    got: list[bytes] = []
+
+    def pretend(connection: socket.socket) -> None:
+        """Be a job that listens where the server should; it may ask the server of another node."""
+        with connection:
+            asked_for = connection.recv(65536)
+            if not relays:
+                connection.sendall(protocol.turned("0" * 64))
+            else:
+                with socket.create_connection(("127.0.0.1", node.port), job_logs.PATIENCE) as real:
+                    real.sendall(asked_for)
+                    connection.sendall(real.recv(65536))
+            try:
+                got.append(connection.recv(65536))
+            except ConnectionResetError:
+                got.append(b"")
+
+    with socket.create_server(("127.0.0.2", 0)) as listener:
+
+        def serve() -> None:
+            for _ in range(2):
+                pretend(listener.accept()[0])
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        false = replace(place, url=f"http://127.0.0.2:{listener.getsockname()[1]}")
+        ends = (there(volume, "own"), false) if writes else (false, there(volume, "stolen"))
+        code, report = copy(volume, *ends)
+        thread.join(job_logs.PATIENCE)
+    assert (code, report.why, report.is_final) == (1, "what answers there is not the job log server", False)
+    assert got == [b"", b""]
+    assert [one.name for one in (volume / "in").iterdir()] == ["own"]
+
+
 def test_what_is_too_much_is_refused_by_the_server_too(node: Node, volume: Path) -> None:
     owned(node.output / "much", CONTENT)
     owned(volume / "in" / "much", CONTENT)
@@ -154,7 +197,7 @@ def test_what_is_missing_is_told(node: Node, volume: Path) -> None:
 
 def asked(node: Node, token: str) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", node.port), job_logs.PATIENCE)
-    connection.sendall(protocol.copy_request("node", token))
+    connection.sendall(protocol.copy_request("node", token, "0" * 32))
     return connection
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.v1alpha1.slurmjob_object import SlurmJob
+from slinky_operator.joblogs.copies import permits
 from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.errors import Forbidden, Target
 from slinky_operator.kube.objects import Object
@@ -19,7 +20,7 @@ from slinky_operator.slurmjob.files import bodies, ways
 from slinky_operator.slurmjob.logs import bodies as bodies_of_logs
 from slurm_client.testing.slurmctld.queue import uid_of
 from tests.unit.slurmjob.file_worlds import SERVED, SHARED, FileWorld, file_world, result
-from tests.unit.slurmjob.test_logs import node_pod
+from tests.unit.slurmjob.test_logs import KEY, node_pod
 
 UID = uid_of("alice")
 COPIED = Report("", is_final=True, files=3, size=120)
@@ -45,6 +46,7 @@ async def test_a_result_is_read_from_the_node_and_written_to_its_claim(files: Fi
     address = files.kube.objects["pods", "ns", node]["status"]["podIP"]
     assert copy.source.url == f"http://{address}:{naming.JOB_LOGS_PORT}"
     permit = files.permit(copy.source)
+    assert copy.source.proof_key == permits.proof_key(copy.source.token, KEY)
     assert (permit.uid, permit.gids, permit.path) == (UID, (UID,), f"{SERVED}/{number}")
     assert (permit.writes, permit.max_bytes, permit.max_entries) == (False, 2 * 2**30, 7)
     assert (copy.target.folder, copy.target.path) == ("/volumes/0", f"hello/{number}")

@@ -66,9 +66,29 @@ def test_what_no_server_permits_is_not_signed(change: dict[str, Any]) -> None:
         permits.verify(tokens.seal(body, KEY, permits._PURPOSE), KEY, now=1.0)
 
 
+def test_a_proof_is_for_one_token_one_connection_and_one_server() -> None:
+    known = permits.proof_key("token", KEY)
+    proof = permits.proof(known, "nonce", "10.0.0.1")
+    assert proof == permits.proof(known, "nonce", "::ffff:10.0.0.1")
+    others = {
+        permits.proof(permits.proof_key("other", KEY), "nonce", "10.0.0.1"),
+        permits.proof(permits.proof_key("token", KEY[::-1]), "nonce", "10.0.0.1"),
+        permits.proof(known, "other", "10.0.0.1"),
+        permits.proof(known, "nonce", "10.0.0.2"),
+        permits.proof(known, "nonce", "fd00::1%eth0"),
+    }
+    assert len({proof, *others}) == 6
+
+
 def test_orders_are_read_as_they_were_written() -> None:
     every = [
-        Copy("results[0]", Place(url="http://a:1", token="t"), Place(folder="/volumes/0", path="a"), "m", LIMITS),
+        Copy(
+            "results[0]",
+            Place(url="http://a:1", token="t", proof_key="p"),
+            Place(folder="/volumes/0", path="a"),
+            "m",
+            LIMITS,
+        ),
         Copy(
             "prepare[0]", Place(folder="/v", is_projected=True), Place(url="http://a:1"), "m", LIMITS, is_private=True
         ),

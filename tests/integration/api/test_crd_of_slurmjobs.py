@@ -14,6 +14,7 @@ from tests.support.control_plane import ControlPlane
 from tests.support.served import apply_job_crds
 
 FOLDER = ROOT / "config/crd/jobs"
+CLAIM = {"persistentVolumeClaim": {"claimName": "data"}}
 PATH = "/apis/slinky.slurm.net/v1alpha1/namespaces/{}/slurmjobs"
 SPEC: dict[str, Any] = {"clusterName": "slurm", "script": "#!/bin/sh\nhostname\n"}
 
@@ -64,6 +65,9 @@ def test_a_job_is_taken_with_the_longest_script(jobs: Jobs) -> None:
         ("array", "0-1"),
         ("nodes", 2),
         ("logs", {"volume": {"claimName": "data", "mountPath": "/data"}, "task": 1}),
+        ("sharedVolume", {"claimName": "data", "mountPath": "/data"}),
+        ("prepare", [{"volume": {"secret": {"secretName": "a"}}, "from": "b", "path": "c d"}]),
+        ("results", [{"volume": CLAIM, "path": "/a/%j", "to": "b", "when": "Never", "maxSize": "20Gi"}]),
     ],
 )
 def test_what_was_submitted_does_not_change(jobs: Jobs, field: str, value: Any) -> None:
@@ -100,6 +104,17 @@ def test_what_may_change_does(jobs: Jobs, spec: dict[str, Any]) -> None:
         ({"env": [{"name": "A B"}]}, "spec.env[0].name"),
         ({"logs": {"task": -1}}, "spec.logs.task"),
         ({"logs": {"volume": {"claimName": "data", "mountPath": "data"}}}, "spec.logs.volume.mountPath"),
+        ({"results": [{"volume": {"emptyDir": {}}}]}, "spec.results[0].volume.persistentVolumeClaim"),
+        ({"results": [{"volume": CLAIM, "path": "/a/../b"}]}, "spec.results[0].path"),
+        ({"results": [{"volume": CLAIM, "to": "/a"}]}, "spec.results[0].to"),
+        ({"results": [{"volume": CLAIM, "to": "a/.."}]}, "spec.results[0].to"),
+        ({"results": [{"volume": CLAIM, "when": "Sometimes"}]}, "spec.results[0].when"),
+        ({"results": [{"volume": CLAIM, "maxSize": "1"}]}, "spec.results[0].maxSize"),
+        ({"results": [{"volume": CLAIM}] * 9}, "spec.results"),
+        ({"prepare": [{"volume": {}, "path": "/a"}]}, "spec.prepare[0].volume"),
+        ({"prepare": [{"volume": {**CLAIM, "configMap": {"name": "a"}}, "path": "/a"}]}, "spec.prepare[0].volume"),
+        ({"prepare": [{"volume": CLAIM}]}, "spec.prepare[0].path"),
+        ({"prepare": [{"volume": CLAIM, "path": "a\nb"}]}, "spec.prepare[0].path"),
     ],
 )
 def test_nonsense_is_refused_by_field(jobs: Jobs, spec: dict[str, Any], field: str) -> None:

@@ -49,7 +49,7 @@ def image_sets(suites: Collection[str]) -> list[tuple[str, Build]]:
         sets = [*SLURM_SETS, *SLURMD_OCI_SETS, "mariadb"] if "integration" in suites else SLURM_SETS
         found.append(("integration", lambda: images.ensure(sets, say)))
     if "e2e" in suites:
-        found.append(("e2e", lambda: images.ensure(["busybox", "operator", "identity"], say)))
+        found.append(("e2e", lambda: images.ensure(["busybox", "operator", "identity", "slurmd-oci-26.05"], say)))
         found.append(("e2e", lambda: debian.ensure({**debian.NODE_PACKAGES, **PROMETHEUS})))
     return found
 

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     print(archive)
         elif options.command == "list":
             for one, entry, there in build.listing():
-                print(f"{one.name:12} {'built' if there else '-':6} {one.summary}" + (f"\n{entry}" if there else ""))
+                print(f"{one.name:16} {'built' if there else '-':6} {one.summary}" + (f"\n{entry}" if there else ""))
         elif options.command == "version":
             print(build.slurm_version(options.slurm, say))
         else:

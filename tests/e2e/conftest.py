@@ -65,7 +65,7 @@ def cluster(request: pytest.FixtureRequest, run_folder: Path) -> Iterator[Cluste
                 if not kept:
                     instance.down(quiet=True)
                 instance.up(nodes=2, domain=DOMAIN)
-                archives = images.ensure(["slurm-26.05", "slurm-24.11", "mariadb", "identity"], say)
+                archives = images.ensure(["slurm-26.05", "slurm-24.11", "slurmd-oci-26.05", "mariadb", "identity"], say)
                 instance.load_images([archive for group in archives.values() for archive in group])
         yield instance
     finally:

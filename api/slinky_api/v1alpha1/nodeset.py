@@ -285,8 +285,8 @@ class NodeSetSpec(ApiModel):
     confinement: Confinement = Confinement.NONE
     """Whether Slurm keeps jobs to what they were allocated. None: it does not; a job can use all that the pod has.
     Constrain: it does, by cgroups, for cores, memory and devices (proctrack/cgroup, task/cgroup). slurmd's container
-    then has the capability SYS_ADMIN and no AppArmor profile, but is not privileged; its namespace must allow the Pod
-    Security level privileged. A change drains and replaces the pods. Default: None."""
+    then has the capabilities SYS_ADMIN and SYS_NICE and no AppArmor profile, but is not privileged; its namespace must
+    allow the Pod Security level privileged. A change drains and replaces the pods. Default: None."""
     containers: ContainerJobs = ContainerJobs.NONE
     """Whether jobs may start containers (srun --container). None: where Kubernetes confines pods by seccomp or
     AppArmor, they cannot. Rootless: slurmd's container has neither of these profiles, so that users can create user

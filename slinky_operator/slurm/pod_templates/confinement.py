@@ -34,8 +34,9 @@ USED_FOLDER: Final = "/run/slurm/conf"
 ARGUMENTS: Final = ("-f", f"{USED_FOLDER}/slurm.conf")
 """Of slurmd, in place of the address of slurmctld."""
 
-CAPABILITIES: Final = (*security.CAPABILITIES, "SYS_ADMIN")
-"""Those of every slurmd, and the one for mounting cgroups and for rules about devices (eBPF)."""
+CAPABILITIES: Final = (*security.CAPABILITIES, "SYS_ADMIN", "SYS_NICE")
+"""Those of every slurmd, the one for mounting cgroups and for rules about devices (eBPF), and the one for giving cores
+to processes of users: without it, only jobs of root start (`task_g_set_affinity`)."""
 
 FIRST_PROCESS: Final = f"""\
 set -eu

@@ -19,6 +19,8 @@ TWO_CORES = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "2"
 EATS = "head -c 300M /dev/zero | tail -c 250M > /dev/null"
 """Needs 250 MB: tail keeps what it is to print."""
 
+AS_USER = ("setpriv", "--reuid=1000", "--regid=1000", "--clear-groups")
+
 PROLOG = "#!/bin/sh\ntouch /tmp/$SLURM_JOB_ID.prolog\n"
 
 
@@ -80,6 +82,9 @@ def test_steps_and_scripts_run_as_elsewhere(slurm: SlurmInKubernetes) -> None:
     slurm.wait_job(job, "COMPLETED")
     assert slurm.run("cat", f"/tmp/{job}.out", pod="confined-0").strip() == "confined-0"
     slurm.run("test", "-e", f"/tmp/{job}.prolog", pod="confined-0")
+    # slurmstepd gives cores to a process that is not its own.
+    step = ("srun", "-p", "confined", "-n1", "--mem=64", "id", "-u")
+    assert slurm.run(*AS_USER, *step, pod="confined-0").strip() == "1000"
 
 
 def test_a_job_ends_with_all_its_processes(slurm: SlurmInKubernetes) -> None:

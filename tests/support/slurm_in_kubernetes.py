@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
+from slinky_api import labels
 from tests.support.kept_shell import KeptShell
 
 NEWEST, OLDER = VERSIONS = ("26.05", "24.11")
@@ -271,6 +272,19 @@ class SlurmInKubernetes:
             return any(line.startswith(f"{reason}: ") and all(word in line for word in words) for line in lines)
 
         wait_for(f"Event {reason} of {name}", told, timeout)
+
+    def wait_busy(self, nodeset: str, *pods: str) -> None:
+        """Wait until the operator has seen jobs on these pods of a NodeSet, and on no others: it protects them then.
+
+        Counts would not do: the job of a test before, whose end it has not seen, counts too.
+        """
+
+        def seen() -> bool:
+            labels_of = {name: pod["metadata"].get("labels", {}) for name, pod in self.slurmd_pods().items()}
+            own = {name for name, has in labels_of.items() if has.get(labels.LABEL_NODESET_NAME) == nodeset}
+            return {name for name in own if labels_of[name].get(labels.LABEL_POD_PROTECT) == "true"} == set(pods)
+
+        wait_for(f"the operator protects {', '.join(pods)} of NodeSet {nodeset} only", seen, PATIENCE)
 
     def wait_seen(self, nodeset: str, timeout: float = PATIENCE, **counts: int) -> None:
         """Wait until the status of a NodeSet has these counts.

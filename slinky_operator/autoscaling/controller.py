@@ -21,9 +21,10 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.errors import InvalidObjectError
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.autoscaling import AutoscalingStatus
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.autoscaling import AutoscalingStatus
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.autoscaling import observation, report, writes
 from slinky_operator.autoscaling.report import Blocked
 from slinky_operator.autoscaling.rules import demand

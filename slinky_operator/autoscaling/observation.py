@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.autoscaling.rules.demand import ScaledSet, Standing, View
 from slinky_operator.autoscaling.rules.packing import Shape
 from slinky_operator.slurm import drain_reasons

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.autoscaling import Autoscaling, AutoscalingStatus
 from slinky_api.v1alpha1.fields import format_duration
+from slinky_api.v1alpha1.nodeset.autoscaling import Autoscaling, AutoscalingStatus
 from slinky_operator.autoscaling.rules.decision import Decision, Move
 from slinky_operator.autoscaling.rules.demand import MOST_JOBS, Names, Wanted
 from slinky_operator.reconcile.text import cut, named

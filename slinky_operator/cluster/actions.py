@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeAlias
 
-from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.components.trials.preflight_pod import Preflight
 from slinky_operator.cluster.memory import Held, LeftOut, Loaded, Verdict
 from slinky_operator.kube.events import EventType

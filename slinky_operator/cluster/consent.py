@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import jwt
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY
+from slinky_api.v1alpha1.cluster.auth import TOKEN_KEY
 from slinky_operator.reconcile.secrets import Source
 from slurm_client.tokens import clean
 

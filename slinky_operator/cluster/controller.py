@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_status import ClusterStatus
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.accounting import stored
 from slinky_operator.cluster.actions import SetFinalizer

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final
 
-from slinky_api.v1alpha1.cluster_status import JobCounts
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.status import JobCounts
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.accounts.comparison import Comparison
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.kube.cache.parse_cache import ParseCache

@@ -9,8 +9,8 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.identity import users
 from slinky_operator.kube.cache.store import Indexer, Store

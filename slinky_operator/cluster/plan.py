@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from slinky_api.v1alpha1.cluster_status import ClusterStatus
+from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_operator.cluster import slurm_connection
 from slinky_operator.cluster.actions import Action, Disconnect
 from slinky_operator.cluster.components import Images, daemons

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY
+from slinky_api.v1alpha1.cluster.auth import TOKEN_KEY
 from slinky_operator.cluster import consent
 from slinky_operator.cluster.actions import Connect
 from slinky_operator.cluster.observe import Snapshot

@@ -19,7 +19,7 @@ import logging
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.observe import CLUSTER_LABELS, UNMARKED, Caches, by_cluster_labels
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.store import Key

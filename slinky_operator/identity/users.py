@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_parts import Identity, Sssd
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.cluster.parts import Identity, Sssd
 from slinky_operator.identity import entries
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm.conf import TextSource

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.refusal import InvalidJob
 
 

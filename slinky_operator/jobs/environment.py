@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.options import Conflict
 from slinky_operator.jobs.refusal import InvalidJob
 from slurm_client import JobSpec

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_jobs import JobTenant
+from slinky_api.v1alpha1.cluster.jobs import JobTenant
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.reconcile.text import named
 from slurm_client import JobSpec

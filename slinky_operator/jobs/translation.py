@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs import command, environment, parameters, typed_fields
 from slinky_operator.jobs.options import NO_LINE, Conflict, divided, fields_by_option
 from slinky_operator.jobs.refusal import InvalidJob

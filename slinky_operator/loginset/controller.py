@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from slinky_api.conditions import LoginSetCondition, find
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.loginset import LoginSet, LoginSetStatus
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.objects import Object

@@ -7,7 +7,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.loginset import names
 from slinky_operator.loginset.bodies import host_keys, pod
 from slinky_operator.loginset.bodies.slurm_access import Slurm

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.loginset import LoginSetStatus
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.objects import Object

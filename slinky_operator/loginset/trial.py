@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.loginset import LoginSet
 from slinky_operator.kube.objects import Object
 from slinky_operator.loginset import names

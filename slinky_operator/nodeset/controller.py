@@ -15,8 +15,9 @@ from typing import Any, Final, ParamSpec, TypeVar
 from typing_extensions import override
 
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.cache.store import Key, Store

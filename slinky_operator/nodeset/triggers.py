@@ -7,7 +7,7 @@ from typing import Any
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.nodeset import ScalingMode
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.kube.cache.informer import Handler
 from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object

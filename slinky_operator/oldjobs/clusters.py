@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_jobs import Sylabs
+from slinky_api.v1alpha1.cluster.jobs import Sylabs
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.faces.site import Placement, Runtime, Site
 from slinky_operator.reconcile.text import named

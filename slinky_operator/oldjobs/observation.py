@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.sylabs import slurm, wlm
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_object import SlurmJobStatus
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.jobs import tenants
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store

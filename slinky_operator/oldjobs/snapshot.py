@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api.sylabs import slurm, wlm
-from slinky_api.v1alpha1.slurmjob_object import SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.jobs import tenants
 from slinky_operator.oldjobs.clusters import Chosen
 from slinky_operator.oldjobs.kinds import OldKind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.tokens import signing_keys

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 
 # Ports
 

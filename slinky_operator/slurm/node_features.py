@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 
 _SLURMD: Final = "slurmd"
 _FEATURES: Final = re.compile(r"""(?i)(?<![a-z])features?=("[^"]*"|'[^']*'|[^\s"']*)""")

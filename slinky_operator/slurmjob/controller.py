@@ -18,7 +18,7 @@ from slinky_api import labels
 from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.errors import InvalidObjectError
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.slurmjob_object import JobSubmission, SlurmJob, SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob, SlurmJobStatus
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube import errors as kube_errors
@@ -34,19 +34,20 @@ from slinky_operator.reconcile.writes.finalizers import set_finalizer
 from slinky_operator.reconcile.writes.status_writer import patch_between
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
-from slinky_operator.slurmjob import attempts, dependencies, orders, report, slurm_calls
+from slinky_operator.slurmjob import slurm_calls
 from slinky_operator.slurmjob.files import facts
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep, Told
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
-from slinky_operator.slurmjob.marks import Mark
 from slinky_operator.slurmjob.memory import Memory
+from slinky_operator.slurmjob.model import attempts, dependencies, orders, report
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.plan import RETRY_S, plan, without_history
+from slinky_operator.slurmjob.model.snapshot import History, Snapshot
+from slinky_operator.slurmjob.model.steps import ORDERS, Plan, Step
 from slinky_operator.slurmjob.observation import Observer
-from slinky_operator.slurmjob.plan import RETRY_S, plan, without_history
 from slinky_operator.slurmjob.ports import Kube, Recorder
 from slinky_operator.slurmjob.queues import Queues
-from slinky_operator.slurmjob.snapshot import History, Snapshot
-from slinky_operator.slurmjob.steps import ORDERS, Plan, Step
 from slurm_client import SlurmClient
 from slurm_client.errors import SlurmError
 

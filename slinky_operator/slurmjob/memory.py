@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from slinky_operator.slurmjob.steps import Order
+from slinky_operator.slurmjob.model.steps import Order
 
 
 @dataclass(slots=True)

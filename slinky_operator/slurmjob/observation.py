@@ -12,8 +12,8 @@ from typing import Final
 
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_object import JobLogPod, JobLogStatus, SlurmJob
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJob
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission, translate
@@ -24,12 +24,12 @@ from slinky_operator.reconcile.namespaces import Getter, NamespaceLabels
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurmjob import dependencies, own_records, records
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.logs.nodes import Nodes
-from slinky_operator.slurmjob.marks import Mark
+from slinky_operator.slurmjob.model import dependencies, own_records, records
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.snapshot import Looked, Obstacle, Snapshot
 from slinky_operator.slurmjob.queues import Queues
-from slinky_operator.slurmjob.snapshot import Looked, Obstacle, Snapshot
 
 CLUSTER_OF_JOB: Final = "cluster of job"
 """Index of the SlurmJob cache over `<namespace>/<cluster>`; of those whose job has not ended."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_api.v1alpha1.slurmjob_object import ArrayCounts
+from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
-from slinky_operator.slurmjob import records
-from slinky_operator.slurmjob.marks import Mark
-from slinky_operator.slurmjob.snapshot import History
+from slinky_operator.slurmjob.model import records
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.snapshot import History
 from slurm_client import JobSpec, MintedToken, SlurmClient, errors
 from slurm_client.errors import SlurmError
 from slurm_client.models import JobRecord

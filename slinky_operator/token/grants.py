@@ -13,8 +13,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_auth import TokenGrant
+from slinky_api.v1alpha1.cluster.auth import TokenGrant
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.token import NOBODY
 
 PRIVILEGED: Final = frozenset({"root", "slurm"})

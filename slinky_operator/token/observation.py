@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.token import TOKEN, Token
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.token import Token
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.token.jwts import Claims

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_spec import ClusterSpec
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.cluster.spec import ClusterSpec
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.accounting import stored
 from slinky_operator.cluster.components import daemons, slurmctld_pod
 from slinky_operator.cluster.observe import wanted_sources

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_spec import ClusterSpec
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_api.v1alpha1.common import ApiModel, ApiObject
 from slinky_api.v1alpha1.loginset import LoginSetSpec
-from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetSpec
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec
 from slinky_api.v1alpha1.token import TokenSpec
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.memory import Memory

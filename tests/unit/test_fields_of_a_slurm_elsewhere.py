@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, Connect, EmitEvent
 from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, not_supported
 from tests.unit.api.test_models import certificate

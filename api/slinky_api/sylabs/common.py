@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from slinky_api.resource import Column
 from slinky_api.v1alpha1.common import ApiModel, ApiObject, ObjectMeta
 from slinky_api.v1alpha1.fields import AnyMap
-from slinky_api.v1alpha1.slurmjob import JobText, NumberOrText
+from slinky_api.v1alpha1.slurmjob.submission import JobText, NumberOrText
 
 __all__ = [
     "COLUMNS",

@@ -7,7 +7,7 @@ from pydantic import Field
 from slinky_api.resource import Resource
 from slinky_api.sylabs.common import COLUMNS, Batch, NodeSelector, OldJob, OldModel
 from slinky_api.v1alpha1.fields import AnyMap
-from slinky_api.v1alpha1.slurmjob import JobText
+from slinky_api.v1alpha1.slurmjob.submission import JobText
 
 __all__ = ["GROUP", "SLURMJOB", "OutputResults", "SlurmJob", "SlurmJobSpec", "Ssh"]
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from slinky_api.resource import Resource
 from slinky_api.sylabs.common import COLUMNS, Batch, NodeSelector, OldJob, OldModel, Prepare, Results
-from slinky_api.v1alpha1.slurmjob import JobText
+from slinky_api.v1alpha1.slurmjob.submission import JobText
 
 __all__ = [
     "GROUP",

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 
 from slinky_api.resource import Column, Resource
-from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY, Lifetime
+from slinky_api.v1alpha1.cluster.auth import TOKEN_KEY, Lifetime
 from slinky_api.v1alpha1.common import (
     CONDITIONS,
     GROUP,

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.accounting import variants
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object

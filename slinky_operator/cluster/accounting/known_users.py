@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.accounts import faults
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.identity import entries

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.accounting import variants
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm import naming

@@ -11,8 +11,8 @@ nothing, or `mariadb`     runs        runs
 
 from __future__ import annotations
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_parts import Accounting, MariaDb
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.cluster.parts import Accounting, MariaDb
 from slinky_operator.slurm import naming
 
 

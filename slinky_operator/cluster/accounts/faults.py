@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
-from slinky_api.v1alpha1.accounting_tree import (
+from slinky_api.v1alpha1.cluster.accounting_tree import (
     Account,
     AccountTree,
     AssociationLimits,

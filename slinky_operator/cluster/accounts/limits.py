@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-from slinky_api.v1alpha1 import accounting_tree as api
+from slinky_api.v1alpha1.cluster import accounting_tree as api
 from slurm_client import models
 from slurm_client.models import INFINITE
 from slurm_client.notation.tres import Tres

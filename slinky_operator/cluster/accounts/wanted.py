@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from slinky_api.v1alpha1.accounting_tree import Account, AccountTree, Qos, User, UserAssociation
+from slinky_api.v1alpha1.cluster.accounting_tree import Account, AccountTree, Qos, User, UserAssociation
 from slinky_operator.cluster.accounts import faults, limits
 from slinky_operator.cluster.accounts.faults import DEEPEST, entry, field_of
 from slurm_client.models import AccountSpec, AssociationKey, AssociationSpec, QosSpec, UserSpec

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS

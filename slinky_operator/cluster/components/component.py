@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Protocol
 
 from slinky_api.conditions import ClusterCondition
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.components import Images

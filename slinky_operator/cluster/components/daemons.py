@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components.accounting.mariadb import MARIADB
 from slinky_operator.cluster.components.accounting.slurmdbd import SLURMDBD
 from slinky_operator.cluster.components.component import Component, Materials

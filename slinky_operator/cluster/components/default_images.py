@@ -26,7 +26,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.component import Component

@@ -17,8 +17,8 @@ from typing import Any, Final
 from typing_extensions import override
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY
+from slinky_api.v1alpha1.cluster.auth import TOKEN_KEY
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.accounting import variants
 from slinky_operator.cluster.components import Images, image_of, locked_down, metadata, owned, pod_security

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.fields import format_duration
 from slinky_api.v1alpha1.login import Login
 from slinky_operator.cluster.components import metadata

@@ -13,8 +13,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_metrics import ServiceMonitor
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.cluster.metrics import ServiceMonitor
 from slinky_operator.cluster.components import metadata, owned
 from slinky_operator.kube.resources import SERVICEMONITORS, SERVICES
 from slinky_operator.reconcile.writes.children import Child

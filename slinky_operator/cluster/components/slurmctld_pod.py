@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, pod_security
 from slinky_operator.cluster.components.shared.availability import priority

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.conditions import ClusterCondition
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.accounting import in_conf, variants
 from slinky_operator.cluster.components import Images, default_images, image_of, locked_down, metadata, pod_security

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster_status import ConfigStatus, RefusedNodeSet
+from slinky_api.v1alpha1.cluster.status import ConfigStatus, RefusedNodeSet
 from slinky_operator.cluster.actions import Action
 from slinky_operator.cluster.config import manual_changes
 from slinky_operator.cluster.config.addresses import Addresses

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.cluster_status import ConfigStatus
+from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_operator.cluster.actions import AskStates, EmitEvent
 from slinky_operator.cluster.memory import PartitionStates
 from slinky_operator.cluster.observe import Snapshot

@@ -6,7 +6,7 @@ The operator's finalizer is set on a NodeSet before it is rendered, and removed 
 from __future__ import annotations
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.resources import NODESETS

@@ -24,8 +24,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster_status import ConfigStatus
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.status import ConfigStatus
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.actions import Action, AskUse, Write
 from slinky_operator.cluster.components import Images

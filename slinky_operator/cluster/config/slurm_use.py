@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from slinky_api.v1alpha1.cluster_status import ConfigStatus
+from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm.connection.contact import ContactState

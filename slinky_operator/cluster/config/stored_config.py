@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slinky_api.v1alpha1.cluster_status import ConfigStatus
+from slinky_api.v1alpha1.cluster.status import ConfigStatus
 from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object

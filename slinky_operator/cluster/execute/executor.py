@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import (
     Action,

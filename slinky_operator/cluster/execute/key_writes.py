@@ -12,7 +12,7 @@ import logging
 from typing import Final, TypeAlias, assert_never
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import KeepKeys, MakeKey, MakePassword, PutKeyBack, ReadKeys, SealKey, TryKey
 from slinky_operator.cluster.execute.context import Tools

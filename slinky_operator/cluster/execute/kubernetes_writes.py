@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import AdoptKey, SetFinalizer, StartPreflight, TearDown, TouchPod, Write
 from slinky_operator.cluster.execute import claim_writes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import KeepMonitor, Write
 from slinky_operator.cluster.execute import kubernetes_writes
 from slinky_operator.cluster.execute.context import Tools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource

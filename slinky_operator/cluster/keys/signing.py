@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.accounting import stored as accounting
 from slinky_operator.cluster.accounting import variants
 from slinky_operator.cluster.components.accounting.mariadb import ANNOTATION_MOUNTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components.trials.rehearsal_pod import claims
 from slinky_operator.identity import pod as identity
 from slinky_operator.reconcile.writes.children import shows

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
-from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import Confinement
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.trials.preflight_pod import SlurmdKind
 from slinky_operator.kube.objects import Object

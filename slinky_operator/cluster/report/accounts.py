@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from slinky_api.conditions import ClusterCondition, Reason, find
-from slinky_api.v1alpha1.accounting_tree import AccountTree
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_status import AccountCounts
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.cluster.status import AccountCounts
 from slinky_operator.cluster.accounting import known_users, variants
 from slinky_operator.cluster.accounts import faults
 from slinky_operator.cluster.accounts.comparison import Comparison

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from slinky_api.conditions import ClusterCondition, Reason
-from slinky_api.v1alpha1.cluster_status import ClusterStatus
+from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.config.draft import Rollout

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from slinky_api.v1alpha1.cluster_status import JobCounts, NodeCounts
+from slinky_api.v1alpha1.cluster.status import JobCounts, NodeCounts
 from slurm_client.models import JobStateEntry, Node
 
 INVALID: Final = "INVALID_REG"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from slinky_api.v1alpha1.cluster_spec import ClusterSpec
+from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 
 _KEYS: Final = "with spec.server the keys are elsewhere, and are given to Slurm there"
 _NAME: Final = "with spec.server Slurm's name is in the slurm.conf there"

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from slinky_api.conditions import ClusterCondition, Reason, is_true, merge
-from slinky_api.v1alpha1.cluster_status import ClusterStatus, ConfigStatus
+from slinky_api.v1alpha1.cluster.status import ClusterStatus, ConfigStatus
 from slinky_operator.cluster.observe import SlurmView, Snapshot
 from slinky_operator.cluster.report.accounts import counts
 from slinky_operator.cluster.report.conditions import Findings, condition, conditions_of

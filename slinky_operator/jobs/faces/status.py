@@ -7,7 +7,7 @@ from typing import Final
 from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.errors import SpecError
 from slinky_api.sylabs.common import JobStatus, Word
-from slinky_api.v1alpha1.slurmjob_object import SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.jobs.phases import Phase
 
 _LONGEST: Final = 1024

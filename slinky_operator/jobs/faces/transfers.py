@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from slinky_api.sylabs import slurm
 from slinky_api.sylabs.common import Prepare, Results
 from slinky_api.v1alpha1.common import ApiModel
-from slinky_api.v1alpha1.slurmjob_files import JobPrepare, JobResults
+from slinky_api.v1alpha1.slurmjob.files import JobPrepare, JobResults
 from slinky_operator.jobs.refusal import InvalidJob
 
 _SOURCE: Final = "persistentVolumeClaim"

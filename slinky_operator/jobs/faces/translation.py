@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from slinky_api.errors import Problem
 from slinky_api.sylabs import slurm, wlm
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
-from slinky_api.v1alpha1.slurmjob_files import JobPrepare, JobResults
+from slinky_api.v1alpha1.slurmjob.files import JobPrepare, JobResults
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.faces import node_selector
 from slinky_operator.jobs.faces.container import fields_of
 from slinky_operator.jobs.faces.site import Site

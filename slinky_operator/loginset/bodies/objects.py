@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import api_version
 from slinky_api.v1alpha1.loginset import LoginSet
 from slinky_operator.identity import pod as identity

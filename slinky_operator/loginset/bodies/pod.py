@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.loginset import LoginSet
 from slinky_operator.identity import homes
 from slinky_operator.identity import pod as identity

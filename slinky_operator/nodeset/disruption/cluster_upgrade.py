@@ -9,8 +9,8 @@ own upgrade is waited for.
 from __future__ import annotations
 
 from slinky_api.conditions import ClusterCondition, Reason, find
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.slurm.releases import Release
 
 

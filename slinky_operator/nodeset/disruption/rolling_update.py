@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from math import ceil
 
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption.victims import Rank
 from slinky_operator.nodeset.model import revision_records
 from slinky_operator.nodeset.model.member import Member

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
+from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
+from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.ports import SlurmCalls

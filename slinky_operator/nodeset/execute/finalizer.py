@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slinky_api import labels
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS

@@ -13,8 +13,8 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import LONGEST_NAME, NodeSet, ScalingMode
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import LONGEST_NAME, NodeSet
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model import claims, guard, pod_names, revision
 from slinky_operator.slurm import naming, whose
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS
 from slinky_operator.nodeset.model import pod_names
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS
 
 _NAME_LENGTH = 40

@@ -12,7 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 
 LONGEST_NAME: Final = 63
 """The limit of a label's value, as which a pod's name is used too."""

@@ -14,9 +14,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Resources
-from slinky_api.v1alpha1.nodeset import Confinement, ContainerJobs, JobLogs, NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs, JobLogs
 from slinky_operator.identity import pod as identity
 from slinky_operator.nodeset.model import claims
 

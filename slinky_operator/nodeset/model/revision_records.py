@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import CONTROLLERREVISIONS, NODESETS
 from slinky_operator.nodeset.model.revision import GENERATOR, Content
 

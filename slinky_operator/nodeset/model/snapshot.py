@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.claims import Claim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model import guard, pod_facts, pod_names

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.disruption import cluster_upgrade

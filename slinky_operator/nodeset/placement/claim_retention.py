@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model import claims, pod_names
 from slinky_operator.nodeset.model.claims import Claim, Retention
 from slinky_operator.nodeset.model.snapshot import Snapshot

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from slinky_api.v1alpha1.nodeset import NodeSet, ScalingMode
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import ScalingMode
 from slinky_operator.nodeset.model.pod_facts import Pod
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import Confinement, NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import Confinement
 from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.model import claims, guard, scheduling
 from slinky_operator.nodeset.model.pod_facts import SLURMD

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import Confinement, ContainerJobs, NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs
 from slinky_operator.identity import pod as identity
 from slinky_operator.identity.pod import SssdImage
 from slinky_operator.nodeset.model.pod_facts import SLURMD

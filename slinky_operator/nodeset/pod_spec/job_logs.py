@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import JobLogs, NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.spec import JobLogs
 from slinky_operator.slurm import naming
 
 OUTPUT_VOLUME: Final = "job-output"

@@ -10,8 +10,9 @@ from typing_extensions import override
 
 from slinky_api import labels
 from slinky_api.errors import SpecError
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NAME_LENGTH, NAME_MESSAGE, Confinement, NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NAME_LENGTH, NAME_MESSAGE, NodeSet
+from slinky_api.v1alpha1.nodeset.spec import Confinement
 from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.pod_facts import SLURMD
 from slinky_operator.nodeset.pod_spec import generated, job_logs

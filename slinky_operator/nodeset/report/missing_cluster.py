@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from slinky_api.v1alpha1.common import GROUP, VERSION
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.pod_facts import SLURMD
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.slurmd import launch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from slinky_api.v1alpha1.nodeset import NodeSetNodeCounts
+from slinky_api.v1alpha1.nodeset.status import NodeSetNodeCounts
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, registration

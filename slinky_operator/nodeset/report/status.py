@@ -13,7 +13,8 @@ from datetime import datetime
 from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
-from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.disruption import availability, rolling_update
 from slinky_operator.nodeset.model import pod_state, revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, find
-from slinky_api.v1alpha1.nodeset import NodeSetStatus
+from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.memory import Memory
 from slinky_operator.nodeset.report.troubles import EVENTFUL, Trouble
 from slinky_operator.reconcile.text import LONGEST_LIST

@@ -14,7 +14,7 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import NodeSetCondition, Reason, find
-from slinky_api.v1alpha1.nodeset import Drain
+from slinky_api.v1alpha1.nodeset.spec import Drain
 from slinky_operator.nodeset.disruption import repairs
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.model import pod_state

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 
 DEFAULT_CPUS: Final = 1
 """CPUs of a node whose pod requests none."""

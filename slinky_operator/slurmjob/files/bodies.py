@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.slurmjob_files import JobVolume
-from slinky_api.v1alpha1.slurmjob_object import SlurmJob
+from slinky_api.v1alpha1.slurmjob.files import JobVolume
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.joblogs.copies import orders
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from slinky_api.v1alpha1.slurmjob_files import JobFilesStatus
-from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.files import JobFilesStatus
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slurm_client.models import Job as SlurmRecord
 
 LONGEST: Final = 4096

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.slurmjob_files import JobCopies, JobCopy
+from slinky_api.v1alpha1.slurmjob.files import JobCopies, JobCopy
 from slinky_operator.joblogs.copies.orders import Copy, Report
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason, SlurmJobCondition, find
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_files import JobCopies, JobFilesStatus
-from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.files import JobCopies, JobFilesStatus
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slinky_operator.joblogs.copies import orders
 from slinky_operator.joblogs.copies.orders import Copy
 from slinky_operator.jobs.tenants import Grant

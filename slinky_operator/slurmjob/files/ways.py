@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_files import JobFilesStatus, JobResults
-from slinky_api.v1alpha1.slurmjob_object import SlurmJob
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.files import JobFilesStatus, JobResults
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.joblogs import tokens
 from slinky_operator.joblogs.copies import permits
 from slinky_operator.joblogs.copies.events import Limits

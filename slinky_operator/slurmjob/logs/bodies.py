@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.slurmjob_object import SlurmJob
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.joblogs import job_file
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS

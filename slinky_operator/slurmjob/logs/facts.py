@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.conditions import Reason, SlurmJobCondition, find
-from slinky_api.v1alpha1.slurmjob_object import SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.joblogs.job_file import JobState
 from slinky_operator.jobs.phases import Phase, shown
 from slurm_client.models import Job

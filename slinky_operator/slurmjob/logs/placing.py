@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_object import JobLogPod, JobLogStatus, SlurmJobStatus
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJobStatus
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming, whose

@@ -11,8 +11,8 @@ import zlib
 from dataclasses import dataclass
 from typing import Final
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_files import JobVolume
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_operator.joblogs import tokens
 from slinky_operator.joblogs.job_file import Place
 from slinky_operator.joblogs.tokens import Grant

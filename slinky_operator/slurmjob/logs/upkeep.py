@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_object import JobLogStatus, SlurmJob, SlurmJobStatus
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import JobLogStatus, SlurmJob, SlurmJobStatus
 from slinky_operator.joblogs import job_file
 from slinky_operator.joblogs.job_file import InvalidJobFile, Job, JobState
 from slinky_operator.kube import errors

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
-from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.accounts.comparison import Comparison
 from slinky_operator.cluster.actions import ApplyAccounts
 from slinky_operator.cluster.execute.accounts import apply_accounts

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from typing_extensions import override
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.controller import ClusterReconciler, server_of
 from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from hack.images.rootfs import ensure
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components.trials.version_pod import LOGIN, Question, version_pod
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.releases import Release

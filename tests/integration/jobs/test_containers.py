@@ -16,7 +16,7 @@ import pytest
 
 from hack.images.rootfs import ensure_oci
 from slinky_api.sylabs import wlm
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs import translation as submissions
 from slinky_operator.jobs.faces.site import Runtime, Site
 from slinky_operator.jobs.faces.translation import translate

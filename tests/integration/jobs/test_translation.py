@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hack.images.rootfs import ensure
-from slinky_api.v1alpha1.slurmjob import JobVariable, SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import JobVariable, SlurmJobSpec
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission, translate
 from slurm_client import JobSpec, MintedToken, SlurmClient, errors

@@ -14,8 +14,8 @@ import pytest
 
 from hack import ports
 from hack.images.rootfs import ensure
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import slurmd_arguments
 from slinky_operator.slurm.slurmd import launch

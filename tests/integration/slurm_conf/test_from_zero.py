@@ -9,7 +9,7 @@ import pytest
 
 from hack import ports
 from hack.images.rootfs import ensure
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.slurm.conf import NodeSetConf, future_nodes
 from slinky_operator.slurm.slurmd import launch, node_conf, resources
 from slurm_client import MintedToken, SlurmClient

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hack.images.rootfs import ensure
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components.trials.slurmdbd_pod import slurmdbd_trial
 from slinky_operator.slurm.accounting.slurmdbd_conf import Storage, render
 from slinky_operator.slurm.accounting.trial_conf import FOLDER, GIVEN, derive

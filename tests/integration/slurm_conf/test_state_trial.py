@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from hack import ports
 from hack.images.rootfs import ensure, ensure_mariadb
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.slurmctld import stateful_set
 from slinky_operator.cluster.components.trials.state_pod import LIVE, MOST_MIB, NOT_COPIED, state_trial

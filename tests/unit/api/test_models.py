@@ -15,9 +15,9 @@ from cryptography.x509.oid import NameOID
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1 import Cluster, LoginSet, NodeSet, NodeSetStatus, Token
-from slinky_api.v1alpha1.cluster_status import ClusterStatus
+from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_api.v1alpha1.common import ApiObject, Condition
-from slinky_api.v1alpha1.nodeset import OnTimeout, ScalingMode
+from slinky_api.v1alpha1.nodeset.spec import OnTimeout, ScalingMode
 
 ROOT = Path(__file__).parents[3]
 KINDS: dict[str, type[ApiObject]] = {"Cluster": Cluster, "NodeSet": NodeSet, "LoginSet": LoginSet, "Token": Token}

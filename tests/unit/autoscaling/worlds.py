@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from typing_extensions import override
 
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.autoscaling.controller import AutoscalingReconciler
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import INDEXERS, Caches, Snapshot, observe
 from slinky_operator.cluster.preflight.attempts import leftovers

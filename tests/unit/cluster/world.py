@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_status import JobCounts
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.cluster.status import JobCounts
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.agent.files import expected
 from slinky_operator.agent.hosts import names_in
 from slinky_operator.cluster.accounts import wanted

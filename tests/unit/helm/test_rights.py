@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hack.packaging.render import ROOT, render
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.app import CONTROLLERS
 from slinky_operator.kube import resources
 from slinky_operator.nodeset.model import guard

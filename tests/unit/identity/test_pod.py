@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.identity import homes, pod
 from slinky_operator.identity.pod import SssdImage
 from tests.unit.cluster.world import cluster_object

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.identity import users
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm.conf import TextSource

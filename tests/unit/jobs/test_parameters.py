@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.parameters import PARAMETERS, REFUSED
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import translate

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs.environment import LAUNCHERS
 from slinky_operator.jobs.refusal import LONGEST, InvalidJob
 from slinky_operator.jobs.translation import Submission, translate

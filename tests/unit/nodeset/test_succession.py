@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import pod_facts, revision
 from slinky_operator.nodeset.model.actions import Adopt, CreatePods, DeletePods, Drain
 from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd

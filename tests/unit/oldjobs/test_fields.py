@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slinky_api.sylabs import wlm
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_jobs import Sylabs, SylabsLabel
+from slinky_api.v1alpha1.cluster.jobs import Sylabs, SylabsLabel
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs.faces.translation import translate
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.oldjobs import clusters

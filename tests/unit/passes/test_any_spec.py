@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from slinky_api.crd.definition import definition
 from slinky_api.resource import Resource
 from slinky_api.v1alpha1 import Cluster, NodeSet
-from slinky_api.v1alpha1.cluster import CLUSTER
-from slinky_api.v1alpha1.nodeset import NODESET
+from slinky_api.v1alpha1.cluster.kind import CLUSTER
+from slinky_api.v1alpha1.nodeset.kind import NODESET
 from tests.support.from_schema import values
 from tests.support.passes import Operator, operator
 

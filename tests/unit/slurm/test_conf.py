@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slinky_api.v1alpha1.cluster_spec import ClusterSpec
+from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_operator.slurm.conf import (
     ConfInputs,
     Directive,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slinky_api.v1alpha1.cluster import MANAGED_NAME_LENGTH, Cluster
+from slinky_api.v1alpha1.cluster.kind import MANAGED_NAME_LENGTH, Cluster
 from slinky_operator.slurm import naming
 
 

@@ -15,10 +15,11 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurmjob import dependencies, observation, queues, records, slurm_calls
-from slinky_operator.slurmjob.marks import Mark
-from slinky_operator.slurmjob.plan import HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S, SETTLED
-from slinky_operator.slurmjob.snapshot import History
+from slinky_operator.slurmjob import observation, queues, slurm_calls
+from slinky_operator.slurmjob.model import dependencies, records
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.plan import HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S, SETTLED
+from slinky_operator.slurmjob.model.snapshot import History
 from slurm_client import errors
 from slurm_client.watch import SYNCED, Event
 from tests.support.slurm_jobs import Killed, until

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.cluster_jobs import JobTenant
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
-from slinky_api.v1alpha1.slurmjob_object import SlurmJobObjectSpec
+from slinky_api.v1alpha1.cluster.jobs import JobTenant
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJobObjectSpec
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.translation import translate
 from tests.unit.cluster.world import cluster_object

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from slinky_operator.slurmjob import marks
+from slinky_operator.slurmjob.model import marks
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 

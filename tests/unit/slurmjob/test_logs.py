@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.joblogs import job_file, tokens
 from slinky_operator.joblogs.job_file import Job, JobState
 from slinky_operator.joblogs.tokens import Grant

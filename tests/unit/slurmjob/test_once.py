@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurmjob import own_records, slurm_calls
-from slinky_operator.slurmjob.marks import Mark
-from slinky_operator.slurmjob.plan import SETTLED
+from slinky_operator.slurmjob import slurm_calls
+from slinky_operator.slurmjob.model import own_records
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.plan import SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed
 from tests.unit.slurmjob.worlds import JobWorld, job_world

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.slurmjob_object import SlurmJob
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs import phases, tenants
-from slinky_operator.slurmjob import orders, slurm_calls
-from slinky_operator.slurmjob.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
-from slinky_operator.slurmjob.snapshot import Looked, Snapshot
-from slinky_operator.slurmjob.steps import Plan, Step
+from slinky_operator.slurmjob import slurm_calls
+from slinky_operator.slurmjob.model import orders
+from slinky_operator.slurmjob.model.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
+from slinky_operator.slurmjob.model.snapshot import Looked, Snapshot
+from slinky_operator.slurmjob.model.steps import Plan, Step
 from slurm_client import errors
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.worlds import JobWorld, job_world

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.slurmjob import controller
-from slinky_operator.slurmjob.plan import LABELS_S
+from slinky_operator.slurmjob.model.plan import LABELS_S
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.slurmjob_object import SlurmJob
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.joblogs.copies import permits
 from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.errors import Forbidden, Target

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.token import Token
 from slinky_operator.token.grants import LONGEST, longest_life
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_api.v1alpha1.common import Persistence
 from slinky_operator.cluster.accounting import stored, variants

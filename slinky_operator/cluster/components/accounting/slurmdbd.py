@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.accounting import in_conf, stored, variants
 from slinky_operator.cluster.components import default_images, image_of, locked_down, metadata, pod_security

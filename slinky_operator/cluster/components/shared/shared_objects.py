@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import metadata
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import Images, locked_down, metadata, pod_security, slurmctld, slurmctld_pod
 from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
 from slinky_operator.identity import pod as identity

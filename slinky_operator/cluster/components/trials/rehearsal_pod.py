@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import Images, metadata
 from slinky_operator.cluster.components.trials.preflight_pod import CONFIG, Preflight, pod_spec
 from slinky_operator.kube.objects import Object

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import metadata
 from slinky_operator.cluster.components.shared.shared_objects import CONFIG_MODE
 from slinky_operator.cluster.components.trials.preflight_pod import LASTS, WATCH, Preflight

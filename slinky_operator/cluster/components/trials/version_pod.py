@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import locked_down, metadata, pod_security
 from slinky_operator.cluster.components.trials.preflight_pod import LASTS, Preflight
 from slinky_operator.kube.objects import Object

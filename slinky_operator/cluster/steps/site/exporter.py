@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster_auth import TOKEN_KEY
+from slinky_api.v1alpha1.cluster.auth import TOKEN_KEY
 from slinky_operator.cluster import slurm_connection, succession
 from slinky_operator.cluster.actions import Action, Remove
 from slinky_operator.cluster.components import exporter

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_api.errors import Problem
-from slinky_api.v1alpha1.cluster_spec import ClusterSpec
+from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_api.v1alpha1.common import ConfigMapRef
 from slinky_operator.slurm.conf.sources.files import FileConf, check_files
 from slinky_operator.slurm.conf.sources.scripts import KINDS, ScriptConf, check_scripts

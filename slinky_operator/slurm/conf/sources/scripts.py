@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.errors import Problem
-from slinky_api.v1alpha1.cluster_spec import ClusterSpec
+from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_api.v1alpha1.common import ConfigMapRef
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.directives import Directive

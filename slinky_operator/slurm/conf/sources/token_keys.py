@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.errors import Problem
-from slinky_api.v1alpha1.cluster_spec import ClusterSpec
+from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf.sources.gather import TextSource
 from slinky_operator.slurm.tokens import key_set

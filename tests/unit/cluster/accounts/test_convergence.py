@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.accounts.faults import found
 from slurm_client.models import AssociationKey, Job, JobState
 from tests.support.account_database import CLUSTER, AccountDatabase

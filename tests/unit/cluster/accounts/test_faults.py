@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.accounts.faults import MOST_FAULTS, found
 from tests.support.account_database import AccountDatabase
 from tests.unit.cluster.accounts.trees import apply

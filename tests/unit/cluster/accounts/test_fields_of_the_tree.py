@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.accounts.wanted import wanted
 from tests.unit.test_every_field_counts import fields_of
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from hypothesis import strategies as st
 
-from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.accounts.comparison import Comparison
 from slinky_operator.cluster.actions import ApplyAccounts
 from slinky_operator.cluster.execute import accounts

@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from slinky_api.conditions import ClusterCondition
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.common import Component as ComponentSpec
 from slinky_operator.cluster.actions import Action, Remove, Write
 from slinky_operator.cluster.components import daemons, metadata

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.actions import StartPreflight, Write
 from slinky_operator.cluster.components import Images, default_images
 from slinky_operator.cluster.plan import Environment

@@ -11,7 +11,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import EmitEvent
 from slinky_operator.cluster.components import exporter
 from slinky_operator.cluster.memory import Denied

@@ -9,7 +9,7 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import KeepMonitor, Remove
 from slinky_operator.cluster.components.monitoring import prometheus_duration
 from slinky_operator.cluster.memory import Denied

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Connect, UseReplicas
 from slinky_operator.cluster.components.slurmrestd import SLOW
 from slinky_operator.slurm import naming

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.executor import act

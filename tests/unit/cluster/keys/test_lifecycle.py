@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.cluster_status import JobCounts
+from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_operator.cluster.actions import (
     Action,
     Connect,

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 from slinky_api.crd.definition import definition
 from slinky_api.errors import InvalidObjectError
-from slinky_api.v1alpha1.cluster import CLUSTER, Cluster
-from slinky_api.v1alpha1.cluster_status import JobCounts
+from slinky_api.v1alpha1.cluster.kind import CLUSTER, Cluster
+from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_operator.cluster.actions import EmitEvent, EndPreflight, StartPreflight, Write
 from slinky_operator.cluster.components import slurmctld_pod
 from slinky_operator.cluster.memory import Jobs, Outcome

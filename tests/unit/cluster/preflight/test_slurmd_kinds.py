@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slinky_api.conditions import PodCondition
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
 from slinky_operator.nodeset.model.pod_names import PodSlot

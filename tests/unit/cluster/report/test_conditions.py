@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import Action, AskUse, EmitEvent
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import Denied, Memory

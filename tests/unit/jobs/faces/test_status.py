@@ -8,7 +8,7 @@ import pytest
 
 from slinky_api.sylabs.common import JobStatus, Word
 from slinky_api.v1alpha1.common import Condition
-from slinky_api.v1alpha1.slurmjob_object import SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.jobs.faces.status import refused, status_of
 from slinky_operator.jobs.phases import Phase, shown
 from slinky_operator.jobs.refusal import InvalidJob

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption import eviction
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state, revision

@@ -11,7 +11,7 @@ import pytest
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.model import pod_state, revision
 from slinky_operator.nodeset.model.actions import Announce, DeleteIdlePods, DeletePods, Drain, Repair, Undrain

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.nodeset import Drain, OnTimeout
+from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.execute import end_jobs

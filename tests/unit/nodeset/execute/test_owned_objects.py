@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
 from slinky_operator.nodeset.execute import owned_objects

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import claims, pod_names, revision
 from slinky_operator.nodeset.model.claims import Claim, Retention
 from slinky_operator.nodeset.pod_spec import builder, generated, validation

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import pod_names
 from slinky_operator.nodeset.model.pod_names import PodSlot
 

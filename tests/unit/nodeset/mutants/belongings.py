@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset import controller
 from slinky_operator.nodeset.model import claims, guard, pod_facts, scheduling
 from slinky_operator.nodeset.model.actions import AddFinalizer

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption import availability, repairs, rolling_update
 from slinky_operator.nodeset.drain import drain_causes
 from slinky_operator.nodeset.model import pod_state, revision_records

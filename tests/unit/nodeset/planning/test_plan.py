@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from slinky_api import labels
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import revision
 from slinky_operator.nodeset.model.actions import DeleteRecords
 from slinky_operator.nodeset.model.revision_records import Revision

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from slinky_api import labels
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.components import slurmctld, slurmrestd
 from slinky_operator.nodeset.model import pod_facts, revision, scheduling
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.joblogs import command
 from slinky_operator.nodeset.model import revision
 from slinky_operator.nodeset.model.pod_names import PodSlot

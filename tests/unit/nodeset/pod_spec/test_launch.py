@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import slurmd_arguments
 from slinky_operator.slurm.pod_templates import first_process

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.report import missing_cluster
 
 

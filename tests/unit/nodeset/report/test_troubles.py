@@ -11,7 +11,8 @@ import pytest
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
-from slinky_api.v1alpha1.nodeset import NodeSet, NodeSetStatus
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
+from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.memory import SETTLING, Memory
 from slinky_operator.nodeset.model import pod_facts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.slurm.conf.sources.gather import TextSource, names_of_sources
 from slinky_operator.slurm.conf.sources.token_keys import gather
 from slinky_operator.slurm.tokens import key_set, signing_keys

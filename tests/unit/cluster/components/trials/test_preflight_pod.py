@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.nodeset import NodeSet
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.trials.preflight_pod import Preflight, SlurmdKind, preflight
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.slurmjob_object import JobFailure, SlurmJob, SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.kind import JobFailure, SlurmJob, SlurmJobStatus
 from slinky_operator.jobs.phases import Phase, Shown
 from slinky_operator.jobs.phases import Reason as ShownReason
-from slinky_operator.slurmjob.records import Seen
+from slinky_operator.slurmjob.model.records import Seen
 
 _KNOWN: Final = frozenset(reason.value for reason in ShownReason)
 

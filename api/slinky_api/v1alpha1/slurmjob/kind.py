@@ -6,12 +6,12 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from slinky_api.resource import Column, Resource
-from slinky_api.v1alpha1.cluster_jobs import JobUser
+from slinky_api.v1alpha1.cluster.jobs import JobUser
 from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, ApiObject, Condition, ObjectMeta
 from slinky_api.v1alpha1.fields import DnsLabel, DnsSubdomain, Namespace
 from slinky_api.v1alpha1.rules import cel
-from slinky_api.v1alpha1.slurmjob import SlurmJobSpec
-from slinky_api.v1alpha1.slurmjob_files import MAX_COPIES, JobFilesStatus, JobPrepare, JobResults, JobVolume
+from slinky_api.v1alpha1.slurmjob.files import MAX_COPIES, JobFilesStatus, JobPrepare, JobResults, JobVolume
+from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 
 SLURMJOB: Final = Resource(
     group=GROUP,

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api.conditions import Reason
-from slinky_api.v1alpha1.cluster import Cluster
-from slinky_api.v1alpha1.slurmjob_object import JobLogStatus, SlurmJob
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import JobLogStatus, SlurmJob
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission
-from slinky_operator.slurmjob import dependencies
-from slinky_operator.slurmjob.records import Seen
-from slinky_operator.slurmjob.steps import Order
+from slinky_operator.slurmjob.model import dependencies
+from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.steps import Order
 from slurm_client.models import Job
 
 

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from slinky_api.v1alpha1.common import SET, ApiModel
 from slinky_api.v1alpha1.fields import Namespace, StringMap, UserName
 from slinky_api.v1alpha1.rules import Keywords, Rule, Text, cel, matching
-from slinky_api.v1alpha1.slurmjob_files import JobVolume
+from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_api.v1alpha1.token import NO_NUMBER
 
 _NOT_PRIVILEGED = Rule(

@@ -14,9 +14,9 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_operator.jobs import phases
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurmjob.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
-from slinky_operator.slurmjob.snapshot import Snapshot
-from slinky_operator.slurmjob.steps import Order, Plan, Step
+from slinky_operator.slurmjob.model.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.steps import Order, Plan, Step
 
 AGAIN: Final = timedelta(seconds=15)
 """After which Slurm is given an order once more that it took, and that nothing has come of."""

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from slinky_api.conditions import Reason, SlurmJobCondition, find, merge
 from slinky_api.v1alpha1.common import Condition
-from slinky_api.v1alpha1.slurmjob_object import SlurmJob, SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurmjob import attempts
 from slinky_operator.slurmjob.files.upkeep import Told as ToldOfFiles
 from slinky_operator.slurmjob.logs.upkeep import Told
-from slinky_operator.slurmjob.records import Seen
-from slinky_operator.slurmjob.snapshot import Snapshot
-from slinky_operator.slurmjob.steps import Plan
+from slinky_operator.slurmjob.model import attempts
+from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.steps import Plan
 
 WAITING: Final = "Waiting"
 """State of a job that Slurm does not have yet."""

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.slurmjob.records import Seen
+from slinky_operator.slurmjob.model.records import Seen
 
 
 class Step(Enum):

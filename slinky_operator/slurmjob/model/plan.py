@@ -13,14 +13,14 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
-from slinky_api.v1alpha1.cluster import Cluster
+from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.slurmjob import attempts, dependencies, orders
 from slinky_operator.slurmjob.files.facts import is_collecting, needs_preparation
-from slinky_operator.slurmjob.records import Seen
-from slinky_operator.slurmjob.snapshot import Snapshot
-from slinky_operator.slurmjob.steps import Plan, Step
+from slinky_operator.slurmjob.model import attempts, dependencies, orders
+from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.steps import Plan, Step
 
 SETTLED: Final = timedelta(seconds=45)
 """After the beginning of a submission: longer than a call to Slurm may take, with all that is between."""

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from slinky_api.v1alpha1.accounting_tree import AccountTree
+from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_api.v1alpha1.common import (
     ApiModel,
     Component,

@@ -10,11 +10,11 @@ from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
-from slinky_api.v1alpha1.cluster_auth import Auth, ServerToken
-from slinky_api.v1alpha1.cluster_containers import Containers
-from slinky_api.v1alpha1.cluster_jobs import Jobs
-from slinky_api.v1alpha1.cluster_metrics import Metrics
-from slinky_api.v1alpha1.cluster_parts import (
+from slinky_api.v1alpha1.cluster.auth import Auth, ServerToken
+from slinky_api.v1alpha1.cluster.containers import Containers
+from slinky_api.v1alpha1.cluster.jobs import Jobs
+from slinky_api.v1alpha1.cluster.metrics import Metrics
+from slinky_api.v1alpha1.cluster.parts import (
     Accounting,
     Controller,
     Identity,

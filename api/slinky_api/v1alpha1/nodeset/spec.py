@@ -1,28 +1,16 @@
-"""Kind NodeSet: a set of slurmd pods, each a node of one Slurm cluster.
-
-Manifests of Slinky 0.1 (complete pod template, ``partition`` and ``paused``) and of 0.2 and 0.3 (``whenScaled``) are
-accepted unchanged, and the status has the field names of both generations: `NodeSetStatus.counted` writes all of them.
-"""
+"""What a NodeSet is to be."""
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from slinky_api.labels import LABEL_NODESET_NAME
-from slinky_api.resource import Column, Resource, Scale
-from slinky_api.v1alpha1.autoscaling import Autoscaling, AutoscalingStatus
 from slinky_api.v1alpha1.common import (
-    CONDITIONS,
-    GROUP,
     SET,
-    VERSION,
     ApiModel,
-    ApiObject,
-    Condition,
     LabelSelector,
-    ObjectMeta,
     Resources,
 )
 from slinky_api.v1alpha1.fields import (
@@ -39,84 +27,13 @@ from slinky_api.v1alpha1.fields import (
     PodTemplate,
     VolumeClaim,
 )
+from slinky_api.v1alpha1.nodeset.autoscaling import Autoscaling
 from slinky_api.v1alpha1.rules import Keywords, cel
-
-__all__ = [
-    "NODESET",
-    "ClaimRetention",
-    "Confinement",
-    "ContainerJobs",
-    "Drain",
-    "JobLogs",
-    "NodeSet",
-    "NodeSetNodeCounts",
-    "NodeSetPartition",
-    "NodeSetSpec",
-    "NodeSetStatus",
-    "OnTimeout",
-    "RollingUpdate",
-    "ScalingMode",
-    "UpdateStrategy",
-]
-
-NAME_LENGTH: Final = 57
-"""Longest name of a NodeSet: a host name has at most 63 characters, a dash and the ordinal take up to 6."""
-
-LONGEST_NAME: Final = 63
-"""Longest name of an existing NodeSet, as Slinky's CRD accepts it: it is a label value. Beyond `NAME_LENGTH` no pod is
-created for it; its pods are drained and deleted."""
-
-NODESET: Final = Resource(
-    group=GROUP,
-    version=VERSION,
-    kind="NodeSet",
-    plural="nodesets",
-    singular="nodeset",
-    short_names=("nss",),
-    categories=("slurm", "slinky"),
-    columns=(
-        Column("DESIRED", ".status.desired", "integer", "Desired number of pods."),
-        Column("READY", ".status.readyReplicas", "integer", "Pods that are Ready in Kubernetes and in Slurm."),
-        Column("STATUS", ".status.summary", "string", "The problem, or else the current activity."),
-        Column("WANTED", ".status.autoscaling.wanted", "integer", "Replicas that autoscaling wants.", wide=True),
-        Column("REPLICAS", ".status.replicas", "integer", "Existing pods.", wide=True),
-        Column("UPDATED", ".status.updatedReplicas", "integer", "Pods of the current revision.", wide=True),
-        Column("IDLE", ".status.nodes.idle", "integer", "Nodes without jobs that accept jobs.", wide=True),
-        Column("ALLOCATED", ".status.nodes.allocated", "integer", "Nodes with jobs that are not drained.", wide=True),
-        Column("DRAINING", ".status.nodes.draining", "integer", "Drained nodes with jobs, for any cause.", wide=True),
-        Column("DRAINED", ".status.nodes.drained", "integer", "Drained nodes without jobs.", wide=True),
-        Column("DOWN", ".status.nodes.down", "integer", "Nodes that are down or do not respond.", wide=True),
-        Column("CLUSTER", ".spec.clusterName", "string", "The Cluster.", wide=True),
-        Column(
-            "REASON",
-            ".status.conditions[?(@.type=='Ready')].reason",
-            "string",
-            "Reason of the condition Ready.",
-            wide=True,
-        ),
-        Column("AGE", ".metadata.creationTimestamp", "date"),
-    ),
-    scale=Scale(".spec.replicas", ".status.replicas", ".status.selector"),
-)
 
 _INT32: Final = 2_147_483_647
 
 MAX_FUTURE_NODES: Final = 1000
 """Nodes that jobs may wait for. Each costs slurmctld memory (10 to 20 KiB) and a submission a few microseconds."""
-
-NAME_MESSAGE: Final = (
-    "metadata.name must be a DNS label without dots of at most"
-    f" {NAME_LENGTH} characters: pods and Slurm nodes are named after it, with an ordinal"
-)
-"""The message that refuses a longer name, and that is reported for an existing NodeSet with one."""
-
-_EXISTS: Final = "has(self.status)"
-"""Whether an object existed before the rule: an object has no status when it is created. Slinky's CRD accepted longer
-names, and it must be possible to scale such an object down and to remove its finalizers. (A rule with `oldSelf` that
-also applies at creation needs Kubernetes 1.30.)"""
-
-_RESERVED_MESSAGE: Final = "metadata.name must not be 'default' or 'all', which mean something else to Slurm"
-
 
 _NOT_ON_EACH_NODE: Final = (
     "autoscaling needs scalingMode StatefulSet: with DaemonSet, Nodes decide how many pods there are"
@@ -377,206 +294,3 @@ class NodeSetSpec(ApiModel):
     def drain_timeout(self) -> timedelta | None:
         """How long to wait for jobs before a pod is removed; None means without limit."""
         return self.drain.timeout
-
-
-class NodeSetNodeCounts(ApiModel):
-    """The nodes of existing pods, each counted once."""
-
-    idle: int = 0
-    """Without jobs, and accepting jobs."""
-    allocated: int = 0
-    """With jobs, and not drained."""
-    draining: int = 0
-    """Drained for any cause, with jobs left."""
-    drained: int = 0
-    """Drained for any cause, without jobs."""
-    down: int = 0
-    """Down, not responding, or with an invalid registration."""
-    starting: int = 0
-    """Not registered with Slurm yet."""
-    unknown: int = 0
-    """In none of these states, or Slurm is unreachable."""
-
-
-class NodeSetStatus(ApiModel):
-    """The observed state of the NodeSet.
-
-    For people: summary, nodes, desired and the counts of pods after it. Fields marked as compatibility names repeat
-    one of these, or count in another way, for programs written for Slinky.
-    """
-
-    summary: str = ""
-    """The problem, or else the current activity, in one line."""
-    nodes: NodeSetNodeCounts = Field(default_factory=NodeSetNodeCounts)
-    """The nodes of existing pods, each counted once."""
-    conditions: Annotated[tuple[Condition, ...], CONDITIONS] = ()
-    """Conditions of the NodeSet."""
-    observed_generation: int | None = None
-    """The generation of the spec that this status describes."""
-    selector: str | None = None
-    """Selector of exactly this NodeSet's pods, for autoscalers."""
-    scaling_mode: ScalingMode | None = None
-    """The mode, fixed when the operator first saw the NodeSet."""
-    current_revision: str | None = None
-    """ControllerRevision that all pods had before the current update; the same as updateRevision if there is none.
-    Pods excluded from the update are created from it."""
-    update_revision: str | None = None
-    """ControllerRevision of the current spec."""
-    node_set_hash: str | None = None
-    """The hash of currentRevision: the label controller-revision-hash of its pods."""
-    update_hash: str | None = None
-    """The hash of updateRevision."""
-    collision_count: int | None = None
-    """Number of hash collisions of revisions."""
-    ordinal_to_node: dict[str, str] | None = None
-    """With pinToNode: the Node of each ordinal."""
-    autoscaling: AutoscalingStatus | None = None
-    """With autoscaling: what it last decided."""
-
-    desired: int = 0
-    """Desired number of pods."""
-    replicas: int = 0
-    """Existing pods."""
-    updated_replicas: int = 0
-    """Pods of the current revision."""
-    ready_replicas: int = 0
-    """Pods that are Ready."""
-    available_replicas: int = 0
-    """Pods that have been Ready for minReadySeconds."""
-    unavailable_replicas: int = 0
-    """Desired pods that are not available."""
-    draining_replicas: int = 0
-    """Pods whose node the operator is draining."""
-    slurm_idle: int = 0
-    """Compatibility name of Slinky 0.2: nodes in state IDLE, including drained ones."""
-    slurm_allocated: int = 0
-    """Compatibility name of Slinky 0.2: nodes in state ALLOCATED or MIXED, including drained ones."""
-    slurm_down: int = 0
-    """Compatibility name of Slinky 0.2: nodes in state DOWN."""
-    slurm_drain: int = 0
-    """Compatibility name of Slinky 0.2: nodes with the flag DRAIN, in any state."""
-
-    desired_number_scheduled: int = 0
-    """Compatibility name of Slinky 0.1 for desired."""
-    current_number_scheduled: int = 0
-    """Compatibility name of Slinky 0.1 for replicas."""
-    number_misscheduled: int = 0
-    """Compatibility name of Slinky 0.1: pods on Nodes that no longer match."""
-    number_ready: int = 0
-    """Compatibility name of Slinky 0.1 for readyReplicas."""
-    updated_number_scheduled: int = 0
-    """Compatibility name of Slinky 0.1 for updatedReplicas."""
-    number_available: int = 0
-    """Compatibility name of Slinky 0.1 for availableReplicas."""
-    number_unavailable: int = 0
-    """Compatibility name of Slinky 0.1 for unavailableReplicas."""
-    number_idle: int = 0
-    """Compatibility name of Slinky 0.1 for slurmIdle."""
-    number_allocated: int = 0
-    """Compatibility name of Slinky 0.1 for slurmAllocated."""
-    number_down: int = 0
-    """Compatibility name of Slinky 0.1 for slurmDown."""
-    number_drain: int = 0
-    """Compatibility name of Slinky 0.1 for slurmDrain."""
-
-    @classmethod
-    def counted(
-        cls,
-        *,
-        desired: int,
-        replicas: int,
-        updated: int,
-        ready: int,
-        available: int,
-        draining: int = 0,
-        misscheduled: int = 0,
-        idle: int = 0,
-        allocated: int = 0,
-        down: int = 0,
-        drain: int = 0,
-        **rest: Any,
-    ) -> Self:
-        """Build a status with each count under both its names.
-
-        Parameters
-        ----------
-        desired, replicas, updated, ready, available, draining, misscheduled
-            Numbers of pods.
-        idle, allocated, down, drain
-            Numbers of Slurm nodes; allocated includes mixed ones.
-        **rest
-            The fields that have one name: conditions, selector and so on.
-
-        Returns
-        -------
-        NodeSetStatus
-            The status.
-        """
-        unavailable = max(desired - available, 0)
-        return cls(
-            desired=desired,
-            replicas=replicas,
-            updated_replicas=updated,
-            ready_replicas=ready,
-            available_replicas=available,
-            unavailable_replicas=unavailable,
-            draining_replicas=draining,
-            slurm_idle=idle,
-            slurm_allocated=allocated,
-            slurm_down=down,
-            slurm_drain=drain,
-            desired_number_scheduled=desired,
-            current_number_scheduled=replicas,
-            number_misscheduled=misscheduled,
-            number_ready=ready,
-            updated_number_scheduled=updated,
-            number_available=available,
-            number_unavailable=unavailable,
-            number_idle=idle,
-            number_allocated=allocated,
-            number_down=down,
-            number_drain=drain,
-            **rest,
-        )
-
-
-class NodeSet(ApiObject):
-    """A set of slurmd pods, each a node of one Slurm cluster."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "x-kubernetes-validations": [
-                cel(
-                    f"{_EXISTS} || (self.metadata.name.size() <= {NAME_LENGTH}"
-                    " && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",
-                    NAME_MESSAGE,
-                    field=".metadata.name",
-                ),
-                cel(
-                    f"{_EXISTS} || !(self.metadata.name in ['default', 'all'])",
-                    _RESERVED_MESSAGE,
-                    field=".metadata.name",
-                ),
-            ]
-        }
-    )
-
-    kind: Literal["NodeSet"] = "NodeSet"
-    metadata: ObjectMeta
-    spec: NodeSetSpec
-    """The desired state of the NodeSet."""
-    status: NodeSetStatus = Field(default_factory=NodeSetStatus)
-    """The observed state of the NodeSet."""
-
-    @property
-    def mode(self) -> ScalingMode:
-        """The effective mode: the one fixed in the status, else the one the spec asks for."""
-        return self.status.scaling_mode or self.spec.wanted_mode
-
-    @model_validator(mode="after")
-    def _name_fits(self) -> Self:
-        if len(self.name) > LONGEST_NAME or "." in self.name:
-            raise ValueError(NAME_MESSAGE)
-        if self.name in {"default", "all"}:
-            raise ValueError(_RESERVED_MESSAGE)
-        return self

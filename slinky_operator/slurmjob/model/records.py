@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from slinky_api.v1alpha1.slurmjob_object import ArrayCounts
+from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts
 from slinky_operator.jobs.phases import Phase, Reason, Shown, shown
 from slurm_client.models import Job, JobRecord
 from slurm_client.notation.arrays import ArrayTasks

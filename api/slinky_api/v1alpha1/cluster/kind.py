@@ -9,8 +9,8 @@ from typing import Final, Literal
 from pydantic import ConfigDict, Field
 
 from slinky_api.resource import Column, Resource
-from slinky_api.v1alpha1.cluster_spec import ClusterSpec
-from slinky_api.v1alpha1.cluster_status import ClusterStatus
+from slinky_api.v1alpha1.cluster.spec import ClusterSpec
+from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_api.v1alpha1.common import GROUP, VERSION, ApiObject, ObjectMeta
 from slinky_api.v1alpha1.rules import cel
 

@@ -1,0 +1,1 @@
+"""Kind Cluster: its spec by subject, its status, and the kind itself."""

@@ -1,0 +1,1 @@
+"""Kind NodeSet: its spec, its status, and the kind itself."""

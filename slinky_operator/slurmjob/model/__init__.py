@@ -1,0 +1,1 @@
+"""What is known of a SlurmJob, what is done next, and what is shown: pure, without a clock or a call."""

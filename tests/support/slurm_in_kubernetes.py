@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hack.localkube.kubectl import Kubectl, KubectlFailed, wait_for
-from slinky_api import labels
 from tests.support.kept_shell import KeptShell
 
 NEWEST, OLDER = VERSIONS = ("26.05", "24.11")
@@ -273,18 +272,17 @@ class SlurmInKubernetes:
 
         wait_for(f"Event {reason} of {name}", told, timeout)
 
-    def wait_busy(self, nodeset: str, *pods: str) -> None:
-        """Wait until the operator has seen jobs on these pods of a NodeSet, and on no others: it protects them then.
+    def wait_view(self, nodeset: str, node: str, pod: str = "") -> None:
+        """Wait until the operator has seen all nodes of a NodeSet as they are now, jobs included.
 
-        Counts would not do: the job of a test before, whose end it has not seen, counts too.
+        Counts of jobs would not do: those of a test before count too until their end is seen. So a node without a job
+        is taken out of service for a moment, which nothing else does; nodes are listed together.
         """
-
-        def seen() -> bool:
-            labels_of = {name: pod["metadata"].get("labels", {}) for name, pod in self.slurmd_pods().items()}
-            own = {name for name, has in labels_of.items() if has.get(labels.LABEL_NODESET_NAME) == nodeset}
-            return {name for name in own if labels_of[name].get(labels.LABEL_POD_PROTECT) == "true"} == set(pods)
-
-        wait_for(f"the operator protects {', '.join(pods)} of NodeSet {nodeset} only", seen, PATIENCE)
+        update = ("scontrol", "update", f"nodename={node}")
+        self.run(*update, "state=drain", "reason=a moment", pod=pod or node)
+        self.wait_seen(nodeset, slurmDrain=1)
+        self.run(*update, "state=undrain", pod=pod or node)
+        self.wait_seen(nodeset, slurmDrain=0)
 
     def wait_seen(self, nodeset: str, timeout: float = PATIENCE, **counts: int) -> None:
         """Wait until the status of a NodeSet has these counts.

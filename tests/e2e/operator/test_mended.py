@@ -69,7 +69,6 @@ def test_a_spec_with_which_slurmd_registers_badly_stops_at_the_budget_and_heals(
     job = slurm.hold("fit-0", partition="fit")
     # A pod that is not Ready yet would be the first to be replaced.
     slurm.wait_seen("fit", slurmAllocated=1, readyReplicas=2)
-    slurm.wait_busy("fit", "fit-0")
     before = slurm.pod_uid("fit-0")
 
     slurm.nodeset("fit", 2, extraConf="RealMemory=99999999")

@@ -129,7 +129,7 @@ def test_an_update_goes_from_node_to_node_and_the_earlier_manifest_takes_it_back
     first, before = revision(slurm), uids(slurm)
     job = slurm.hold("node-1", pod="machine-node-1", partition="machine")
     # What has been chosen for an update stays chosen: the operator must know which one is idle.
-    slurm.wait_busy("machine", "machine-node-1")
+    slurm.wait_view("machine", "node-2", pod="machine-node-2")
     slurm.nodeset("machine", None, **ON_EACH, features=["second"])
     wait_for("the idle one's update", lambda: "second" in features(slurm, "node-2"), 240)
     wait_for("the drain of the other", lambda: "node-1" in slurm.drained_nodes(), 120)
@@ -148,7 +148,7 @@ def test_an_update_goes_from_node_to_node_and_the_earlier_manifest_takes_it_back
 def test_a_number_is_a_limit_and_without_it_each_node_has_its_pod_again(ready: SlurmInKubernetes) -> None:
     slurm = ready
     job = slurm.hold("node-2", pod="machine-node-2", partition="machine")
-    slurm.wait_busy("machine", "machine-node-2")
+    slurm.wait_view("machine", "node-1", pod="machine-node-1")
     slurm.scale("machine", 1)
     wait_for("the idle one's end", lambda: "node-1" not in slurm.states(), 180)
     assert "node-2" not in slurm.drained_nodes()

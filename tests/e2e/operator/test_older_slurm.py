@@ -87,7 +87,7 @@ def test_a_cordoned_node_has_its_slurm_node_drained_under_a_job_and_given_back(
 
 def test_an_update_waits_for_a_job_while_slurmctld_is_replaced(slurm: SlurmInKubernetes) -> None:
     before, job = uids(slurm), slurm.hold("rolled-1")
-    slurm.wait_busy("rolled", "rolled-1")
+    slurm.wait_view("rolled", "rolled-0")
     slurm.nodeset("rolled", 2, features=["second"])
     wait_for("the idle one's update", lambda: "second" in features(slurm, "rolled-0"), PATIENCE)
     wait_for("the drain of the other", lambda: "rolled-1" in slurm.drained_nodes(), PATIENCE)
@@ -130,7 +130,7 @@ def test_a_nodeset_deleted_in_the_foreground_goes_after_its_job(slurm: SlurmInKu
 
 def test_a_nodeset_on_each_node_is_updated_and_deleted_after_its_job(slurm: SlurmInKubernetes) -> None:
     before, job = uids(slurm), slurm.hold("node-1", pod="machine-node-1", partition="machine")
-    slurm.wait_busy("machine", "machine-node-1")
+    slurm.wait_view("machine", "node-2", pod="machine-node-2")
     slurm.nodeset("machine", None, features=["second"])
     wait_for("the idle one's update", lambda: "second" in features(slurm, "node-2"), PATIENCE)
     wait_for("the drain of the other", lambda: "node-1" in slurm.drained_nodes(), PATIENCE)
@@ -185,7 +185,7 @@ def test_images_of_the_wrong_release_replace_nothing(alice: Visitor) -> None:
 def test_slurm_is_upgraded_under_a_job_and_never_taken_back(alice: Visitor) -> None:
     slurm, daemons = alice.slurm, ("slurmctld", "slurmrestd")
     before, job = uids(slurm), slurm.hold("rolled-1")
-    slurm.wait_busy("rolled", "rolled-1")
+    slurm.wait_view("rolled", "rolled-0")
     slurm.nodeset("rolled", 2, features=["second"], image=f"localhost/slinky/slurmd:{NEWEST}")
     wait_for(
         "the NodeSet to wait for its Cluster",

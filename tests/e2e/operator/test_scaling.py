@@ -149,7 +149,7 @@ def wait_registered(slurm: SlurmInKubernetes, node: str, predecessor: str) -> No
 def test_idle_nodes_go_before_busy_ones_whatever_their_ordinals(four_nodes: SlurmInKubernetes) -> None:
     slurm = four_nodes
     job = slurm.hold("compute-3")
-    slurm.wait_busy("compute", "compute-3")
+    slurm.wait_view("compute", "compute-0")
     slurm.scale("compute", 1)
     wait_for("the idle nodes' end", lambda: set(slurm.states()) == {"compute-3"}, 180)
     assert "compute-3" not in slurm.drained_nodes()

@@ -95,7 +95,7 @@ def test_a_nodeset_of_0_1_has_a_node_on_each_node_and_never_a_job_killed(elsewhe
     assert sorted(found.split()) == MACHINES
 
     job = hold(slurm, plain, "node-2")
-    slurm.wait_busy("a", "a-node-2")
+    slurm.wait_view("a", "node-1", pod="a-node-1")
     slurm.scale("a", 1)
     wait_for("the idle one's end", lambda: "node-1" not in plain.states(), 180)
     slurm.scale("a", 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from tests.support.slurm_jobs import JobWorld, until
 
 MANY: Final = int(os.environ.get("BENCH_JOBS", "500"))
 ONE_BY_ONE: Final = 20
+AT_REST_S: Final = float(os.environ.get("BENCH_AT_REST", "60"))
 USER: Final = "daemon"
 
 
@@ -55,10 +57,17 @@ async def seen(holds: Callable[[], Any]) -> float:
     return time.time()
 
 
+async def calls(slurm: SlurmHost) -> str:
+    text = (await asyncio.to_thread(slurm.run, "sdiag")).stdout
+    by_type = text.split("statistics by message type")[1].split("statistics by user")[0]
+    found = re.findall(r"(REQUEST_\w+)\s+\(\s*\d+\) count:(\d+)", by_type)
+    return ", ".join(f"{count} {name}" for name, count in found)
+
+
 @pytest.mark.timeout(1800)
 async def test_one_by_one_and_many_at_once(slurm: SlurmHost) -> None:
     print()
-    world = JobWorld(slurm.url, slurm.jwt_key, USER)
+    world = JobWorld(slurm.url, slurm.jwt_key, USER, poll_interval=1.0)
     world.cluster()
     await world.start()
     try:
@@ -86,6 +95,9 @@ async def test_one_by_one_and_many_at_once(slurm: SlurmHost) -> None:
             print(
                 f"{MANY} at once submitted: {at_once:.1f} s; sbatch in a loop {loop:.1f} s, {loop / at_once:.1f} times"
             )
+            _ = await asyncio.to_thread(slurm.run, "sdiag", "--reset")
+            await asyncio.sleep(AT_REST_S)
+            print(f"calls that slurmctld has counted in {AT_REST_S:.0f} s at rest: {await calls(slurm)}")
             begun = time.time()
             for name in names:
                 world.delete(name)

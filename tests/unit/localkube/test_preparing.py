@@ -147,7 +147,7 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 def test_each_suite_finds_what_it_needs(ready: set[str]) -> None:
     needed = {
         "unit": {"helm", "kubernetes"},
-        "integration": {"slurm-24.11", "slurm-26.05", "mariadb"},
+        "integration": {"slurm-24.11", "slurm-26.05", "slurmd-oci-24.11", "slurmd-oci-26.05", "mariadb"},
         "e2e": {"local-path-provisioner", "busybox", "operator", "identity", "packages", *PROMETHEUS},
     }
     with Preparation([programs(ORDER), image_sets(ORDER)], ORDER) as preparation:

@@ -137,6 +137,23 @@ class SlurmInKubernetes:
         """Whether there is a pod of this name, of another uid than its predecessor."""
         return self.pod_uid(name) not in {"", predecessor}
 
+    def evict(self, name: str) -> None:
+        """Ask for the eviction of a slurmd pod, as `kubectl drain` and autoscalers do.
+
+        Kubernetes minds no budget as long as the pod is Pending, as the kubelet may show it for a moment after slurmd
+        has registered.
+
+        Raises
+        ------
+        KubectlFailed
+            It is refused.
+        """
+        wait_for(f"{name} Running", lambda: self.slurmd_pods()[name]["status"].get("phase") == "Running", PATIENCE)
+        about = {"name": name, "namespace": self.namespace}
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about}
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/eviction"
+        self.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(body))
+
     def condition(self, kind: str, name: str, condition: str) -> dict[str, Any]:
         """Return a condition of an object; one that is not there yet says nothing: its texts are empty."""
         conditions = self.get(kind, name).get("status", {}).get("conditions", [])

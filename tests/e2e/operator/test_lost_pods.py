@@ -5,7 +5,6 @@ A pod deleted by hand is in `test_drain`, one lost with its Node in `test_places
 
 from __future__ import annotations
 
-import json
 import signal
 from dataclasses import dataclass
 
@@ -60,19 +59,11 @@ def old(slurm: SlurmInKubernetes) -> OldJobs:
     return OldJobs(slurm.hold("killed-0"), eats)
 
 
-def evict(slurm: SlurmInKubernetes, pod: str) -> None:
-    """Ask for a pod's eviction, as `kubectl drain` and autoscalers do."""
-    metadata = {"name": pod, "namespace": slurm.namespace}
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-    path = f"/api/v1/namespaces/{slurm.namespace}/pods/{pod}/eviction"
-    slurm.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(body))
-
-
 def test_an_eviction_is_refused_under_a_job(slurm: SlurmInKubernetes) -> None:
     before = slurm.pod_uid("kept-0")
     job = slurm.hold("kept-0")
     with pytest.raises(KubectlFailed, match="disruption budget"):
-        evict(slurm, "kept-0")
+        slurm.evict("kept-0")
     assert "deletionTimestamp" not in slurm.slurmd_pods()["kept-0"]["metadata"]
     slurm.release(job, "kept-0")
     slurm.wait_job(job, "COMPLETED")
@@ -82,7 +73,7 @@ def test_an_eviction_is_refused_under_a_job(slurm: SlurmInKubernetes) -> None:
 def test_an_evicted_pod_is_replaced_and_its_job_taken_back(slurm: SlurmInKubernetes) -> None:
     before = slurm.pod_uid("open-0")
     job = slurm.hold("open-0")
-    evict(slurm, "open-0")
+    slurm.evict("open-0")
     wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 120)
     wait_for("another pod", lambda: slurm.is_replaced("open-0", before), 120)
     slurm.control("scancel", job)

@@ -31,11 +31,8 @@ def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
 
 def refuses_eviction(slurm: SlurmInKubernetes, pod: str) -> bool:
     """Whether `kubectl drain` would leave a pod where it is."""
-    about = {"name": pod, "namespace": slurm.namespace}
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about}
-    path = f"/api/v1/namespaces/{slurm.namespace}/pods/{pod}/eviction"
     try:
-        slurm.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(body))
+        slurm.evict(pod)
     except KubectlFailed as error:
         return "disruption budget" in str(error)
     return False

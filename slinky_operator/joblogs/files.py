@@ -1,7 +1,7 @@
 """What may be opened: a regular file of one user below a folder, reached through no symbolic link.
 
-Users of a cluster share the folder, and whoever reads a job's output in Kubernetes need not be the user of the job. A
-link that a user has put in the place of another's output would show what that other one may read.
+Users of a cluster share the folder, and anyone who reads a job's output in Kubernetes need not be the user of the job.
+A link that a user has put in the place of another's output would show what that other one may read.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class Follower:
         if again or moved:
             if again:
                 where = f" on node {job.node}" if job.node else ""
-                self._note(f"Slurm has started the job again (restart {job.attempt}){where}; its output begins anew")
+                self._note(f"Slurm has started the job again (restart {job.attempt}){where}; its output starts over")
             elif self._place is not None:
                 self._note("the output of the job is in another file now, which is shown from its beginning")
             if self._source is not None:

@@ -63,7 +63,7 @@ class Job:
     Parameters
     ----------
     attempt
-        How often Slurm has started the job again: a higher number means that its output begins anew.
+        How often Slurm has started the job again: a higher number means that its output begins again.
     node
         The Slurm node, for messages.
     exit_code, signal

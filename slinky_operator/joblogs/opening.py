@@ -1,8 +1,8 @@
 """The process that opens files as the users of jobs, for the process that talks to callers.
 
 It is root, and has the capabilities SETUID and SETGID and no other. It sees no network, and is not asked for a user and
-a path but given the caller's token, which it checks itself: whoever takes over the other process can open nothing for
-which there is no token, and does not have the key. Each file is opened by a child that first becomes the user for good.
+a path but given the caller's token, which it checks itself: anyone who takes over the other process can open nothing
+for which there is no token, and does not have the key. Each file is opened by a child that first becomes the user.
 A connection for a copy is handed over to such a child (`copies.serving`), which by then has no right but the user's.
 """
 

@@ -208,7 +208,7 @@ def _size_after(connection: socket.socket, opened: int, offset: int, wait: float
         if not found.st_nlink:
             # Deleted: there may be another file of its name.
             break
-        # Whoever waits has nothing to say: what can be read is the end of the connection.
+        # Anyone who waits has nothing to say: what can be read is the end of the connection.
         if _ready(connection, min(pause, left)):
             return None
         pause = min(pause * 1.5, LAST_LOOK)

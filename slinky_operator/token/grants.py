@@ -1,6 +1,6 @@
 """Which Slurm users a Cluster grants to which namespace, and for how long. Pure.
 
-The rules are in `spec.auth.tokens` of the Cluster, so whoever may change the Cluster decides. Without rules there is
+The rules are in `spec.auth.tokens` of the Cluster, so anyone who may change the Cluster decides. Without rules there is
 the user `nobody` in the Cluster's own namespace: Slurm lets it look, and run jobs as `nobody`. The user of
 `spec.metrics.exporter` is granted beside them.
 

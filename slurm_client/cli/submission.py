@@ -101,7 +101,7 @@ def submit(
             for words in (submitted.message, *(str(warning) for warning in submitted.warnings)):
                 if words:
                     click.echo(safe(words), err=True)
-            # Whoever waits wants the number now, to cancel the job or to look at it.
+            # Anyone who waits wants the number now, to cancel the job or to look at it.
             click.echo(submitted.id)
             sys.stdout.flush()
         finished = _ended(slurm, submitted.id) if wait else None

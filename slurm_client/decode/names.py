@@ -1,4 +1,4 @@
-"""By what an object of a list is known; one without it is left out by whoever reads the list."""
+"""By what an object of a list is known; one without it is left out by anyone who reads the list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All families, for the documentation and for whoever checks names."""
+"""All families, for the documentation and for anyone who checks names."""
 
 from __future__ import annotations
 

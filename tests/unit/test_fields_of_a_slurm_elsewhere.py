@@ -1,6 +1,6 @@
 """For a Slurm that runs elsewhere each field of a Cluster acts, is refused, or is named by the condition `Degraded`.
 
-`tests/unit/test_every_field_acts.py` takes a Secret that is read, or a connection that is made anew, for an effect.
+`tests/unit/test_every_field_acts.py` takes a Secret that is read, or a connection that is made again, for an effect.
 Here only this counts: what is sent to that Slurm, what is written to Kubernetes, and what is in pods of NodeSets.
 """
 

@@ -1,6 +1,6 @@
 """Kind Token: a JWT for one Slurm user, signed by the operator with a Cluster's key, kept fresh in a Secret.
 
-Who may have which users is in ``spec.auth.tokens`` of the Cluster (`cluster_auth`), not here: whoever writes a Token
+Who may have which users is in ``spec.auth.tokens`` of the Cluster (`cluster_auth`), not here: anyone who writes a Token
 need not be allowed to change the Cluster.
 """
 

@@ -4,7 +4,7 @@ More nodes are wanted at once. Fewer are only once they have been too many all t
 up when at least k nodes have been surplus for `idle_time`, and nothing is given up for `scale_down_delay` after the
 last raise. So a stream of short jobs keeps the nodes that it needs, whichever they are.
 
-Replicas that somebody else has set stay as they are for `scale_down_delay`: whoever scales by hand at night has
+Replicas that somebody else has set stay as they are for `scale_down_delay`: anyone who scales by hand at night has
 reasons. Then autoscaling goes on from there. Times are monotonic seconds, so that a clock that is set changes nothing;
 after a restart of the operator the times begin again.
 """

@@ -105,7 +105,7 @@ def deployment(cluster: Cluster, images: Images) -> Object:
         "command": ["slurm-exporter"],
         "args": _arguments(cluster),
         "ports": [{"name": PORT, "containerPort": naming.EXPORTER_PORT, "protocol": "TCP"}],
-        # Ready once Slurm has answered; a Slurm that falls silent later is told by the metrics.
+        # Ready once Slurm has answered; a Slurm that falls silent later shows in the metrics.
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": PORT}, "periodSeconds": 2, "timeoutSeconds": 5},
         "livenessProbe": {
             "httpGet": {"path": "/livez", "port": PORT},

@@ -9,6 +9,6 @@ module          concern
 `key_guard`     no daemon reads a key of auth/slurm that others lack
 `key_loading`   a changed secret of auth/jwt is loaded into slurmctld
 `signing`       the private key of tokens: added, switched to, dropped
-`key_messages`  what people are told
+`key_messages`  messages for people
 ==============  ================================================================================
 """

@@ -27,7 +27,7 @@ AGAIN: Final = 60.0
 """Seconds until a claim is looked at again that has not grown yet."""
 
 LOOK_AGAIN: Final = 600.0
-"""Seconds until any other claim is looked at again: one that was deleted is made anew with its first size."""
+"""Seconds until any other claim is looked at again: one that was deleted is made again with its first size."""
 
 
 @dataclass(frozen=True, slots=True)

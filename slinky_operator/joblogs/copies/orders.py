@@ -180,7 +180,7 @@ def _said(report: Report) -> list[Any]:
 
 
 def reports(content: str, count: int) -> tuple[Report, ...] | None:
-    """Understand what a pod has said; None if it says nothing of each copy. Whoever may run pods can say anything.
+    """Understand what a pod has said; None if it says nothing of each copy. Anyone who may run pods can say anything.
 
     Parameters
     ----------

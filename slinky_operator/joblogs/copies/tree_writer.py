@@ -1,7 +1,7 @@
 """Events become a file or a folder: everything is written beside its place and checked, and then moved there.
 
-A folder that exists is merged with: its other files stay, those of the same name are replaced one by one. Whoever ends
-in between leaves a folder `.<mark>.part`, which the next attempt removes.
+A folder that exists is merged with: its other files stay, those of the same name are replaced one by one. A process
+that ends in between leaves a folder `.<mark>.part`, which the next attempt removes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Modes:
     file: int
 
     def of(self, file: File) -> int:
-        """Mode of a file; whoever may read it may run it, if its owner may."""
+        """Mode of a file; anyone who may read it may run it, if its owner may."""
         return self.file | (self.file & 0o444) >> 2 if file.is_executable else self.file
 
 

@@ -32,6 +32,7 @@ _DATA: Final = b"D"
 _LETTERS: Final[dict[type[Any], bytes]] = {Folder: b"d", File: b"f", FileEnd: b"e", Whole: b"w"}
 _STOPPED: Final = b"s"
 _MAX_NUMBER: Final = 2**63 - 1
+_UNKNOWN: Final = "the other side does not speak as it should"
 
 
 class Broken(Stopped):
@@ -81,7 +82,7 @@ def events(receive: Callable[[int], bytes]) -> Events:
     while True:
         letter, length = _HEAD.unpack(_exactly(receive, _HEAD.size))
         if length > (PIECE if letter == _DATA else MAX_HEADER):
-            raise Broken("the other side does not speak as it should")
+            raise Broken(_UNKNOWN)
         event = _event(letter, _exactly(receive, length))
         yield event
         if isinstance(event, Whole):
@@ -107,23 +108,23 @@ def _event(letter: bytes, content: bytes) -> Event:
         return Data(content)
     try:
         body = json.loads(content)
-        match letter, body:
-            case b"d", [str(path)]:
-                return Folder(path)
-            case b"f", [str(path), bool(is_executable)]:
-                return File(path, is_executable)
-            case b"e", [str(digest)]:
-                return FileEnd(digest)
-            case b"w", [int(files), int(size), int(left_out), str(example)]:
-                if all(0 <= number <= _MAX_NUMBER for number in (files, size, left_out)):
-                    return Whole(files, size, left_out, example[:MAX_WHY])
-            case b"s", [str(why), bool(is_final)]:
-                raise Stopped(_line(why), is_final=is_final)
-            case _:
-                pass
-    except (ValueError, RecursionError):
-        pass
-    raise Broken("the other side does not speak as it should")
+    except (ValueError, RecursionError) as error:
+        raise Broken(_UNKNOWN) from error
+    match letter, body:
+        case b"d", [str(path)]:
+            return Folder(path)
+        case b"f", [str(path), bool(is_executable)]:
+            return File(path, is_executable)
+        case b"e", [str(digest)]:
+            return FileEnd(digest)
+        case b"w", [int(files), int(size), int(left_out), str(example)] if all(
+            0 <= number <= _MAX_NUMBER for number in (files, size, left_out)
+        ):
+            return Whole(files, size, left_out, example[:MAX_WHY])
+        case b"s", [str(why), bool(is_final)]:
+            raise Stopped(_line(why), is_final=is_final)
+        case _:
+            raise Broken(_UNKNOWN)
 
 
 def _line(text: str) -> str:

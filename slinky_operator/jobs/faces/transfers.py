@@ -1,7 +1,7 @@
 """Files that are copied before a job starts, and after it has ended, as the fields of a SlurmJob.
 
-Only claims are volumes here. Whoever may write a job need not be allowed to write pods: a path of a Node, a Secret or
-an NFS server that the operator's pod mounts would give them what they cannot have otherwise.
+Only claims are volumes here. Anyone who may write a job need not be allowed to write pods: a path of a Node, a Secret
+or an NFS server that the operator's pod mounts would give them what they cannot have otherwise.
 """
 
 from __future__ import annotations

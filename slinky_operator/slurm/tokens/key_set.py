@@ -1,7 +1,7 @@
 """The public keys by which slurmctld and slurmdbd check RS256 tokens: a JSON Web Key Set (RFC 7517), ``jwks=``.
 
 The daemons never read what a user wrote. What a key set of a user's has is read here, and the set for the daemons is
-written anew, of what Slurm needs and nothing else: a daemon that finds anything wrong in its file ends. Measured with
+rewritten, of what Slurm needs and nothing else: a daemon that finds anything wrong in its file ends. Measured with
 slurmctld of 24.11 and 26.05:
 
 - it ends on a key without an id, even one of a kind that it would not use; on one without ``n`` or ``e``, or with one

@@ -20,19 +20,20 @@ from slinky_operator.joblogs.copies import orders
 from slinky_operator.joblogs.copies.orders import Copy
 from slinky_operator.jobs.tenants import Grant
 from slinky_operator.kube import errors
-from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.text import named
+from slinky_operator.slurmjob import own_objects
 from slinky_operator.slurmjob.files import bodies, pods, ways
 from slinky_operator.slurmjob.files.facts import is_collecting, needs_preparation
 from slinky_operator.slurmjob.files.plan import DEADLINE, Plan, Snapshot, plan
 from slinky_operator.slurmjob.files.ways import Surroundings
-from slinky_operator.slurmjob.logs.bodies import Image, digest, is_ours
+from slinky_operator.slurmjob.logs.bodies import Image, digest
 from slinky_operator.slurmjob.logs.facts import end_of
 from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.logs.streams import Way
-from slinky_operator.slurmjob.logs.upkeep import Kube, NotOurs, server_key
+from slinky_operator.slurmjob.logs.upkeep import server_key
+from slinky_operator.slurmjob.own_objects import Kube, NotOurs
 from slurm_client import JobSpec
 
 REFUSED_S: Final = 60.0
@@ -137,7 +138,7 @@ class FileUpkeep:
         before = files.prepare or JobCopies()
         name = bodies.name_of(job.name, bodies.PREPARE, before.attempts)
         try:
-            pod = await self._found(PODS, job, name)
+            pod = await own_objects.find(self.kube, PODS, job, name)
             key: bytes = b""
             server: str | Way = _NO_SERVER
             if ways.prepared_by_server(job):
@@ -196,7 +197,7 @@ class FileUpkeep:
         ended = (finished.last_transition_time if finished is not None else None) or moment
         name = bodies.name_of(job.name, bodies.RESULTS, before.attempts)
         try:
-            pod = await self._found(PODS, job, name)
+            pod = await own_objects.find(self.kube, PODS, job, name)
             snapshot = Snapshot(
                 items=ways.results(job, await self._surroundings(job, cluster, moment)),
                 before=before,
@@ -221,15 +222,6 @@ class FileUpkeep:
             key = await server_key(self.secrets, cluster)
         return Surroundings(cluster, pod, key, moment.timestamp())
 
-    async def _found(self, resource: Resource, job: SlurmJob, name: str) -> Object | None:
-        try:
-            found = await self.kube.get(resource, name, job.namespace)
-        except errors.NotFound:
-            return None
-        if not is_ours(found, job):
-            raise NotOurs(f"there is a {resource.kind} {name} that is not of this SlurmJob")
-        return found
-
     async def _write(
         self,
         job: SlurmJob,
@@ -240,27 +232,25 @@ class FileUpkeep:
     ) -> None:
         """Write the Secret first: a pod never starts with older orders than those that its annotation names."""
         text = orders.text(copies)
-        pod = await self._found(PODS, job, name)
+        pod = await own_objects.find(self.kube, PODS, job, name)
         if pod is not None and bodies.has_orders(pod, text):
             return
         data = {orders.NAME: base64.b64encode(text.encode()).decode()}
-        secret = await self._found(SECRETS, job, name)
+        secret = await own_objects.find(self.kube, SECRETS, job, name)
         if secret is None:
             about = bodies.metadata(job, name)
             body = {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque", "data": data}
             _ = await self.kube.create(SECRETS, body)
         else:
-            await self._patch(SECRETS, secret, {"data": data})
+            await own_objects.change(self.kube, SECRETS, secret, {"data": data})
         if pod is None:
             of_pod = _of(copies, volumes)
             uid, gid = files.uid or 0, files.gid or 0
             _ = await self.kube.create(PODS, bodies.pod(job, name, copies, of_pod, self.image, uid, gid))
         else:
-            await self._patch(PODS, pod, {"metadata": {"annotations": {labels.ANNOTATION_JOB_FILE: digest(text)}}})
-
-    async def _patch(self, resource: Resource, found: Object, patch: Object) -> None:
-        about = found["metadata"]
-        _ = await self.kube.merge_patch(resource, about["name"], patch, about["namespace"], uid=about["uid"])
+            await own_objects.change(
+                self.kube, PODS, pod, {"metadata": {"annotations": {labels.ANNOTATION_JOB_FILE: digest(text)}}}
+            )
 
 
 def _refused(before: JobCopies, error: Exception, *, is_over: bool) -> Plan:

@@ -55,7 +55,7 @@ class Item:
     index
         Its place in the list.
     copy
-        What a pod is told; None if it cannot be made.
+        What a pod's orders say; None if it cannot be made.
     why
         Why not.
     may_come

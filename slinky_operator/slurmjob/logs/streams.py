@@ -35,7 +35,7 @@ class Way:
     Parameters
     ----------
     place
-        What the follower is told; None if it cannot reach the file.
+        What the follower reads; None if it cannot reach the file.
     why
         Why not.
     may_come

@@ -11,7 +11,7 @@ import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason
@@ -24,11 +24,13 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.reconcile.secrets import OLD, OLD_IN_TROUBLE, SecretReader
 from slinky_operator.slurm import naming
+from slinky_operator.slurmjob import own_objects
 from slinky_operator.slurmjob.logs import bodies, streams
 from slinky_operator.slurmjob.logs.bodies import Image
 from slinky_operator.slurmjob.logs.facts import End, Facts, end_of, of
 from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.logs.streams import Surroundings, Way
+from slinky_operator.slurmjob.own_objects import Kube, NotOurs
 from slurm_client.models import Job as SlurmRecord
 
 RETRY_S: Final = 5.0
@@ -40,28 +42,6 @@ REFUSED_S: Final = 60.0
 
 GIVE_UP_S: Final = 900.0
 """Seconds after the end of a job for which its output is tried to be reached."""
-
-
-class Kube(Protocol):
-    """What is used of `kube.client.KubeClient`."""
-
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        """Read one object."""
-        ...
-
-    async def create(self, resource: Resource, body: Object) -> Object:
-        """Create an object."""
-        ...
-
-    async def merge_patch(
-        self, resource: Resource, name: str, patch: Object, namespace: str | None = None, *, uid: str | None = None
-    ) -> Object:
-        """Change an object."""
-        ...
-
-
-class NotOurs(Exception):
-    """Somebody else's object has the name; the text names it."""
 
 
 async def server_key(secrets: SecretReader, cluster: Cluster) -> bytes:
@@ -256,7 +236,7 @@ class Upkeep:
 
     async def _read(self, job: SlurmJob) -> Job | None:
         """What the Secret says; None if it is missing, or was changed by somebody."""
-        found = await self._found(SECRETS, job)
+        found = await own_objects.find(self.kube, SECRETS, job, bodies.name_of(job.name))
         if found is None:
             return None
         try:
@@ -264,16 +244,6 @@ class Upkeep:
             return job_file.parse(content, bodies.name_of(job.name))
         except (InvalidJobFile, binascii.Error):
             return None
-
-    async def _found(self, resource: Resource, job: SlurmJob) -> Object | None:
-        name = bodies.name_of(job.name)
-        try:
-            found = await self.kube.get(resource, name, job.namespace)
-        except errors.NotFound:
-            return None
-        if not bodies.is_ours(found, job):
-            raise NotOurs(f"there is a {resource.kind} {name} that is not of this SlurmJob")
-        return found
 
     async def _write(self, job: SlurmJob, wanted: Job, facts: Facts | None, memory: _Memory) -> None:
         """Write the Secret first, then the pod, whose change makes the kubelet read the Secret."""
@@ -288,13 +258,12 @@ class Upkeep:
         memory.written, memory.is_written = wanted, memory.losses == losses
 
     async def _put(self, resource: Resource, job: SlurmJob, body: Object, patch: Object) -> None:
-        found = await self._found(resource, job)
+        found = await own_objects.find(self.kube, resource, job, bodies.name_of(job.name))
         if found is None:
             _ = await self.kube.create(resource, body)
             return
         if not _has(found, patch):
-            about = found["metadata"]
-            _ = await self.kube.merge_patch(resource, about["name"], patch, about["namespace"], uid=about["uid"])
+            await own_objects.change(self.kube, resource, found, patch)
 
 
 def _still(facts: Facts | None, job: SlurmJob) -> Facts | None:
@@ -317,7 +286,7 @@ def _has(found: Object, patch: Object) -> bool:
 def _wanted(
     job: SlurmJob, facts: Facts, ways: tuple[tuple[str, Way], ...], before: Job | None, *, may_end: bool
 ) -> Job:
-    """What followers are to know; a file that cannot be reached now stays where it was, unless it begins anew."""
+    """What followers are to know; a file that cannot be reached now stays where it was, unless it begins again."""
     status = job.status.logs or JobLogStatus()
     attempt = status.starts + facts.restarts
     is_same = before is not None and before.attempt == attempt

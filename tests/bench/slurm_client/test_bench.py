@@ -199,7 +199,7 @@ def test_turns_of_a_watch_of_many_jobs() -> None:
         cpu = statistics.median(run["cpu"] for run in runs)
         rows.append((name, f"{own * 1000:.0f}", f"{garbage * 1000:.0f}", f"{cpu:.2f}"))
 
-    for what, change in (("changing_jobs", "1 of 100 changed"), ("rewritten_jobs", "all written anew, none changed")):
+    for what, change in (("changing_jobs", "1 of 100 changed"), ("rewritten_jobs", "all rewritten, none changed")):
         with served(what, MANY_JOBS) as url:
             run = probe("watched", url, "4")
         assert run["objects"] == MANY_JOBS

@@ -64,7 +64,7 @@ def test_a_claim_is_looked_at_once_and_then_left_alone(world: World, daemon: str
     looked = [one for one in change(world, daemon, **FIRST) if isinstance(one, GrowClaim)]
     assert looked == []
     assert world.condition("Degraded")["status"] == "False"
-    # A claim that has been lost is made anew with the first size.
+    # A claim that has been lost is made again with the first size.
     world.now += 601
     assert CASES[daemon][0] in {one.name for one in world.plan().actions if isinstance(one, GrowClaim)}
 

@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.token import NOBODY, TokenUser
 _PRIVILEGED: Final = ("root", "slurm")
 
 _NOT_PRIVILEGED: Final = Rule(
-    "must not be root or slurm: whoever gets hold of their token rules the cluster",
+    "must not be root or slurm: anyone who gets hold of their token rules the cluster",
     lambda text: text.lower() not in _PRIVILEGED,
     "!(self.lowerAscii() in ['root', 'slurm'])",
 )

@@ -1,7 +1,7 @@
 """What a user adds to the Service of a daemon: labels, annotations, and fields of its spec.
 
 The operator decides whom a Service selects and which ports it has; of the user's ports only what does not concern other
-pods is taken: the port of the Nodes, and what load balancers are told of the protocol.
+pods is taken: the port of the Nodes, and what load balancers get for the protocol.
 """
 
 from __future__ import annotations

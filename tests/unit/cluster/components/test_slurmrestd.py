@@ -81,7 +81,7 @@ def test_what_the_template_says_of_places_wins() -> None:
 def test_its_pods_are_called_and_not_the_service() -> None:
     world = with_pods(settled(), pod("a", "10.0.0.1"), pod("b", "fd00::7"))
     assert routes(world) == {"http://10.0.0.1:6820", "http://[fd00::7]:6820"}
-    # Another key: the connection is made anew, and goes there from the start.
+    # Another key: the connection is made again, and goes there from the start.
     world.slurm = None
     made = world.plan()
     (connect,) = [one for one in made.actions if isinstance(one, Connect)]

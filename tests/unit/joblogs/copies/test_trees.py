@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import socket
@@ -203,11 +204,10 @@ def test_no_sequence_of_events_leads_out_of_its_place(
 
 @given(st.binary(max_size=200))
 def test_no_bytes_on_a_wire_do_harm(content: bytes) -> None:
-    try:
+    # Most bytes are refused: what must not come is any other error, or more content than there is.
+    with contextlib.suppress(Stopped):
         for event in wire.events(reader(content)):
             assert not isinstance(event, Data) or len(event.content) <= len(content)
-    except Stopped:
-        pass
 
 
 @given(ODD)

@@ -1,0 +1,64 @@
+"""Pods and Secrets that belong to one SlurmJob: found by name, and never somebody else's of that name."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
+from slinky_operator.kube import errors
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import Resource
+from slinky_operator.slurmjob.logs.bodies import is_ours
+
+
+class Kube(Protocol):
+    """What is used of `kube.client.KubeClient`."""
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """Read one object."""
+        ...
+
+    async def create(self, resource: Resource, body: Object) -> Object:
+        """Create an object."""
+        ...
+
+    async def merge_patch(
+        self, resource: Resource, name: str, patch: Object, namespace: str | None = None, *, uid: str | None = None
+    ) -> Object:
+        """Change an object."""
+        ...
+
+
+class NotOurs(Exception):
+    """Somebody else's object has the name; the text names it."""
+
+
+async def find(kube: Kube, resource: Resource, job: SlurmJob, name: str) -> Object | None:
+    """Read an object of a SlurmJob; None if there is none.
+
+    Raises
+    ------
+    NotOurs
+        Somebody else's object has the name.
+    KubeError
+        The API server failed.
+    """
+    try:
+        found = await kube.get(resource, name, job.namespace)
+    except errors.NotFound:
+        return None
+    if not is_ours(found, job):
+        raise NotOurs(f"there is a {resource.kind} {name} that is not of this SlurmJob")
+    return found
+
+
+async def change(kube: Kube, resource: Resource, found: Object, patch: Object) -> None:
+    """Merge into an object that was found, unless another one has its name by now.
+
+    Raises
+    ------
+    KubeError
+        The API server failed, or has another object of that name.
+    """
+    about = found["metadata"]
+    _ = await kube.merge_patch(resource, about["name"], patch, about["namespace"], uid=about["uid"])

@@ -282,6 +282,7 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     JOBS_NOT_ALLOWED = "JobsNotAllowed"
     DEPENDENCY_NOT_SUBMITTED = "DependencyNotSubmitted"
+    DEPENDENCY_NOT_FINISHED = "DependencyNotFinished"
     DEPENDENCY_LOOP = "DependencyLoop"
     SUBMITTING = "Submitting"
     SUBMISSION_REFUSED = "SubmissionRefused"

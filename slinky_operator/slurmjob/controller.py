@@ -78,7 +78,14 @@ NO_HISTORY: Final = timedelta(minutes=10)
 """After which a Slurm elsewhere whose slurmdbd does not answer counts as one without."""
 
 _WAITS: Final = frozenset(
-    {Reason.SUSPENDED, Reason.DEPENDENCY_NOT_SUBMITTED, Reason.SUBMITTING, Reason.KEY_PENDING, Reason.PREPARING}
+    {
+        Reason.SUSPENDED,
+        Reason.DEPENDENCY_NOT_SUBMITTED,
+        Reason.DEPENDENCY_NOT_FINISHED,
+        Reason.SUBMITTING,
+        Reason.KEY_PENDING,
+        Reason.PREPARING,
+    }
 )
 """Reasons that need nobody's help."""
 

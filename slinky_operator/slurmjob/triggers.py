@@ -56,7 +56,7 @@ class SlurmJobTriggers:
         )
 
     def job(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of SlurmJobs: their own key, and those of others that wait for a change of its number or state."""
+        """Handler of SlurmJobs: their own key, and those of others that wait for a change of its number or its end."""
         obj = new or old
         if obj is None:
             return
@@ -124,4 +124,5 @@ def _of_interest(obj: Object) -> tuple[Any, ...]:
 
 def _of_others(obj: Object) -> tuple[Any, ...]:
     status = obj.get("status") or {}
-    return status.get("jobId"), status.get("state")
+    limit = (obj.get("spec") or {}).get("backoffLimit")
+    return status.get("jobId"), status.get("state"), has_ended(obj), limit

@@ -1,16 +1,17 @@
 """Other SlurmJobs that one waits for: their numbers in Slurm's notation, and loops. Pure.
 
-A job is submitted once all of those that it waits for are in Slurm: only then they have numbers. What Slurm has
-forgotten by then counts by what its object says.
+A job is submitted once all of those that it waits for are in Slurm: only then they have numbers. One that may fail and
+be submitted again (`spec.backoffLimit`) gets another number then, so its end is waited for here, until its last
+submission. What Slurm has forgotten by then counts by what its object says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from slinky_api.conditions import Reason
+from slinky_api.conditions import Reason, SlurmJobCondition
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut
@@ -20,6 +21,9 @@ MOST_LOOKED_AT: Final = 1000
 
 LONGEST_WAY: Final = 1000
 """Characters of the names in a loop that is named."""
+
+_AT_END: Final = frozenset({"afterok", "afternotok", "afterany"})
+"""Types that depend on how, or whether, a job ends."""
 
 Find = Callable[[str], Object | None]
 """A SlurmJob of the same namespace by its name."""
@@ -123,12 +127,32 @@ def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait
     number = status.get("jobId")
     if not isinstance(number, int):
         return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"waits until SlurmJob {name} has been submitted")
+    if kind in _AT_END and not _has_ended(status):
+        attempt, limit = _attempt(status), spec.get("backoffLimit") or 0
+        if attempt < limit:
+            return Wait(
+                Reason.DEPENDENCY_NOT_FINISHED,
+                f"waits until SlurmJob {name} has ended: its job {number} is submission {attempt + 1} of {limit + 1}, "
+                "and another follows if it fails",
+            )
     state = status.get("state")
     met = {"afterok": state == "Succeeded", "afternotok": state == "Failed"}
     if kind in {"afterany", "after"} and state in {"Succeeded", "Failed"}:
         return ""
     # slurmctld takes a job that it does not know for one that did not end as it was to.
     return "" if met.get(kind) else f"{kind}:{number}"
+
+
+def _has_ended(status: Mapping[str, Any]) -> bool:
+    """Whether no other submission follows."""
+    found = status.get("conditions") or ()
+    return any(one.get("type") == SlurmJobCondition.FINISHED and one.get("status") == "True" for one in found)
+
+
+def _attempt(status: Mapping[str, Any]) -> int:
+    """Which submission the number in the status is of, from 0 on."""
+    found = (status.get("submission") or {}).get("attempt")
+    return found if isinstance(found, int) else 0
 
 
 def _loop(obj: Object, find: Find) -> list[str]:

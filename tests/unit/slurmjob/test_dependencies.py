@@ -1,0 +1,96 @@
+"""A SlurmJob that waits for one which may be submitted again waits for the submission that counts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.support.slurm_jobs import until
+from tests.unit.slurmjob.worlds import JobWorld, job_world
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[JobWorld]:
+    async with job_world() as one:
+        yield one
+
+
+def waits(world: JobWorld) -> bool:
+    return world.condition("Submitted", "second")[1] == "DependencyNotFinished"
+
+
+def second(world: JobWorld) -> Any:
+    return next(job for job in world.in_slurm() if job.name == "second")
+
+
+async def running(world: JobWorld, *, besides: int | None = None) -> int:
+    await world.until(lambda: world.status().get("state") == "Running" and world.status().get("jobId") != besides)
+    number: int = world.status()["jobId"]
+    return number
+
+
+async def test_the_submission_that_counts_is_named(world: JobWorld) -> None:
+    world.job(backoffLimit=1)
+    world.job("second", dependsOn=[{"name": "hello"}])
+    first = await running(world)
+    await world.until(lambda: waits(world))
+    assert world.condition("Submitted", "second") == (
+        "False",
+        "DependencyNotFinished",
+        f"waits until SlurmJob hello has ended: its job {first} is submission 1 of 2, and another follows if it fails",
+    )
+    assert next(event for event in world.events.told if event[1] == "DependencyNotFinished")[0] == "Normal"
+    world.slurm.world.exit_job(first, 3)
+    last = await running(world, besides=first)
+    await world.submitted("second")
+    assert second(world).dependency.startswith(f"afterok:{last}")
+    world.slurm.world.exit_job(last)
+    await world.until(lambda: world.status("second").get("state") == "Running")
+
+
+async def test_success_of_the_first_one_is_enough(world: JobWorld) -> None:
+    world.job(backoffLimit=3)
+    world.job("second", dependsOn=[{"name": "hello"}])
+    first = await running(world)
+    await world.until(lambda: waits(world))
+    world.slurm.world.exit_job(first)
+    await world.submitted("second")
+    assert not second(world).dependency
+
+
+@pytest.mark.parametrize(("kind", "is_met"), [("afternotok", True), ("afterany", True), ("afterok", False)])
+async def test_only_the_failure_of_the_last_one_counts(world: JobWorld, kind: str, *, is_met: bool) -> None:
+    world.job(backoffLimit=1)
+    world.job("second", dependsOn=[{"name": "hello", "type": kind}])
+    first = await running(world)
+    await world.until(lambda: waits(world))
+    world.slurm.world.exit_job(first, 3)
+    last = await running(world, besides=first)
+    world.slurm.world.exit_job(last, 3)
+    await world.until(lambda: world.condition("Finished")[0] == "True" and world.status("second").get("jobId"))
+    wanted = "Running" if is_met else "Pending"
+    await world.until(lambda: world.status("second").get("state") == wanted)
+
+
+async def test_the_start_of_the_first_one_is_a_start(world: JobWorld) -> None:
+    world.job(backoffLimit=1)
+    world.job("second", dependsOn=[{"name": "hello", "type": "after"}])
+    await world.until(lambda: world.status("second").get("state") == "Running")
+    assert len(world.in_slurm()) == 2
+
+
+async def test_it_is_woken_by_the_end_and_by_a_smaller_limit(world: JobWorld) -> None:
+    world.job(backoffLimit=2)
+    world.job("second", dependsOn=[{"name": "hello"}])
+    async with world.working():
+        await until(lambda: waits(world))
+        world.job(backoffLimit=0)
+        await until(lambda: world.status("second").get("jobId"))
+        assert second(world).dependency.startswith(f"afterok:{world.status()['jobId']}")
+        world.job("third", backoffLimit=1)
+        world.job("fourth", dependsOn=[{"name": "third"}])
+        await until(lambda: world.condition("Submitted", "fourth")[1] == "DependencyNotFinished")
+        world.slurm.world.exit_job(world.status("third")["jobId"])
+        await until(lambda: world.status("fourth").get("jobId"))

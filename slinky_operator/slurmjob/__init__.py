@@ -14,9 +14,9 @@ module           concern
 `attempts`       submissions that follow one that has failed
 `report`         status and conditions
 `queues`         one poll of the jobs of each Cluster, for all SlurmJobs in it
-`slurm_calls`    submission, end, hold and history
 `observation`    from caches to the snapshot
 `controller`     one pass
+`execute`        what a step does: submission, orders, questions to slurmdbd, status and Events
 `memory`         what is remembered until the next one
 `ports`          what it needs of the API server
 `triggers`       what wakes a SlurmJob

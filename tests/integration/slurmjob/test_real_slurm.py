@@ -15,7 +15,7 @@ import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.slurm.connection.contact import ContactState
-from slinky_operator.slurmjob import slurm_calls
+from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.plan import SETTLED
 from slurm_client import errors
 from tests.support.accounting_host import AccountingHost

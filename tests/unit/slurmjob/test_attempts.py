@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.resources import SLURMJOBS
-from slinky_operator.slurmjob import slurm_calls
+from slinky_operator.slurmjob.execute import slurm_calls
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed
 from tests.unit.slurmjob.worlds import JobWorld, job_world

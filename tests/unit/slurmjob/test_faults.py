@@ -15,7 +15,8 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurmjob import observation, queues, slurm_calls
+from slinky_operator.slurmjob import observation, queues
+from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import dependencies, records
 from slinky_operator.slurmjob.model.marks import Mark
 from slinky_operator.slurmjob.model.plan import HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S, SETTLED

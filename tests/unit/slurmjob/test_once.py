@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurmjob import slurm_calls
+from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import own_records
 from slinky_operator.slurmjob.model.marks import Mark
 from slinky_operator.slurmjob.model.plan import SETTLED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.slurmjob import controller
+from slinky_operator.slurmjob.execute import submission
 from slinky_operator.slurmjob.model.plan import LABELS_S
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
@@ -93,7 +93,7 @@ async def test_a_spec_that_is_no_job(world: JobWorld, spec: dict[str, Any], word
 
 
 async def test_what_slurm_refuses_is_said_and_tried_again(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller, "REFUSED_S", (0.05,))
+    monkeypatch.setattr(submission, "REFUSED_S", (0.05,))
     world.job(partition="gone")
     message = await refused(world, "SubmissionRefused")
     assert "partition" in message.lower()

@@ -1,0 +1,94 @@
+"""Orders about a job that Slurm has: end, hold, release. Which of them is due is decided in `model.orders`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from slinky_api.conditions import Reason
+from slinky_api.events import EventReason
+from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.text import cut
+from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
+from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
+from slinky_operator.slurmjob.memory import Memory
+from slinky_operator.slurmjob.model import orders
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.ports import Recorder
+from slinky_operator.slurmjob.queues import Queues
+from slurm_client.errors import SlurmError
+
+logger = logging.getLogger(__name__)
+
+
+class Orders:
+    """Gives orders to Slurm.
+
+    Parameters
+    ----------
+    access
+        The Slurm of Clusters.
+    reports, recorder
+        The status, and Events.
+    queues
+        The jobs of Clusters.
+    now
+        The wall clock.
+    """
+
+    def __init__(
+        self,
+        access: SlurmAccess,
+        reports: Reports,
+        recorder: Recorder,
+        queues: Queues,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._access = access
+        self._reports = reports
+        self._recorder = recorder
+        self._queues = queues
+        self._now = now
+
+    async def give(
+        self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory
+    ) -> tuple[Object, Snapshot, Plan]:
+        """End, hold or release the job; return the object, what is known and what is to be shown after that."""
+        client, job, seen, step = self._access.client(snapshot.cluster), snapshot.job, planned.seen, planned.step
+        if client is None or seen is None:
+            return obj, snapshot, planned
+        before = job.status
+        try:
+            key = await self._access.key(snapshot.cluster) if step is not Step.CANCEL else None
+            if step is Step.HOLD and not before.held:
+                # Noted first: a hold of which nothing is known would never be released.
+                job = job.model_copy(update={"status": before.model_copy(update={"held": True})})
+                obj = await self._reports.patch(obj, before, job.status, memory)
+            if step is Step.CANCEL:
+                await slurm_calls.cancel(client, seen.job_id)
+            else:
+                await slurm_calls.hold(client, seen.user, key, seen.job_id, held=step is Step.HOLD)
+        except KeyUnknown as error:
+            return obj, snapshot, replace(planned, wake=KEY_VALID_S, why=(Reason.KEY_PENDING, str(error)))
+        except SlurmError as error:
+            words = cut(str(error), LONGEST) or type(error).__name__
+            logger.info("%s/%s: %s failed: %s", job.namespace, job.name, step.name.lower(), words)
+            given = orders.answered(step, seen, job.metadata.generation, memory.order, self._now(), words)
+            why, wake = orders.refused(given), (given.again - given.at).total_seconds()
+            memory.order, planned = given, replace(planned, wake=wake, why=why)
+            # A job whose hold was refused is not held; one whose answer was lost may be.
+            is_refusal = isinstance(error, slurm_calls.REFUSALS)
+            return obj, snapshot if is_refusal else replace(snapshot, job=job), planned
+        memory.order = orders.answered(step, seen, job.metadata.generation, memory.order, self._now())
+        if step is Step.CANCEL:
+            words = f"job {seen.job_id} was cancelled, since the SlurmJob is being deleted"
+            self._recorder.normal(obj, EventReason.JOB_CANCELLED, words)
+        elif step is Step.RELEASE:
+            job = job.model_copy(update={"status": before.model_copy(update={"held": None})})
+        if snapshot.cluster is not None:
+            self._queues.poke(snapshot.cluster.uid)
+        return obj, replace(snapshot, job=job), planned

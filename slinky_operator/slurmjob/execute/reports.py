@@ -1,0 +1,144 @@
+"""What is written to a SlurmJob: its status, with Events of what has happened. What it says is decided in `report`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from slinky_api.conditions import Reason, SlurmJobCondition, find
+from slinky_api.events import EventReason
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
+from slinky_operator.kube.cache.store import version_of
+from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.reconcile.text import cut
+from slinky_operator.reconcile.writes.status_writer import StatusWriter, patch_between
+from slinky_operator.slurmjob.files import facts
+from slinky_operator.slurmjob.files.upkeep import FileUpkeep, Told
+from slinky_operator.slurmjob.logs.upkeep import Upkeep
+from slinky_operator.slurmjob.memory import Memory
+from slinky_operator.slurmjob.model import attempts, report
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.steps import Plan
+from slinky_operator.slurmjob.ports import Kube, Recorder
+
+LONGEST: Final = 1000
+"""Characters of Slurm's words in a condition or an Event."""
+
+_WAITS: Final = frozenset(
+    {
+        Reason.SUSPENDED,
+        Reason.DEPENDENCY_NOT_SUBMITTED,
+        Reason.DEPENDENCY_NOT_FINISHED,
+        Reason.SUBMITTING,
+        Reason.KEY_PENDING,
+        Reason.PREPARING,
+    }
+)
+"""Reasons that need nobody's help."""
+
+_WARNED: Final = frozenset({Reason.HOLD_REFUSED, Reason.RELEASE_REFUSED, Reason.CANCEL_REFUSED, Reason.ACCOUNTING_DOWN})
+"""Reasons that are worth an Event although Slurm has the job, or had it."""
+
+
+class Reports:
+    """Writes statuses and Events of SlurmJobs.
+
+    Parameters
+    ----------
+    kube, recorder
+        The API server, and Events.
+    upkeep, files
+        The pods with output, and those that copy files: what they do is a part of the status.
+    clock, now
+        Monotonic seconds, and the wall clock.
+    """
+
+    def __init__(
+        self,
+        kube: Kube,
+        recorder: Recorder,
+        upkeep: Upkeep,
+        files: FileUpkeep,
+        clock: Callable[[], float],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._kube = kube
+        self._recorder = recorder
+        self._upkeep = upkeep
+        self._files = files
+        self._clock = clock
+        self._now = now
+        self._status = StatusWriter(SLURMJOBS, kube)
+
+    async def show(
+        self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory, prepared: Told | None = None
+    ) -> float | None:
+        """Write the status, and report what has happened; return in how many seconds output or files need a pass.
+
+        Parameters
+        ----------
+        prepared
+            What is to be said of the files that are copied before the job.
+        """
+        stored = SlurmJobStatus.model_validate(obj.get("status") or {})
+        wanted = report.status(snapshot, planned)
+        # Before the status: what it says of an end is not looked at again.
+        records = snapshot.looked.records if snapshot.looked is not None else ()
+        wanted = report.with_files(snapshot.job, wanted, prepared, self._now())
+        wanted = facts.kept(snapshot.job, wanted, records)
+        told = await self._upkeep.follow(snapshot.job, wanted, records, snapshot.cluster, self._now())
+        wanted = report.with_logs(snapshot.job, wanted, told, self._now())
+        collected = await self._files.collect(snapshot.job, wanted, snapshot.cluster, self._now())
+        wanted = report.with_files(snapshot.job, wanted, collected, self._now())
+        if planned.is_followed and planned.seen is not None:
+            self._recorder.warning(obj, *attempts.words(snapshot.job, planned.seen))
+        trouble = report.trouble(stored, collected)
+        if trouble is not None:
+            self._recorder.warning(obj, trouble[0], cut(trouble[1], LONGEST))
+        if report.end(stored) is None:
+            ended = report.end(wanted)
+            if ended is not None:
+                emit = self._recorder.normal if ended[0] else self._recorder.warning
+                emit(obj, EventReason.JOB_ENDED, ended[1])
+        before = find(stored.conditions, SlurmJobCondition.SUBMITTED)
+        is_news = planned.why is not None and (before is None or before.reason != planned.why[0])
+        if planned.why is not None and is_news and (wanted.job_id is None or planned.why[0] in _WARNED):
+            emit = self._recorder.normal if planned.why[0] in _WAITS else self._recorder.warning
+            emit(obj, planned.why[0], cut(planned.why[1], LONGEST))
+        written = await self._status.write(obj, obj.get("status") or {}, wanted.to_dict())
+        if written is not None:
+            self.note(memory, written.answer)
+        return min((one.wake for one in (told, collected) if one is not None and one.wake is not None), default=None)
+
+    def note(self, memory: Memory, obj: Object) -> None:
+        """Remember the object as it is after a write."""
+        memory.written, memory.written_at = version_of(obj), self._clock()
+
+    async def patch(
+        self, obj: Object, stored: SlurmJobStatus, wanted: SlurmJobStatus, memory: Memory, version: str | None = None
+    ) -> Object:
+        """Write a status between two calls to Slurm; return the object as it is then.
+
+        Parameters
+        ----------
+        version
+            Of the object that was read, if a write of others since then must not be overlooked.
+
+        Raises
+        ------
+        KubeError
+            The API server failed, has no such object, or another version of it.
+        """
+        metadata = obj["metadata"]
+        answer = await self._kube.patch_status(
+            SLURMJOBS,
+            metadata["name"],
+            patch_between(stored.to_dict(), wanted.to_dict()),
+            metadata["namespace"],
+            resource_version=version,
+            uid=metadata["uid"],
+        )
+        self.note(memory, answer)
+        return answer

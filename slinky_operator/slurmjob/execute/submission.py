@@ -1,0 +1,221 @@
+"""The submission of a job, with what comes before it and after: volumes, files, Slurm's answer, refusals.
+
+What is begun is written into the status before Slurm is asked; see `plan` for how an answer that was lost is found.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_api.events import EventReason
+from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJobStatus
+from slinky_operator.jobs import tenants
+from slinky_operator.jobs.translation import Submission
+from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile.text import cut
+from slinky_operator.runtime.controller import Result
+from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
+from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
+from slinky_operator.slurmjob.files import facts
+from slinky_operator.slurmjob.files.upkeep import FileUpkeep
+from slinky_operator.slurmjob.logs import placing
+from slinky_operator.slurmjob.memory import Memory
+from slinky_operator.slurmjob.model import dependencies, report
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.plan import RETRY_S
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.steps import Plan, Step
+from slinky_operator.slurmjob.ports import Recorder
+from slinky_operator.slurmjob.queues import Queues
+from slurm_client.errors import SlurmError
+
+logger = logging.getLogger(__name__)
+
+SOON_S: Final = 0.2
+"""Seconds until the pass that goes on where this one has ended."""
+
+REFUSED_S: Final = (10.0, 30.0, 60.0, 300.0)
+"""Seconds after which a job that Slurm has refused is submitted again: a limit may have been the reason."""
+
+LACKING_S: Final = 15.0
+"""Seconds until it is looked again whether the volumes of a job exist now."""
+
+BEGINNING_S: Final = 10.0
+"""Seconds that the write before a submission may take: `plan.SETTLED` counts from its beginning."""
+
+
+class Submitter:
+    """Submits jobs.
+
+    Parameters
+    ----------
+    access
+        The Slurm of Clusters.
+    reports, recorder
+        The status, and Events.
+    queues
+        The jobs of Clusters.
+    files
+        Pods that copy files.
+    now
+        The wall clock.
+    """
+
+    def __init__(
+        self,
+        access: SlurmAccess,
+        reports: Reports,
+        recorder: Recorder,
+        queues: Queues,
+        files: FileUpkeep,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._access = access
+        self._reports = reports
+        self._recorder = recorder
+        self._queues = queues
+        self._files = files
+        self._now = now
+
+    async def begin(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
+        """Submit the job, or prepare that; without the volumes that it needs neither is done."""
+        lacking = await self._files.lacking(snapshot.job) if not planned.attempt else ""
+        if lacking:
+            words = f"{lacking}: create it, or name another in another SlurmJob"
+            _ = await self._reports.show(obj, snapshot, Plan(why=(Reason.VOLUME_NOT_FOUND, words)), memory)
+            return Result(LACKING_S)
+        if planned.step is Step.PREPARE:
+            return await self._prepare(obj, snapshot, memory)
+        return await self._submit(obj, snapshot, planned, memory)
+
+    async def _prepare(self, obj: Object, snapshot: Snapshot, memory: Memory) -> Result:
+        """Let files be copied to the nodes; the job is submitted in a pass after that."""
+        job, granted, submission = snapshot.job, snapshot.granted, snapshot.submission
+        assert isinstance(granted, tenants.Grant)  # noqa: S101 - as planned
+        assert isinstance(submission, Submission)  # noqa: S101
+        assert snapshot.cluster is not None  # noqa: S101
+        told = await self._files.prepare(job, granted, submission.job, snapshot.cluster, self._now())
+        status, _, message = told.condition
+        if status == "True":
+            why = Reason.PREPARING, "the files of spec.prepare are on the nodes"
+        elif told.wake is None:
+            why = Reason.PREPARE_FAILED, f"{message}; the job is not submitted: create the SlurmJob again"
+        else:
+            why = Reason.PREPARING, message
+        _ = await self._reports.show(obj, snapshot, Plan(why=why), memory, told)
+        return Result(SOON_S if status == "True" else told.wake)
+
+    async def _submit(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
+        """Begin in the status, ask Slurm, and write down what it has said."""
+        job, granted, submission = snapshot.job, snapshot.granted, snapshot.submission
+        ready = snapshot.dependency
+        client = self._access.client(snapshot.cluster)
+        assert isinstance(granted, tenants.Grant)  # noqa: S101 - as planned
+        assert isinstance(submission, Submission)  # noqa: S101
+        assert isinstance(ready, dependencies.Ready)  # noqa: S101
+        try:
+            key = await self._access.key(snapshot.cluster)
+        except KeyUnknown as error:
+            _ = await self._reports.show(obj, snapshot, Plan(why=(Reason.KEY_PENDING, str(error))), memory)
+            return Result(KEY_VALID_S)
+        if client is None:
+            return Result(SOON_S)
+        started = self._now().replace(microsecond=0)
+        begun = JobSubmission(attempt=planned.attempt, started_at=started, name=submission.job.name or job.name)
+        failed = (*(job.status.failed_attempts or ()), *([planned.failed] if planned.failed is not None else []))
+        changes = {
+            "submission": begun,
+            "job_id": None,
+            "user": granted.user,
+            "failed_attempts": failed or None,
+            "held": None,
+            "exit_code": None,
+            "signal": None,
+            "start_time": None,
+            "end_time": None,
+            "nodes": None,
+            "restarts": None,
+            # What is counted of an array is never counted down.
+            "array": None,
+            "logs": placing.begun(snapshot.logs, job.status, is_again=planned.failed is not None),
+            "files": facts.begun(job.status),
+        }
+        status = job.status.model_copy(update=changes)
+        # For the version that was read: another process that has begun it, or this one, is never overlooked.
+        answer = await self._reports.patch(obj, job.status, status, memory, obj["metadata"]["resourceVersion"])
+        if (self._now() - started).total_seconds() > BEGINNING_S:
+            # Others may look for the job before this call has ended: it is asked for once that is settled.
+            logger.info("%s/%s: its submission began too slowly, and waits", job.namespace, job.name)
+            return Result(RETRY_S)
+        wanted = replace(
+            submission.job,
+            extra=Mark(job.uid, planned.attempt).text,
+            dependency=dependencies.joined(submission.job.dependency, ready.text),
+        )
+        try:
+            submitted = await slurm_calls.submit(client, granted.user, key, wanted)
+        except SlurmError as error:
+            return await self._not_submitted(answer, snapshot, status, error, memory)
+        memory.refusals, memory.refused_until = 0, None
+        self._tell_submission(obj, submitted.id, submission, [submitted.message, *map(str, submitted.warnings)])
+        taken = status.model_copy(
+            update={
+                "job_id": submitted.id,
+                "state": "Pending",
+                "reason": str(Reason.SUBMITTED),
+                "summary": "",
+                "submission": begun.model_copy(update={"answered_at": self._now()}),
+                "submit_time": self._now().replace(microsecond=0),
+                "conditions": report.submitted(job, submitted.id, self._now()),
+                "observed_generation": job.metadata.generation,
+            }
+        )
+        _ = await self._reports.patch(answer, status, taken, memory)
+        if snapshot.cluster is not None:
+            _ = self._queues.get(snapshot.cluster.uid)
+            self._queues.poke(snapshot.cluster.uid)
+        return Result()
+
+    async def _not_submitted(
+        self, obj: Object, snapshot: Snapshot, begun: SlurmJobStatus, error: SlurmError, memory: Memory
+    ) -> Result:
+        """Slurm has refused, or its answer is not known."""
+        job = snapshot.job
+        words = cut(str(error), LONGEST)
+        is_refusal = isinstance(error, slurm_calls.REFUSALS)
+        if not is_refusal and not slurm_calls.was_not_sent(error):
+            logger.info("%s/%s: the answer to its submission is not known: %s", job.namespace, job.name, words)
+            shown = Plan(why=(Reason.SUBMITTING, f"the answer to the submission is not known: {words}"))
+            unknown = job.model_copy(update={"status": begun})
+            _ = await self._reports.show(obj, replace(snapshot, job=unknown), shown, memory)
+            return Result(1.0)
+        pause, why = RETRY_S, (Reason.SLURM_UNREACHABLE, f"Slurm does not answer: {words}")
+        if is_refusal:
+            pause = REFUSED_S[min(memory.refusals, len(REFUSED_S) - 1)]
+            memory.refusals += 1
+            why = (
+                Reason.SUBMISSION_REFUSED,
+                f"Slurm refuses the job, which is submitted again every few minutes: {words}",
+            )
+            self._recorder.warning(obj, Reason.SUBMISSION_REFUSED, words)
+        memory.refused_until = self._now() + timedelta(seconds=pause)
+        kept = None if begun.submission is None or not begun.submission.attempt else job.status.submission
+        before = job.status.model_copy(update={"submission": kept, "user": begun.user})
+        refused = job.model_copy(update={"status": before})
+        wanted = report.status(replace(snapshot, job=refused), Plan(why=why))
+        _ = await self._reports.patch(obj, begun, wanted, memory)
+        return Result(pause)
+
+    def _tell_submission(self, obj: Object, job_id: int, submission: Submission, slurms: list[str]) -> None:
+        notes = [*map(str, submission.conflicts), *submission.without_effect, *(one for one in slurms if one)]
+        words = cut("; ".join([f"Slurm has taken it as job {job_id}", *notes]), LONGEST)
+        if notes:
+            self._recorder.warning(obj, EventReason.JOB_SUBMITTED, words)
+        else:
+            self._recorder.normal(obj, EventReason.JOB_SUBMITTED, words)

@@ -28,7 +28,7 @@ from slurm_client.connection.circuit import Circuit
 from slurm_client.connection.intake import Excess, Intake
 from slurm_client.connection.negotiation import Negotiation
 from slurm_client.connection.retries import RefusedToken, Renewal, RetryPolicy, UnknownUrl
-from slurm_client.connection.transport import Transport, closed_error
+from slurm_client.connection.transport import Transport, closed_error, written
 from slurm_client.hooks import Attempt, observed
 from slurm_client.models.entry import Entry, keep
 
@@ -249,6 +249,23 @@ class Session:
         """
         call = Call("", query=query, body=body, method=method, url=url, repeatable=repeatable)
         return await self._carried_out(call, timeout)
+
+    async def prepared(
+        self, operation: str, *, body: Mapping[str, Any], timeout: float | None = None
+    ) -> tuple[errors.Request, bytes]:
+        """
+        Return the request that `call` would send, with its body, and send nothing but what negotiation needs.
+
+        Raises
+        ------
+        SlurmError
+            And nothing else.
+        """
+        call = Call(operation, body=body)
+        version = await self.negotiate(timeout)
+        async with self._within(self._timeout, lambda: self.about(operation)):
+            target = call.target(version)
+            return errors.Request(target.endpoint.method, target.url, self._transport.server), written(body)
 
     async def _carried_out(self, call: Call, timeout: float | None) -> Answer:
         limit = self._timeout if timeout is None else timeout

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from slurm_client.connection.pieces import Pieces
     from slurm_client.hooks import Exchange
 
-__all__ = ["Reply", "Transport", "closed_error"]
+__all__ = ["Reply", "Transport", "closed_error", "written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Transport:
 
         if self.closed:
             raise _never_sent(closed_error(request))
-        content = None if body is None else _written(body)
+        content = None if body is None else written(body)
         headers = self._headers_of(request, token, user_name, with_body=body is not None)
         params = {name: _parameter(value) for name, value in (query or {}).items() if value is not None}
         try:
@@ -228,9 +228,9 @@ def _never_sent(error: errors.Unreachable) -> errors.Unreachable:
     return error
 
 
-def _written(body: Mapping[str, Any]) -> bytes:
+def written(body: Mapping[str, Any]) -> bytes:
     """
-    Return a body in JSON.
+    Return a body in JSON, as it is sent.
 
     Raises
     ------

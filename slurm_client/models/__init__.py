@@ -24,7 +24,7 @@ from slurm_client.models.database.service import DatabaseCalls, DatabaseDiag, Da
 from slurm_client.models.database.usage import StepUsage
 from slurm_client.models.entry import Entry
 from slurm_client.models.job import ExitCode, FinishedJob, Job, JobEnd, JobState, JobStateEntry, PartitionPriority
-from slurm_client.models.jobspec import JobResult, JobSpec, SubmittedJob
+from slurm_client.models.jobspec import JobResult, JobSpec, SubmissionRequest, SubmittedJob
 from slurm_client.models.listing import Listing
 from slurm_client.models.node import Node, NodeState
 from slurm_client.models.partition import Partition, PartitionResult, PartitionState
@@ -86,6 +86,7 @@ __all__ = [
     "State",
     "StepRecord",
     "StepUsage",
+    "SubmissionRequest",
     "SubmittedJob",
     "TrackedResource",
     "User",

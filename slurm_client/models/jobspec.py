@@ -177,6 +177,24 @@ class JobSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class SubmissionRequest:
+    """
+    A request that would submit a job.
+
+    Parameters
+    ----------
+    method, path
+        Where it would go: the path names the data parser.
+    body
+        JSON, byte for byte as it would be sent.
+    """
+
+    method: str
+    path: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
 class SubmittedJob(Entry):
     """
     A job Slurm has taken.

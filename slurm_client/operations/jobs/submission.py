@@ -9,7 +9,7 @@ from slurm_client.decode.read import number, text
 from slurm_client.encode import jobs as encode
 from slurm_client.encode import submissions
 from slurm_client.encode.values import fitted
-from slurm_client.models.jobspec import JobSpec, SubmittedJob
+from slurm_client.models.jobspec import JobSpec, SubmissionRequest, SubmittedJob
 from slurm_client.operations.base import Operations
 
 if TYPE_CHECKING:
@@ -31,10 +31,20 @@ class Submission(Operations):
         Never retried once it was sent: after Timeout or Unreachable, check whether the job exists (give it a
         name or comment to know it by).
         """
-        body = encode.submission(spec)
-        await self._fit([body["job"]], timeout)
+        body = await self._batch(spec, timeout)
         answer = await self._session.call("post_job_submit", body=body, timeout=timeout)
         return self._submitted(answer, "/job/submit")
+
+    async def submission_request(self, spec: JobSpec, *, timeout: float | None = None) -> SubmissionRequest:
+        """
+        Return the request with which :meth:`submit_job` would submit a batch job, and submit nothing.
+
+        The server is asked for its data parser, if that is not known yet, and for nothing else: whether Slurm would
+        take the job stays open. No token is a part of what is returned.
+        """
+        body = await self._batch(spec, timeout)
+        request, content = await self._session.prepared("post_job_submit", body=body, timeout=timeout)
+        return SubmissionRequest(request.method, request.path, content.decode())
 
     async def submit_het_job(self, specs: Sequence[JobSpec], *, timeout: float | None = None) -> SubmittedJob:
         """
@@ -90,6 +100,12 @@ class Submission(Operations):
         await self._fit(body["hetjob"] if "hetjob" in body else [body["job"]], timeout)
         answer = await self._session.call("post_job_allocate", body=body, timeout=timeout)
         return self._submitted(answer, "/job/allocate")
+
+    async def _batch(self, spec: JobSpec, timeout: float | None) -> Mapping[str, Any]:
+        """Write the body that submits a batch job."""
+        body = encode.submission(spec)
+        await self._fit([body["job"]], timeout)
+        return body
 
     async def _fit(self, components: Sequence[Mapping[str, Any]], timeout: float | None) -> None:
         """Raise NotSupported for a key that the data parser in use lacks."""

@@ -13,7 +13,7 @@ from slurm_client.sync.base import Blocking
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from slurm_client.models.jobspec import JobSpec, SubmittedJob
+    from slurm_client.models.jobspec import JobSpec, SubmissionRequest, SubmittedJob
     from slurm_client.operations.jobs.submission import Submission
 
 
@@ -27,6 +27,10 @@ class BlockingSubmission(Blocking):
     def submit_job(self, spec: JobSpec, *, timeout: float | None = None) -> SubmittedJob:
         """Submit a batch job."""
         return self._wait(self._submission.submit_job(spec, timeout=timeout))
+
+    def submission_request(self, spec: JobSpec, *, timeout: float | None = None) -> SubmissionRequest:
+        """Return the request with which :meth:`submit_job` would submit a batch job, and submit nothing."""
+        return self._wait(self._submission.submission_request(spec, timeout=timeout))
 
     def submit_het_job(self, specs: Sequence[JobSpec], *, timeout: float | None = None) -> SubmittedJob:
         """Submit a heterogeneous job: components that start together, each with wishes of its own."""

@@ -19,6 +19,7 @@ NAMESPACE = "slurm-operator"
 RELEASE = "slurm-operator"
 CHART = PROJECT / "helm" / "slurm-operator"
 JOBS_CHART = PROJECT / "helm" / "slurm-jobs"
+OLD_JOBS_CHART = PROJECT / "helm" / "slurm-sylabs-jobs"
 
 
 class HelmFailed(LocalKubeError):
@@ -27,17 +28,29 @@ class HelmFailed(LocalKubeError):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The operator in a local cluster."""
+    """The operator in a local cluster, with SlurmJobs.
+
+    Attributes
+    ----------
+    cluster
+        The local cluster.
+    replicas
+        How many run; one leads.
+    old_jobs
+        Whether it runs the job kinds of sylabs' operators too.
+    """
 
     cluster: Cluster
     replicas: int = 1
+    old_jobs: bool = False
 
     def install(self) -> None:
         """Build and load the image, apply the CRDs, install or upgrade the release, and wait until it is ready."""
         archives = images.ensure(["operator"], say)["operator"]
         self.cluster.load_images(archives)
         # helm installs CRDs once and never upgrades them.
-        for folder in (CHART / "crds", JOBS_CHART / "crds"):
+        for chart in (CHART, JOBS_CHART, *([OLD_JOBS_CHART] if self.old_jobs else [])):
+            folder = chart / "crds"
             self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
         self.helm(
             "upgrade",
@@ -47,6 +60,7 @@ class Installation:
             "--create-namespace",
             f"--set=replicas={self.replicas}",
             "--set=jobs.enabled=true",
+            f"--set=jobs.sylabs={str(self.old_jobs).lower()}",
             # A new image under the same tag is a new Deployment revision.
             f"--set-string=podAnnotations.image={archives[0].parent.name}",
             "--wait",

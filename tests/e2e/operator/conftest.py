@@ -26,7 +26,7 @@ SHOWN = 20_000
 @pytest.fixture(scope="session")
 def operator(cluster: Cluster, run_folder: Path) -> Installation:
     """Two replicas of the operator: one leads, one stands by."""
-    installation = Installation(cluster, replicas=2)
+    installation = Installation(cluster, replicas=2, old_jobs=True)
     with first_of(run_folder, "operator") as is_first:
         if is_first:
             installation.install()

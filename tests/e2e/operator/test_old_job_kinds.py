@@ -1,0 +1,242 @@
+"""Manifests of sylabs' operators as people wrote them: scripts, arrays, files in and out, and containers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hack.localkube.kubectl import wait_for
+from slinky_api.resource import Resource
+from slinky_api.sylabs import slurm as slurm_kinds
+from slinky_api.sylabs import wlm
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
+
+OPERATOR_IMAGE = "localhost/slinky/slurm-operator:dev"
+FOLDER = "/var/spool/job-output"
+"""What the nodes share, and the server of each node reads and writes."""
+
+ENDS = frozenset({"Succeeded", "Failed", "Unknown"})
+"""Words after which nothing comes."""
+
+REGISTRY = "127.0.0.1:5000"
+
+SERVER = """\
+import http.server, json, pathlib, re
+ROOT = pathlib.Path("/images")
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        found = re.fullmatch(r"/v2/(?:([a-z]+)/(manifests|blobs)/([a-z0-9:]+))?", self.path)
+        name, kind, reference = found.groups() if found else (None, None, None)
+        body = b"{}" if found and not name else None
+        if kind == "manifests" and not reference.startswith("sha256:"):
+            listed = json.loads((ROOT / name / "index.json").read_text())["manifests"]
+            tags = {one["annotations"]["org.opencontainers.image.ref.name"]: one["digest"] for one in listed}
+            reference = tags.get(reference, "")
+        if name and reference:
+            file = ROOT / name / "blobs" / reference.replace(":", "/")
+            body = file.read_bytes() if file.is_file() else None
+        self.send_response(404 if body is None else 200)
+        self.send_header("Content-Type", MANIFEST if kind == "manifests" else "application/octet-stream")
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body or b"")
+    do_HEAD = do_GET
+http.server.ThreadingHTTPServer(("127.0.0.1", 5000), Handler).serve_forever()
+"""
+"""A registry, just enough for skopeo to fetch from, that serves OCI layouts; beside slurmd, since there is no other."""
+
+IMAGE = """\
+cd /images
+umoci init --layout sample
+umoci new --image sample:test
+umoci unpack --rootless --image sample:test bundle
+root=bundle/rootfs
+for program in /bin/sh /bin/id; do
+  for file in $program $(ldd $program | grep -o '/lib[^ ]*'); do
+    mkdir -p $root${file%/*}
+    cp --dereference $file $root$file
+  done
+done
+umoci repack --image sample:test bundle
+umoci config --image sample:test --config.cmd /bin/sh --config.cmd -c --config.cmd "$1" --config.env OF_IMAGE=yes
+rm -rf bundle
+chmod -R a+rX sample
+"""
+"""An image with a shell, whose command is the first argument."""
+
+
+def full(resource: Resource) -> str:
+    """Name of a kind for kubectl: three kinds share the short one."""
+    return f"{resource.plural}.{resource.group}"
+
+
+@dataclass(frozen=True)
+class Team:
+    """The namespace with the jobs, which are alice's."""
+
+    slurm: SlurmInKubernetes
+    namespace: str
+
+    def kube(self, *arguments: str, timeout: float = 120.0) -> str:
+        return self.slurm.kubectl("--namespace", self.namespace, *arguments, timeout=timeout)
+
+    def apply(self, resource: Resource, name: str, **spec: Any) -> None:
+        about = {"name": name, "namespace": self.namespace}
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": about, "spec": spec}
+        self.slurm.kubectl.apply([body])
+
+    def status(self, resource: Resource, name: str) -> dict[str, Any]:
+        found = self.slurm.kubectl.get("--namespace", self.namespace, full(resource), name)
+        status: dict[str, Any] = found.get("status") or {}
+        return status
+
+    def wait(self, resource: Resource, name: str, word: str) -> dict[str, Any]:
+        """Wait for a word of the old status, and return the status."""
+
+        def shown() -> bool:
+            status = self.status(resource, name)
+            found = status.get("status")
+            assert found == word or found not in ENDS, status
+            return bool(found == word)
+
+        wait_for(f"{full(resource)} {name} {word}", shown, PATIENCE)
+        return self.status(resource, name)
+
+    def wait_collected(self, child: str) -> None:
+        """Wait until the results of an object's SlurmJob are on their volume."""
+        ours = f"slurmjobs.slinky.slurm.net/{child}"
+        self.kube("wait", ours, "--for=condition=ResultsCollected", f"--timeout={PATIENCE:.0f}s", timeout=2 * PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def team(new_slurm: NewSlurm) -> Team:
+    """A Cluster that runs old kinds, one node with containers, and a namespace whose jobs are alice's."""
+    slurm = new_slurm("oldjobs")
+    namespace = f"{slurm.namespace}-alice"
+    users = {
+        "passwd": "alice:x:2001:2001::/tmp:/bin/sh\n",
+        "group": "alice:x:2001:\n",
+        "local.conf": f'[[registry]]\nlocation = "{REGISTRY}"\ninsecure = true\n',
+    }
+    slurm.create(
+        identity={"passwd": {"configMapRef": {"name": "site"}}},
+        containers={"mounts": [FOLDER]},
+        jobs={
+            "tenants": [{"namespaces": [namespace], "user": "alice", "uid": 2001, "gid": 2001}],
+            "sylabs": {"labels": [{"name": "wlm.sylabs.io/cuda", "value": "10", "features": "cuda10"}]},
+        },
+    )
+    about = {"name": "site", "namespace": slurm.namespace}
+    slurm.kubectl.apply(
+        [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": users},
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+            claim(slurm.namespace, "output"),
+            claim(namespace, "kept"),
+        ]
+    )
+    slurm.nodeset(
+        "compute",
+        1,
+        image=slurm.image("slurmd-oci"),
+        containers="Rootless",
+        features=["cuda10"],
+        jobLogs={},
+        template=template(),
+    )
+    slurm.wait_ready()
+    slurm.wait_idle(["compute-0"])
+    return Team(slurm, namespace)
+
+
+def template() -> dict[str, Any]:
+    """Volumes of the node, and a registry beside slurmd."""
+    site = {"name": "site", "configMap": {"name": "site", "items": [{"key": "local.conf", "path": "local.conf"}]}}
+    shared = {"name": "job-output", "persistentVolumeClaim": {"claimName": "output"}}
+    images = {"name": "images", "mountPath": "/images"}
+    trusted = {"name": "site", "mountPath": "/etc/containers/registries.conf.d/local.conf", "subPath": "local.conf"}
+    registry = {
+        "name": "registry",
+        "image": OPERATOR_IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["python", "-c", SERVER],
+        "volumeMounts": [{**images, "readOnly": True}],
+    }
+    slurmd = {"name": "slurmd", "volumeMounts": [images, trusted]}
+    volumes = [site, shared, {"name": "images", "emptyDir": {}}]
+    return {"spec": {"volumes": volumes, "containers": [slurmd, registry]}}
+
+
+def claim(namespace: str, name: str) -> dict[str, Any]:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "64Mi"}}}
+    about = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": about, "spec": spec}
+
+
+def volume(name: str) -> dict[str, Any]:
+    return {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+
+
+def test_scripts_run_and_show_the_old_words(team: Team) -> None:
+    script = "#!/bin/sh\n#SBATCH --nodes=1 --ntasks=1\nsrun id -un\n"
+    team.apply(wlm.SLURMJOB, "hello", batch=script, nodeSelector={"wlm.sylabs.io/cuda": 10})
+    team.apply(slurm_kinds.SLURMJOB, "hello", batch="#!/bin/sh\nexit 3\n")
+    status = team.wait(wlm.SLURMJOB, "hello", "Succeeded")
+    job = team.slurm.job(str(status["jobId"]))
+    assert (job["UserId"], job["Features"]) == ("alice(2001)", "cuda10")
+    assert team.wait(slurm_kinds.SLURMJOB, "hello", "Failed")["reason"] == "NonZeroExitCode"
+    shown = team.kube("get", full(wlm.SLURMJOB)).splitlines()
+    assert shown[0].split() == ["NAME", "AGE", "STATUS", "JOB", "REASON"]
+    assert shown[1].split()[2:] == ["Succeeded", str(status["jobId"]), "Completed"]
+
+
+def test_an_array_has_ended_when_all_its_tasks_have(team: Team) -> None:
+    script = "#!/bin/sh\n#SBATCH --array=0-2\n#SBATCH --output=/dev/null\nexit $((SLURM_ARRAY_TASK_ID / 2))\n"
+    team.apply(wlm.SLURMJOB, "tasks", batch=script)
+    status = team.wait(wlm.SLURMJOB, "tasks", "Failed")
+    ends = team.slurm.control("squeue", "--noheader", "--array", "--states=all", f"--job={status['jobId']}", "-o%K %T")
+    assert sorted(ends.splitlines()) == ["0 COMPLETED", "1 COMPLETED", "2 FAILED"]
+
+
+def test_files_are_prepared_and_results_collected(team: Team) -> None:
+    first = f"#!/bin/sh\n#SBATCH --chdir={FOLDER}\nmkdir -p out\necho of the first > out/said\n"
+    team.apply(wlm.SLURMJOB, "first", batch=first, results={"mount": volume("kept"), "from": f"{FOLDER}/out"})
+    team.wait(wlm.SLURMJOB, "first", "Succeeded")
+    team.wait_collected("wlm-slurmjob-first")
+    second = f"#!/bin/sh\ngrep -q 'of the first' {FOLDER}/given/first/out/said\n"
+    team.apply(wlm.SLURMJOB, "second", batch=second, prepare={"mount": volume("kept"), "to": f"{FOLDER}/given"})
+    team.wait(wlm.SLURMJOB, "second", "Succeeded")
+
+
+def test_a_container_runs_as_the_user_and_leaves_results(team: Team) -> None:
+    # The image names no user: it is root inside, and alice outside.
+    says = f'[ "$OF_IMAGE" = yes ] && [ ! -e /etc/slurm ] && id -u > {FOLDER}/told'
+    team.slurm.run("sh", "-ec", IMAGE, "sh", says)
+    image = f"docker://{REGISTRY}/sample:test"
+    team.apply(wlm.WLMJOB, "box", image=image, results={"mount": volume("kept"), "from": f"{FOLDER}/told"})
+    team.wait(wlm.WLMJOB, "box", "Succeeded")
+    assert team.slurm.run("sh", "-c", f"cat {FOLDER}/told; stat -c %U {FOLDER}/told").split() == ["0", "alice"]
+    team.wait_collected("wlm-wlmjob-box")
+
+
+def test_what_has_no_meaning_here_is_refused_by_name(team: Team) -> None:
+    team.apply(slurm_kinds.SLURMJOB, "by-ssh", batch="#!/bin/sh\ntrue\n", ssh={"user": "me"})
+    team.apply(wlm.WLMJOB, "bound", image="docker://alpine:3", options={"binds": ["/data:/mnt"]})
+    refused = team.wait(slurm_kinds.SLURMJOB, "by-ssh", "Failed")
+    assert (refused["reason"], "spec.ssh" in refused["message"]) == ("InvalidSpec", True)
+    refused = team.wait(wlm.WLMJOB, "bound", "Failed")
+    assert (refused["reason"], "spec.options.binds" in refused["message"]) == ("InvalidSpec", True)
+
+
+def test_deletion_cancels_the_job(team: Team) -> None:
+    team.apply(wlm.SLURMJOB, "long", batch="#!/bin/sh\nsleep 600\n")
+    job = str(team.wait(wlm.SLURMJOB, "long", "Running")["jobId"])
+    team.kube("delete", full(wlm.SLURMJOB), "long", timeout=PATIENCE)
+    team.slurm.wait_job(job, "CANCELLED")

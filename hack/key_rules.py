@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from slinky_operator.slurm.conf.key_rules import documented
+from slinky_operator.slurm.conf.keys.rules import documented
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "configuration.md"
 BEGIN: Final = "<!-- written by python -m hack.key_rules -->\n"

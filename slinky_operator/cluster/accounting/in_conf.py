@@ -23,7 +23,7 @@ from slinky_operator.cluster.accounting import variants
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import parse
 
 STORAGE: Final = "accounting_storage/slurmdbd"
 """`AccountingStorageType` with accounting."""
@@ -66,7 +66,7 @@ def slurmdbd_is_ready(snapshot: Snapshot) -> bool:
 
 
 def restart(cluster: Cluster, slurm_conf: str) -> Mapping[str, str]:
-    """What slurmctld's pod must have started with, beside the keys of `slurm.conf.keys`."""
+    """What slurmctld's pod must have started with, beside the keys of `slurm.conf.keys.restart`."""
     identity = variants.database_identity(cluster)
     return {RESTART_KEY: identity} if identity and has_accounting(slurm_conf) else {}
 

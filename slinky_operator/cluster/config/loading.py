@@ -29,8 +29,8 @@ from slinky_operator.cluster.memory import Loaded
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+from slinky_operator.slurm.conf.syntax.parsed import parse
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurm.exit_messages import last_words
 

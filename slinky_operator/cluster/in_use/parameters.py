@@ -1,6 +1,6 @@
 """Keys of slurm.conf that keep their running value while jobs need them. Pure.
 
-Which keys these are, and why, is in `slinky_operator.slurm.conf.key_rules`; what a change of lines (partitions, nodes,
+Which keys these are, and why, is in `slinky_operator.slurm.conf.keys.rules`; what a change of lines (partitions, nodes,
 GRES) would end is decided in `removals`.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from slinky_operator.slurm.conf.key_rules import Kind, rule_of
-from slinky_operator.slurm.conf.parsed import Parsed
+from slinky_operator.slurm.conf.keys.rules import Kind, rule_of
+from slinky_operator.slurm.conf.syntax.parsed import Parsed
 
 MAX_JOB_COUNT: Final = 10_000
 MAX_JOB_ID: Final = 0x03FF_0000

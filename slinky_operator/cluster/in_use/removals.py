@@ -9,7 +9,7 @@ a partition                 running and pending jobs of it end as NODE_FAIL
 a node outside Kubernetes   jobs on it end; the same if its CPUs, sockets, cores, threads or GRES change
 room for nodes              with `MaxNodeCount` below the number of nodes, it drops some, and their jobs
 room for job records        with `MaxJobCount` at or below their number, it drops some, even running jobs
-keys of slurm.conf          some end or hang running jobs: see `slinky_operator.slurm.conf.key_rules`
+keys of slurm.conf          some end or hang running jobs: see `slinky_operator.slurm.conf.keys.rules`
 a kind of GRES              jobs that hold it lose it
 a line of gres.conf         nodes with a job that holds such a device are drained
 ==========================  =======================================================================================
@@ -30,9 +30,9 @@ from slinky_api.conditions import Reason
 from slinky_operator.cluster.in_use.parameters import JobsThere, keys_that_stay, quoted, users
 from slinky_operator.slurm.conf import ConfInputs, StaticNodeConf, future_nodes
 from slinky_operator.slurm.conf.derive import GRES_CONF
-from slinky_operator.slurm.conf.directives import TextProblem, parse_words
-from slinky_operator.slurm.conf.parsed import Line, Parsed, parse
 from slinky_operator.slurm.conf.render import INACTIVE, SLURM_CONF
+from slinky_operator.slurm.conf.syntax.directives import TextProblem, parse_words
+from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed, parse
 from slurm_client.notation import hostlist
 
 HARDWARE: Final = frozenset(

@@ -15,8 +15,8 @@ from slinky_operator.cluster.components.shared import shared_objects
 from slinky_operator.cluster.keys.lifecycle import Keys
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.render import SLURM_CONF, hash_of
+from slinky_operator.slurm.conf.syntax.parsed import parse
 from slinky_operator.slurm.connection.contact import ContactState
 
 MOUNTED_AFTER: Final = 2.0

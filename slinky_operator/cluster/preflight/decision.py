@@ -22,7 +22,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight import attempts
 from slinky_operator.cluster.preflight.attempts import Stage, Trial
 from slinky_operator.slurm.conf import Rendered
-from slinky_operator.slurm.conf.reach import beyond_slurmds
+from slinky_operator.slurm.conf.keys.reach import beyond_slurmds
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines
 
 SLURMDBD_CONF: Final = "slurmdbd.conf"
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.accounting.slurmdbd_conf import RUN_FOLDER
-from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines
 
 FOLDER: Final = "/trial"
 """Where the trial has its keys and what its slurmdbd has said."""

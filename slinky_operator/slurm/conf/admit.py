@@ -13,10 +13,10 @@ from typing import Final
 
 from slinky_api.errors import Problem
 from slinky_operator.slurm.conf import future_nodes
-from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf, base_of
 from slinky_operator.slurm.conf.nodes import Names
-from slinky_operator.slurm.conf.parsed import Parsed, parse
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
+from slinky_operator.slurm.conf.syntax.parsed import Parsed, parse
 
 ALL_PARTITION: Final = "all"
 """Name of the partition over all nodes."""

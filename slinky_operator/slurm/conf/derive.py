@@ -22,8 +22,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.directives import Directive, TextProblem, logical_lines, parse_lines
-from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, logical_lines, parse_lines
+from slinky_operator.slurm.conf.syntax.parsed import parse
 
 SLURM_CONF: Final = "slurm.conf"
 GRES_CONF: Final = "gres.conf"

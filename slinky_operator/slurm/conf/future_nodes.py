@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
-from slinky_operator.slurm.conf.parsed import Parsed
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
+from slinky_operator.slurm.conf.syntax.parsed import Parsed
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.pod_templates.templates import RefusedFragment
 from slinky_operator.slurm.slurmd import launch, node_conf, resources

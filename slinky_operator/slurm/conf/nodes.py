@@ -15,9 +15,9 @@ from typing import Final
 from slinky_api.errors import Problem
 from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm.conf import future_nodes
-from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_words
 from slinky_operator.slurm.conf.inputs import NodeSetConf, StaticNodeConf, base_of
-from slinky_operator.slurm.conf.parsed import Parsed
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_words
+from slinky_operator.slurm.conf.syntax.parsed import Parsed
 from slurm_client.notation import hostlist
 
 MOST: Final = MAX_ORDINALS

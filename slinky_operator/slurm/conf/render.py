@@ -30,14 +30,14 @@ from slinky_api.v1alpha1.fields import MAX_ORDINALS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import containers, future_nodes, states
 from slinky_operator.slurm.conf.admit import ALL_PARTITION, Refused, admit, is_default, partitions_in, says_default
-from slinky_operator.slurm.conf.directives import Directive, TextProblem, parse_lines, parse_words
 from slinky_operator.slurm.conf.inputs import ConfInputs, NodeSetConf
-from slinky_operator.slurm.conf.merge import check_accounting, check_extra, merge, with_kept, without_states
+from slinky_operator.slurm.conf.keys.merge import check_accounting, check_extra, merge, with_kept, without_states
 from slinky_operator.slurm.conf.nodes import static_nodes
-from slinky_operator.slurm.conf.parsed import Line, parse
 from slinky_operator.slurm.conf.sources.files import implied_keys
 from slinky_operator.slurm.conf.sources.gather import check, check_size, contents
 from slinky_operator.slurm.conf.sources.scripts import in_order
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, parse_lines, parse_words
+from slinky_operator.slurm.conf.syntax.parsed import Line, parse
 from slinky_operator.slurm.tokens import key_set
 
 SLURM_CONF: Final = "slurm.conf"

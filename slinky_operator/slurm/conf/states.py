@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from slinky_operator.slurm.conf.merge import KEEP_STATES
-from slinky_operator.slurm.conf.parsed import Line, Parsed
+from slinky_operator.slurm.conf.keys.merge import KEEP_STATES
+from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed
 
 UP: Final = "UP"
 STATES: Final = frozenset({"UP", "DOWN", "DRAIN", "INACTIVE"})

@@ -11,7 +11,7 @@ import pytest
 
 from hack.images.rootfs import ensure
 from slinky_operator.cluster.execute.slurm_queries import ask_use
-from slinky_operator.slurm.conf.key_rules import Kind, rule_of
+from slinky_operator.slurm.conf.keys.rules import Kind, rule_of
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.slurm_host import SlurmHost

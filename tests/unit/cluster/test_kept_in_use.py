@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from slinky_operator.cluster.actions import AskUse, StartPreflight
 from slinky_operator.cluster.in_use.removals import ReservationUse, Use
-from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import parse
 from tests.unit.cluster.rollout import GONE, PARTITION, config_maps, job, settled, until
 from tests.unit.cluster.world import node_set_object
 

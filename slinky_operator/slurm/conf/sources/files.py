@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slinky_api.errors import Problem
-from slinky_operator.slurm.conf.directives import logical_lines
+from slinky_operator.slurm.conf.syntax.directives import logical_lines
 from slinky_operator.slurm.tokens import key_set
 
 OWN: Final = frozenset({"slurm.conf", "slurmdbd.conf", key_set.FILE})

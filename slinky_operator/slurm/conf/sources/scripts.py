@@ -19,8 +19,8 @@ from slinky_api.errors import Problem
 from slinky_api.v1alpha1.cluster.spec import ClusterSpec
 from slinky_api.v1alpha1.common import ConfigMapRef
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.conf.directives import Directive
 from slinky_operator.slurm.conf.sources.files import LONGEST_NAME, FileConf, name_problem
+from slinky_operator.slurm.conf.syntax.directives import Directive
 
 _SHEBANG: Final = re.compile(r"#![ \t]*/\S+([ \t]+\S.*)?", re.ASCII)
 

@@ -7,8 +7,8 @@ import pytest
 from slinky_operator.cluster.actions import AskStates, EmitEvent, Write
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import PartitionStates
-from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.states import SetState, marked
+from slinky_operator.slurm.conf.syntax.parsed import parse
 from tests.unit.cluster.rollout import PARTITION, job, settled
 from tests.unit.cluster.world import World, node_set_object
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slinky_operator.cluster.in_use.removals import Use
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import parse
 from tests.unit.cluster.rollout import GONE, PARTITION, job, settled
 from tests.unit.cluster.world import World, node_set_object
 

@@ -8,7 +8,7 @@ import pytest
 
 from slinky_operator.cluster.in_use.parameters import JobsThere, keys_that_stay, tasks_in
 from slinky_operator.cluster.in_use.removals import JobUse, Use
-from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import parse
 from tests.unit.cluster.rollout import job, settled
 from tests.unit.cluster.world import World, cluster_object
 

@@ -12,8 +12,8 @@ from slinky_operator.cluster.actions import Connect, KeepKeys, Reload, Write
 from slinky_operator.cluster.components.accounting.mariadb import ANNOTATION_MOUNTS
 from slinky_operator.cluster.keys import signing
 from slinky_operator.cluster.memory import Memory
-from slinky_operator.slurm.conf.parsed import parse
 from slinky_operator.slurm.conf.sources.gather import TextSource
+from slinky_operator.slurm.conf.syntax.parsed import parse
 from slinky_operator.slurm.tokens import key_set, signing_keys
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from tests.support.rsa_keys import rsa_key

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slinky_operator.slurm.accounting.slurmdbd_conf import Storage, extra_problem, password_in, render
-from slinky_operator.slurm.conf.directives import parse_lines
+from slinky_operator.slurm.conf.syntax.directives import parse_lines
 
 STORAGE = Storage("db.here.svc", 3306, "slurm_acct_db", "slurm", "secret")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from slinky_operator.slurm.conf.key_rules import Kind, keys_of
-from slinky_operator.slurm.conf.keys import LISTENING, RESTART_KEYS
-from slinky_operator.slurm.conf.merge import LIST_KEYS
+from slinky_operator.slurm.conf.keys.merge import LIST_KEYS
+from slinky_operator.slurm.conf.keys.restart import LISTENING, RESTART_KEYS
+from slinky_operator.slurm.conf.keys.rules import Kind, keys_of
 from slinky_operator.slurm.conf.sources.gather import LARGEST
 from slinky_operator.slurm.conf.sources.scripts import KINDS
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from slinky_operator.slurm.conf.directives import TextProblem, logical_lines, parse_lines
+from slinky_operator.slurm.conf.syntax.directives import TextProblem, logical_lines, parse_lines
 from slinky_operator.slurm.tokens import key_set
 
 _SLURM_CONF: Final = "slurm.conf"

@@ -1,6 +1,6 @@
 """What a change of each key of slurm.conf does to jobs, and therefore what the operator does with it. Data.
 
-Every key of slurm.conf(5) of 24.11 and 26.05 is here once. `merge` refuses keys that users may not set, `keys` knows
+Every key of slurm.conf(5) of 24.11 and 26.05 is here once. `merge` refuses keys that users may not set, `restart` knows
 which need a restart, and `slinky_operator.cluster.in_use.parameters` keeps those that wait for jobs. The table in
 docs/configuration.md is generated from this one (``python -m hack.key_rules``).
 

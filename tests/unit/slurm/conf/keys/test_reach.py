@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slinky_operator.slurm.conf.reach import beyond_slurmds
+from slinky_operator.slurm.conf.keys.reach import beyond_slurmds
 
 RUNNING = {
     "slurm.conf": "ClusterName=x\nKillWait=5\nNodeSet=a Feature=a\nPartitionName=p Nodes=a MaxTime=60\n",

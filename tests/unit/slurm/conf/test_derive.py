@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slinky_operator.slurm.conf.derive import derive
-from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import parse
 
 CONF = """\
 # a comment

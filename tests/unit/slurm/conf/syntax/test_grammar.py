@@ -21,11 +21,11 @@ from slinky_operator.slurm.conf import (
     StaticNodeConf,
     render,
 )
-from slinky_operator.slurm.conf.directives import logical_lines
 from slinky_operator.slurm.conf.sources.files import FileConf
 from slinky_operator.slurm.conf.sources.scripts import KINDS, ScriptConf
+from slinky_operator.slurm.conf.syntax.directives import logical_lines
 from tests.unit.slurm.conf.goldens import CASES, PROLOG, Case
-from tests.unit.slurm.conf.slurm_grammar import Unreadable, Word, read
+from tests.unit.slurm.conf.syntax.slurm_grammar import Unreadable, Word, read
 
 TEXTS = st.text(st.sampled_from("aB=\"'# \t\n\r\\,+-\u2028\u0085N/"), max_size=24) | st.sampled_from(
     [

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from slinky_operator.slurm.conf.directives import Directive
-from slinky_operator.slurm.conf.key_rules import Kind, rule_of
+from slinky_operator.slurm.conf.keys.rules import Kind, rule_of
 from slinky_operator.slurm.conf.sources.scripts import SCRIPT_KEYS, check_named
+from slinky_operator.slurm.conf.syntax.directives import Directive
 
 LIST_KEYS: Final = frozenset(key.lower() for key in ("SlurmctldParameters", "GresTypes"))
 """Lists separated by commas to which both sides add."""

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hack.key_rules import PAGE, with_table
-from slinky_operator.slurm.conf.directives import parse_lines
-from slinky_operator.slurm.conf.key_rules import RULES, Kind, keys_of, rule_of
-from slinky_operator.slurm.conf.keys import RESTART_KEYS
-from slinky_operator.slurm.conf.merge import check_extra
+from slinky_operator.slurm.conf.keys.merge import check_extra
+from slinky_operator.slurm.conf.keys.restart import RESTART_KEYS
+from slinky_operator.slurm.conf.keys.rules import RULES, Kind, keys_of, rule_of
+from slinky_operator.slurm.conf.syntax.directives import parse_lines
 
-KEYS = {path.stem: path.read_text().split() for path in sorted((Path(__file__).parent / "keys").glob("*.txt"))}
+KEYS = {path.stem: path.read_text().split() for path in sorted(Path(__file__).parent.glob("*.txt"))}
 """What slurm.conf may hold in each release: the parser's own list."""
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from slinky_operator.slurm.conf.directives import Directive, TextProblem, logical_lines, parse_lines
+from slinky_operator.slurm.conf.syntax.directives import Directive, TextProblem, logical_lines, parse_lines
 
 _PARTITION: Final = "partitionname"
 _NODE_SET: Final = "nodeset"

@@ -9,7 +9,7 @@ Measured with slurmctld of 24.11 and 26.05 while a batch job and an srun ran:
 - `CommunicationParameters=NoCtldInAddrAny` removed: listens on one address until it is restarted;
 - `SlurmctldPort` changed: listens on the old port;
 - applied by `reconfigure`: all others, and AuthAltParameters with another key of auth/jwt, or another content of the
-  same file. What a change does to jobs is in `key_rules`.
+  same file. What a change does to jobs is in `rules`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from slinky_operator.slurm.conf.parsed import parse
+from slinky_operator.slurm.conf.syntax.parsed import parse
 
 LISTENING: Final = frozenset({"noinaddrany", "noctldinaddrany", "enableipv6", "disableipv4"})
 """Items of `CommunicationParameters` that say where daemons listen; all others are taken over."""

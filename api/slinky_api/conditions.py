@@ -297,6 +297,7 @@ class Reason(StrEnum):
     JOB_NOT_STARTED = "JobNotStarted"
     OUTPUT_OUT_OF_REACH = "OutputOutOfReach"
     LOG_POD_REFUSED = "LogPodRefused"
+    LOG_POD_ENDED = "LogPodEnded"
     PREPARING = "Preparing"
     PREPARE_FAILED = "PrepareFailed"
     COPIED = "Copied"

@@ -28,6 +28,10 @@ class Kube(Protocol):
         """Change an object."""
         ...
 
+    async def delete(self, resource: Resource, name: str, namespace: str | None = None, *, uid: str | None) -> Object:
+        """Delete an object."""
+        ...
+
 
 class NotOurs(Exception):
     """Somebody else's object has the name; the text names it."""
@@ -62,3 +66,18 @@ async def change(kube: Kube, resource: Resource, found: Object, patch: Object) -
     """
     about = found["metadata"]
     _ = await kube.merge_patch(resource, about["name"], patch, about["namespace"], uid=about["uid"])
+
+
+async def delete(kube: Kube, resource: Resource, found: Object) -> None:
+    """Delete an object that was found, unless another one has its name by now; no error if it is gone.
+
+    Raises
+    ------
+    KubeError
+        The API server failed, or has another object of that name.
+    """
+    about = found["metadata"]
+    try:
+        _ = await kube.delete(resource, about["name"], about["namespace"], uid=about["uid"])
+    except errors.NotFound:
+        return

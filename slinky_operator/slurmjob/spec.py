@@ -45,7 +45,7 @@ def _build(services: Services) -> Built:
     observer = Observer(services.kube, jobs, clusters, services.slurm, queues, nodes, lambda: datetime.now(UTC))
     secrets = SecretReader(services.kube)
     image = Image(services.settings.image_agent, services.settings.image_pull_policy)
-    upkeep = Upkeep(services.kube, secrets, nodes, image)
+    upkeep = Upkeep(services.kube, secrets, nodes, image, services.caches.store(JOB_LOG_PODS))
     files = FileUpkeep(services.kube, secrets, nodes, image)
     reconciler = SlurmJobReconciler(services.kube, services.recorder, secrets, jobs, observer, queues, upkeep, files)
     triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster, upkeep.pod_gone)

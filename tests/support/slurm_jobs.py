@@ -183,7 +183,7 @@ class JobWorld:
         nodes = Nodes(self.nodesets, self.pods)
         observer = Observer(self.kube, self.jobs, self.clusters, self.clients, self.queues, nodes, self.now)
         reader = SecretReader(cast("KubeClient", self.kube))
-        self.upkeep = upkeep = Upkeep(self.kube, reader, nodes, Image("operator:1"))
+        self.upkeep = upkeep = Upkeep(self.kube, reader, nodes, Image("operator:1"), self.pods)
         files = FileUpkeep(self.kube, reader, nodes, Image("operator:1"))
         self.reconciler = SlurmJobReconciler(
             self.kube, self.events, reader, self.jobs, observer, self.queues, upkeep, files, now=self.now

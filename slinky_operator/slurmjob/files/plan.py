@@ -99,7 +99,7 @@ def plan(snapshot: Snapshot) -> Plan:
     """Decide on the next step."""
     before = snapshot.before
     pod = snapshot.pod
-    end = pods.ended(pod) if pod is not None else None
+    end = (pods.ended(pod) or pods.lost(pod, snapshot.now)) if pod is not None else None
     if end is not None:
         # Another attempt has another pod.
         return _after(snapshot, end)

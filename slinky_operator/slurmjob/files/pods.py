@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from slinky_operator.joblogs.copies import orders
@@ -13,6 +14,9 @@ from slinky_operator.slurmjob.files.bodies import CONTAINER, items_of
 
 LONGEST: Final = 300
 """Characters of Kubernetes' words."""
+
+LOST: Final = timedelta(minutes=2)
+"""After the time at which a deleted pod was to be gone: its node does not answer."""
 
 _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 
@@ -48,6 +52,21 @@ def ended(pod: Object) -> Ended | None:
         str(status.get("message") or ""),
     ]
     return Ended({}, cut(f"pod {pod['metadata']['name']} has ended: {': '.join(filter(None, words))}", LONGEST))
+
+
+def lost(pod: Object, now: datetime) -> Ended | None:
+    """Say that a pod is on a node which does not answer; None if it is not.
+
+    Such a pod stays until its Node is deleted or comes back.
+    """
+    try:
+        since = datetime.fromisoformat(str(pod["metadata"].get("deletionTimestamp")))
+    except ValueError:
+        return None
+    if now - since < LOST:
+        return None
+    node = (pod.get("spec") or {}).get("nodeName") or "its node"
+    return Ended({}, cut(f"pod {pod['metadata']['name']} was deleted, and {node} does not end it", LONGEST))
 
 
 def waits(pod: Object) -> str | None:

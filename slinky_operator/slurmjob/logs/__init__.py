@@ -8,6 +8,7 @@ module           concern
 `streams`        by which way a follower reaches a file, and the tokens for it
 `nodes`          where a job can run, from caches
 `bodies`         pod and Secret
+`pod_life`       when a pod that has ended is replaced, and one that does not start is looked after
 `upkeep`         writes both, and changes the job's file as the job goes on
 ===============  ==========================================================================================
 

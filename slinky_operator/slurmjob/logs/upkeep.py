@@ -1,7 +1,8 @@
 """Keeps pod and Secret with the output of SlurmJobs: made when a job starts, changed as it goes on, ended with it.
 
 What has been written to the Secret counts where Slurm does not know any more: who has lost his memory reads it there.
-An API server that refuses the pod (a quota, an admission rule) keeps nothing else of the job from its course.
+An API server that refuses the pod (a quota, an admission rule) keeps nothing else of the job from its course. A pod
+that ends before its job is replaced; Secrets are not watched, so that of a pod which does not start is looked for.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from slinky_api.v1alpha1.slurmjob.kind import JobLogStatus, SlurmJob, SlurmJobSt
 from slinky_operator.joblogs import job_file
 from slinky_operator.joblogs.job_file import InvalidJobFile, Job, JobState
 from slinky_operator.kube import errors
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS, SECRETS, Resource
+from slinky_operator.kube.resources import PODS, SECRETS
 from slinky_operator.reconcile.secrets import OLD, OLD_IN_TROUBLE, SecretReader
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob import own_objects
-from slinky_operator.slurmjob.logs import bodies, streams
+from slinky_operator.slurmjob.logs import bodies, pod_life, streams
 from slinky_operator.slurmjob.logs.bodies import Image
 from slinky_operator.slurmjob.logs.facts import End, Facts, end_of, of
 from slinky_operator.slurmjob.logs.nodes import Nodes
+from slinky_operator.slurmjob.logs.pod_life import PodEnds, PodStarts
 from slinky_operator.slurmjob.logs.streams import Surroundings, Way
 from slinky_operator.slurmjob.own_objects import Kube, NotOurs
 from slurm_client.models import Job as SlurmRecord
@@ -38,7 +41,6 @@ RETRY_S: Final = 5.0
 
 REFUSED_S: Final = 60.0
 """Seconds until a pod that the API server has refused is tried again."""
-
 
 GIVE_UP_S: Final = 900.0
 """Seconds after the end of a job for which its output is tried to be reached."""
@@ -84,6 +86,8 @@ class _Memory:
     """Whether the pod has it too."""
     losses: int = 0
     """How often its pod has gone."""
+    ends: PodEnds = field(default_factory=PodEnds)
+    starts: PodStarts = field(default_factory=PodStarts)
 
 
 @dataclass(slots=True)
@@ -100,12 +104,15 @@ class Upkeep:
         NodeSets, and the pods of nodes.
     image
         The operator's own.
+    pods
+        Cache of the pods with output; what it says is looked at again before anything is deleted.
     """
 
     kube: Kube
     secrets: SecretReader
     nodes: Nodes
     image: Image
+    pods: Store
     _memory: dict[str, _Memory] = field(default_factory=dict)
 
     def forget(self, uid: str) -> None:
@@ -183,10 +190,10 @@ class Upkeep:
             # The whole job has ended, and its part with it.
             facts = replace(facts, state=JobState.ENDED, end=end)
         if before is not None and before.state is JobState.ENDED:
-            await self._write(job, before, facts, memory)
+            _ = await self._write(job, before, facts, memory, now)
             return self._complete(job, before, ())
         if facts is None or not facts.node or (facts.end is not None and not may_end and before is None):
-            return await self._without_record(job, before, facts, end)
+            return await self._without_record(job, before, facts, end, now)
         if facts.state is JobState.PENDING and before is not None:
             # What the earlier run has written can still be read.
             ways: tuple[tuple[str, Way], ...] = ()
@@ -196,12 +203,16 @@ class Upkeep:
             wanted = _wanted(job, facts, ways, before, may_end=may_end)
         if before is None and not wanted.streams:
             return _out_of_reach(ways, is_over=facts.end is not None)
-        await self._write(job, wanted, facts, memory)
+        waits = await self._write(job, wanted, facts, memory, now)
         if wanted.state is JobState.ENDED:
             return self._complete(job, wanted, ways)
-        return _shown(job, ways, now)
+        told = waits or _shown(job, ways, now)
+        look = memory.starts.next_look(self.pods.get(job.namespace, bodies.name_of(job.name)), now)
+        return replace(told, wake=min(one for one in (told.wake, look) if one is not None))
 
-    async def _without_record(self, job: SlurmJob, before: Job | None, facts: Facts | None, end: End | None) -> Told:
+    async def _without_record(
+        self, job: SlurmJob, before: Job | None, facts: Facts | None, end: End | None, now: float
+    ) -> Told:
         """Slurm has no record with a node: the job has not started, or is forgotten."""
         if end is None:
             if before is not None:
@@ -211,7 +222,7 @@ class Upkeep:
             words = "the job has ended, and Slurm does not say where it ran"
             return Told(("False", Reason.JOB_NOT_STARTED, words), is_complete=True)
         ended = replace(before, state=JobState.ENDED, exit_code=end.exit_code, signal=end.signal)
-        await self._write(job, ended, facts, self._memory[job.uid])
+        _ = await self._write(job, ended, facts, self._memory[job.uid], now)
         return self._complete(job, ended, ())
 
     def _complete(self, job: SlurmJob, written: Job, ways: tuple[tuple[str, Way], ...]) -> Told:
@@ -245,25 +256,52 @@ class Upkeep:
         except (InvalidJobFile, binascii.Error):
             return None
 
-    async def _write(self, job: SlurmJob, wanted: Job, facts: Facts | None, memory: _Memory) -> None:
-        """Write the Secret first, then the pod, whose change makes the kubelet read the Secret."""
-        if wanted == memory.written and memory.is_written:
-            return
-        losses, text = memory.losses, job_file.text(wanted)
-        uid, gid = (facts.uid, facts.gid) if facts is not None else (None, None)
-        await self._put(SECRETS, job, bodies.secret(job, text), {"data": bodies.data(text)})
-        mark: dict[str, Any] = {"metadata": {"annotations": {labels.ANNOTATION_JOB_FILE: bodies.digest(text)}}}
-        await self._put(PODS, job, bodies.pod(job, text, self.image, uid, gid), mark)
-        # It may have gone right after it was looked at.
-        memory.written, memory.is_written = wanted, memory.losses == losses
+    async def _write(self, job: SlurmJob, wanted: Job, facts: Facts | None, memory: _Memory, now: float) -> Told | None:
+        """Write the Secret first, then the pod, whose change makes the kubelet read the Secret.
 
-    async def _put(self, resource: Resource, job: SlurmJob, body: Object, patch: Object) -> None:
-        found = await own_objects.find(self.kube, resource, job, bodies.name_of(job.name))
+        Returns
+        -------
+        Told or None
+            What is to be said if there is no pod for a while.
+        """
+        known = self.pods.get(job.namespace, bodies.name_of(job.name))
+        is_to_be_seen = memory.starts.is_due(known, now) or (known is not None and pod_life.has_ended(known))
+        if wanted == memory.written and memory.is_written and not is_to_be_seen:
+            return None
+        losses, text = memory.losses, job_file.text(wanted)
+        memory.starts.looked(now)
+        await self._put_secret(job, text)
+        pod = await own_objects.find(self.kube, PODS, job, bodies.name_of(job.name))
+        memory.written, memory.is_written = wanted, False
+        mark: dict[str, Any] = {"metadata": {"annotations": {labels.ANNOTATION_JOB_FILE: bodies.digest(text)}}}
+        if pod is not None and pod_life.has_ended(pod):
+            if wanted.state is JobState.ENDED and _has(pod, mark):
+                return None
+            # One that ended before it was told of the end of its job has not shown all.
+            pause = memory.ends.pause(pod, now) if wanted.state is not JobState.ENDED else 0.0
+            if pause > 0 or pod["metadata"].get("deletionTimestamp"):
+                return _ended(pod, max(pause, RETRY_S))
+            await own_objects.delete(self.kube, PODS, pod)
+            pod = None
+        if pod is None:
+            memory.starts = PodStarts()
+            memory.starts.looked(now)
+            uid, gid = (facts.uid, facts.gid) if facts is not None else (None, None)
+            _ = await self.kube.create(PODS, bodies.pod(job, text, self.image, uid, gid))
+        elif not _has(pod, mark):
+            await own_objects.change(self.kube, PODS, pod, mark)
+        # It may have gone right after it was looked at.
+        memory.is_written = memory.losses == losses
+        return None
+
+    async def _put_secret(self, job: SlurmJob, text: str) -> None:
+        found = await own_objects.find(self.kube, SECRETS, job, bodies.name_of(job.name))
         if found is None:
-            _ = await self.kube.create(resource, body)
+            _ = await self.kube.create(SECRETS, bodies.secret(job, text))
             return
+        patch = {"data": bodies.data(text)}
         if not _has(found, patch):
-            await own_objects.change(self.kube, resource, found, patch)
+            await own_objects.change(self.kube, SECRETS, found, patch)
 
 
 def _still(facts: Facts | None, job: SlurmJob) -> Facts | None:
@@ -296,6 +334,13 @@ def _wanted(
     if state is JobState.ENDED and not may_end:
         end, state = End(), JobState.RUNNING
     return Job(facts.job, state, attempt, facts.node, end.exit_code, end.signal, places)
+
+
+def _ended(pod: Object, pause: float) -> Told:
+    words = f"pod {pod['metadata']['name']} has ended before its job: {pod_life.why(pod)}"
+    is_kept = pod["metadata"].get("deletionTimestamp")
+    words += f"; another one is made {'once it is gone' if is_kept else 'within 10 min'}"
+    return Told(("False", Reason.LOG_POD_ENDED, words), pause)
 
 
 def _where(job: SlurmJob) -> str:

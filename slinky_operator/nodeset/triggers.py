@@ -13,8 +13,8 @@ from slinky_operator.kube.cache.store import Key, Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODES, NODESETS, PERSISTENTVOLUMECLAIMS, PODS
 from slinky_operator.nodeset.memory import Memory
-from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
+from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX, HOST_INDEX, NODE_INDEX
 from slinky_operator.reconcile.triggers import Triggers
 from slinky_operator.slurm import whose

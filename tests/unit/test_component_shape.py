@@ -15,7 +15,7 @@ import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 from tests.unit.loginset import builders as loginsets

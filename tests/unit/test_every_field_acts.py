@@ -26,7 +26,7 @@ from slinky_operator.cluster.components import daemons, slurmctld_pod
 from slinky_operator.cluster.observe import wanted_sources
 from slinky_operator.identity import users
 from slinky_operator.kube.resources import LOGINSETS
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
 from slinky_operator.slurm import naming

@@ -24,7 +24,7 @@ from slinky_operator.cluster.report.not_supported import NOT_SUPPORTED, SWITCHED
 from slinky_operator.cluster.spec import switched_off
 from slinky_operator.jobs import tenants
 from slinky_operator.kube.events import EventType
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
 from slinky_operator.oldjobs import clusters

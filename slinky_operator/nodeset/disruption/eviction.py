@@ -17,7 +17,7 @@ from collections.abc import Collection
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership

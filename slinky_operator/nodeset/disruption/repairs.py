@@ -20,9 +20,10 @@ from typing import Final
 
 from slinky_api.conditions import NodeSetCondition, Reason, find, is_true
 from slinky_operator.nodeset.disruption import rolling_update
-from slinky_operator.nodeset.model import pod_names, pod_state
+from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods import pod_names
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import creation
 from slinky_operator.nodeset.placement.layout import Layout

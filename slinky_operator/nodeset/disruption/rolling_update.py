@@ -15,10 +15,10 @@ from math import ceil
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption.victims import Rank
-from slinky_operator.nodeset.model import revision_records
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.revisions import revision_records
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 
 
 def budget(nodeset: NodeSet, desired: int) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client.models import Job
 

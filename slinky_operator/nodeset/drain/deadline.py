@@ -19,7 +19,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership

@@ -14,7 +14,7 @@ from slinky_operator.nodeset.disruption.availability import may_come_up, may_ser
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes import drains

@@ -15,7 +15,7 @@ from typing import Final
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import PodStatusPatch
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import DrainCondition
+from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition
 from slinky_operator.nodeset.slurm_nodes import registration
 from slurm_client.models import Job, Node
 from slurm_client.models.values import Infinite

@@ -8,7 +8,7 @@ from datetime import datetime
 from slinky_operator.nodeset.disruption import eviction, repairs
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import pod_condition
-from slinky_operator.nodeset.model import pod_state, revision_records
+from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import (
     Action,
     Adopt,
@@ -26,9 +26,10 @@ from slinky_operator.nodeset.model.actions import (
     Unprotect,
 )
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Slurmd
 from slinky_operator.nodeset.model.pod_state import State
-from slinky_operator.nodeset.model.revision_records import RevisionChanges
+from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
+from slinky_operator.nodeset.model.revisions import revision_records
+from slinky_operator.nodeset.model.revisions.revision_records import RevisionChanges
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.claim_retention import Keeping
 from slinky_operator.nodeset.slurm_nodes import drains

@@ -21,7 +21,7 @@ from slinky_operator.nodeset.model.actions import (
 )
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features
 from slinky_operator.nodeset.slurm_nodes.drains import Cause

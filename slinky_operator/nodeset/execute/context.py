@@ -15,7 +15,7 @@ from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.model.claims import Claim
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm
 from slinky_operator.nodeset.reserved_names import ReservedNames

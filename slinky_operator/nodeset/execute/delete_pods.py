@@ -19,8 +19,9 @@ from slinky_operator.metrics.changes import DELETED, label_of
 from slinky_operator.nodeset.disruption import eviction, repairs
 from slinky_operator.nodeset.execute import slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
-from slinky_operator.nodeset.model import pod_facts, pod_names, pod_state
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.pods import pod_facts, pod_names
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.batches import side_by_side
 from slinky_operator.slurm import whose

@@ -21,7 +21,6 @@ from slinky_operator.nodeset.execute import (
 )
 from slinky_operator.nodeset.execute.context import MustWait, Outcome, PassContext, listed
 from slinky_operator.nodeset.execute.patch_pods import Marks
-from slinky_operator.nodeset.model import guard
 from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
@@ -51,7 +50,8 @@ from slinky_operator.nodeset.model.actions import (
     Undrain,
     Unprotect,
 )
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods import guard
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.reconcile.writes.create_or_adopt import NameTaken
 from slurm_client import errors as slurm_errors
 

@@ -19,9 +19,9 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.cache.expectations import Expectations
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset.model import guard
 from slinky_operator.nodeset.model.actions import PodStatusPatch
-from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod
+from slinky_operator.nodeset.model.pods import guard
+from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.pod_spec import machine_autoscalers
 from slinky_operator.nodeset.ports import Kube
 from slinky_operator.reconcile.batches import side_by_side

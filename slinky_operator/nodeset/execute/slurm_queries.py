@@ -14,7 +14,7 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client import errors

@@ -15,7 +15,7 @@ from slinky_operator.nodeset.execute import delete_pods, end_jobs, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext, listed
 from slinky_operator.nodeset.model.actions import Drain, EndDrains
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features, records
 from slurm_client import errors as slurm_errors

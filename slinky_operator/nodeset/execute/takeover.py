@@ -18,7 +18,9 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import LONGEST_NAME, NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
-from slinky_operator.nodeset.model import claims, guard, pod_names, revision
+from slinky_operator.nodeset.model import claims
+from slinky_operator.nodeset.model.pods import guard, pod_names
+from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.slurm import naming, whose
 
 LEASE: str = "0033bda7.slinky.slurm.net"

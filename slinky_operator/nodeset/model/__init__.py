@@ -1,1 +1,15 @@
-"""The data of a pass: facts read from objects once and frozen, and the actions of a plan."""
+"""The data of a pass: facts read from objects once and frozen, and the actions of a plan.
+
+==================  =====================================================================================
+module              concern
+==================  =====================================================================================
+`actions`           what a plan may consist of
+`claims`            claims of `volumeClaimTemplates`: their names, and which of them belong to a NodeSet
+`kubernetes_nodes`  facts of Kubernetes Nodes
+`member`            a pod joined with its node in Slurm
+`pod_state`         the one state of each pod, computed from what Kubernetes and Slurm show
+`pods`              a pod's object: its name, its facts, why it does not run, where it may run, its guard
+`revisions`         which part of a spec pods are created from, and what is recorded of it
+`snapshot`          the frozen input of one pass
+==================  =====================================================================================
+"""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from slinky_operator.nodeset.model.claims import Claim, Retention
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
-from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod
-from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.model.revision_records import Recorded
+from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
+from slinky_operator.nodeset.model.revisions.revision_records import Recorded
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 

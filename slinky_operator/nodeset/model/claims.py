@@ -17,7 +17,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS
-from slinky_operator.nodeset.model import pod_names
+from slinky_operator.nodeset.model.pods import pod_names
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.slurm_nodes import drains, identity
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership

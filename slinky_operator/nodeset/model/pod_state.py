@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import SlurmFacts
 from slinky_operator.nodeset.slurm_nodes import drains, identity, registration
 from slinky_operator.nodeset.slurm_nodes.drains import Cause

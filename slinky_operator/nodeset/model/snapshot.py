@@ -12,8 +12,8 @@ from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.claims import Claim
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.slurm_nodes import identity
 from slurm_client.models import Job, Node
 

@@ -20,9 +20,10 @@ from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.nodeset.disruption import cluster_upgrade
 from slinky_operator.nodeset.model import claims as claim_facts
-from slinky_operator.nodeset.model import pod_facts, pod_names, revision_records
 from slinky_operator.nodeset.model.kubernetes_nodes import Hosts
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods import pod_facts, pod_names
+from slinky_operator.nodeset.model.revisions import revision_records
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, REVISION_INDEX

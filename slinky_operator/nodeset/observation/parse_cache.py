@@ -15,8 +15,8 @@ from slinky_api.v1alpha1.nodeset.spec import NodeSetSpec
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.objects import Object
-from slinky_operator.nodeset.model import revision
-from slinky_operator.nodeset.model.revision import Content
+from slinky_operator.nodeset.model.revisions import revision
+from slinky_operator.nodeset.model.revisions.revision import Content
 from slinky_operator.nodeset.pod_spec import validation
 from slinky_operator.slurm import node_features
 from slinky_operator.slurm.node_features import Feature

@@ -14,8 +14,9 @@ from typing import Final
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
-from slinky_operator.nodeset.model import claims, pod_names
+from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.model.pods import pod_names
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes.drains import Cause

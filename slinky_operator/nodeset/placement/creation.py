@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from slinky_operator.nodeset.model import claims, revision_records
+from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.actions import CreatePods
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
+from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import Layout
 from slinky_operator.nodeset.slurm_nodes import identity, records

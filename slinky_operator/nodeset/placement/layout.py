@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
-from slinky_operator.nodeset.model import claims, pod_names, scheduling
+from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.model.scheduling import Fit
+from slinky_operator.nodeset.model.pods import pod_names, scheduling
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 
 
 def known(nodeset: NodeSet) -> Mapping[str, str]:

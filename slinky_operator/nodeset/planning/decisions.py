@@ -15,11 +15,12 @@ from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import drain_causes, pod_steps, slurm_steps
 from slinky_operator.nodeset.drain.deadline import Overdue
-from slinky_operator.nodeset.model import pod_names, pod_state
+from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Slurmd
 from slinky_operator.nodeset.model.pod_state import State
-from slinky_operator.nodeset.model.revision_records import RevisionChanges
+from slinky_operator.nodeset.model.pods import pod_names
+from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
+from slinky_operator.nodeset.model.revisions.revision_records import RevisionChanges
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import claim_retention, creation
 from slinky_operator.nodeset.placement.claim_retention import Keeping

@@ -17,7 +17,6 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_operator.nodeset.drain import pod_steps, slurm_steps
-from slinky_operator.nodeset.model import pod_facts
 from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
@@ -27,6 +26,7 @@ from slinky_operator.nodeset.model.actions import (
     RemoveFinalizer,
     TakeOver,
 )
+from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning import requeue
 from slinky_operator.nodeset.planning.assessment import Assessment

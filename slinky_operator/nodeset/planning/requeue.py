@@ -9,7 +9,7 @@ from typing import Final
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.slurm_nodes import drains

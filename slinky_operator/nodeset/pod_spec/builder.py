@@ -16,9 +16,10 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Confinement
 from slinky_operator.kube.resources import PODS
-from slinky_operator.nodeset.model import claims, guard, scheduling
-from slinky_operator.nodeset.model.pod_facts import SLURMD
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model import claims
+from slinky_operator.nodeset.model.pods import guard, scheduling
+from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import generated, machine_autoscalers, slurmd_arguments
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.pod_spec.validation import demand

@@ -11,8 +11,8 @@ from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Confinement, ContainerJobs
 from slinky_operator.identity import pod as identity
 from slinky_operator.identity.pod import SssdImage
-from slinky_operator.nodeset.model.pod_facts import SLURMD
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import job_logs
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates import confinement, security

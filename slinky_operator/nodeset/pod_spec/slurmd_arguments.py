@@ -10,7 +10,7 @@ from typing import Any
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Confinement
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates import confinement

@@ -14,7 +14,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NAME_LENGTH, NAME_MESSAGE, NodeSet
 from slinky_api.v1alpha1.nodeset.spec import Confinement
 from slinky_operator.nodeset.model import claims
-from slinky_operator.nodeset.model.pod_facts import SLURMD
+from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
 from slinky_operator.nodeset.pod_spec import generated, job_logs
 from slinky_operator.nodeset.pod_spec.generated import CONFIG_VOLUME, KEY_VOLUME, Defaults
 from slinky_operator.slurm import naming, whose

@@ -11,7 +11,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.common import GROUP, VERSION
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model.pod_facts import SLURMD
+from slinky_operator.nodeset.model.pods.pod_facts import SLURMD
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits
 from slinky_operator.slurm.slurmd import launch
 

@@ -16,7 +16,8 @@ from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.disruption import availability, rolling_update
-from slinky_operator.nodeset.model import pod_state, revision_records
+from slinky_operator.nodeset.model import pod_state
+from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.planning.assessment import Assessment

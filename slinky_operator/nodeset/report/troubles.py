@@ -18,8 +18,8 @@ from slinky_api.v1alpha1.nodeset.spec import Drain
 from slinky_operator.nodeset.disruption import repairs
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.pod_state import Doubt
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.assessment import Assessment

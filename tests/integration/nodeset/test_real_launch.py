@@ -16,7 +16,7 @@ from hack import ports
 from hack.images.rootfs import ensure
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import slurmd_arguments
 from slinky_operator.slurm.slurmd import launch
 from tests.support.slurm_host import SlurmHost

@@ -12,7 +12,7 @@ from hack.packaging.render import ROOT, render
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.app import CONTROLLERS
 from slinky_operator.kube import resources
-from slinky_operator.nodeset.model import guard
+from slinky_operator.nodeset.model.pods import guard
 
 NODESET = NodeSet.parse({"metadata": {"name": "a", "uid": "u"}, "spec": {"clusterName": "c"}})
 READ_MANY = {"list", "watch", "deletecollection"}

@@ -8,10 +8,11 @@ import pytest
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model import pod_facts, revision
 from slinky_operator.nodeset.model.actions import Adopt, CreatePods, DeletePods, Drain
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.revisions import revision
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning.plan import plan
 from slurm_client.models import Node

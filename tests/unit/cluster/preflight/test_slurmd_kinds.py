@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.preflight.slurmd_kinds import kinds
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.slurm.pod_templates import confinement
 from tests.support.from_schema import shaped

@@ -11,10 +11,11 @@ from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption import eviction
 from slinky_operator.nodeset.drain import pod_condition
-from slinky_operator.nodeset.model import pod_state, revision
+from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import Drain, PodStatusPatch, Protect, Undrain, Unprotect
-from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod, Slurmd
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod, Slurmd
+from slinky_operator.nodeset.model.revisions import revision
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.slurm_nodes import drains

@@ -13,10 +13,11 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption import repairs, rolling_update
-from slinky_operator.nodeset.model import pod_state, revision
+from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import Announce, DeleteIdlePods, DeletePods, Drain, Repair, Undrain
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.revisions import revision
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning.plan import Plan, plan
 from slinky_operator.nodeset.report import status

@@ -8,8 +8,8 @@ import pytest
 
 from slinky_operator.nodeset.disruption import rolling_update
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from tests.unit.nodeset.builders import NOW, joined, nodeset, updating
 
 NEW = Revision("new", current="old")

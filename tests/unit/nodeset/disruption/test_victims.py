@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from slinky_operator.nodeset.disruption import victims
 from slinky_operator.nodeset.model.member import join
-from slinky_operator.nodeset.model.pod_facts import Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from tests.unit.nodeset.builders import NOW, OURS, OWNER, a_pod, job, node
 
 

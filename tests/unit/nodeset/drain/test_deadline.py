@@ -12,7 +12,7 @@ from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.execute import end_jobs
 from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.report import troubles
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause

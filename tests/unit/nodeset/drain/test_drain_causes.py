@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from slinky_operator.nodeset.drain import drain_causes
-from slinky_operator.nodeset.model import revision
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
-from slinky_operator.nodeset.model.pod_facts import Slurmd
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
+from slinky_operator.nodeset.model.revisions import revision
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.placement.layout import lay_out
 from slinky_operator.nodeset.slurm_nodes.drains import Cause

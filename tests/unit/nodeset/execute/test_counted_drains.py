@@ -14,7 +14,7 @@ from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import delete_pods, slurm_writes
 from slinky_operator.nodeset.execute.context import Outcome
 from slinky_operator.nodeset.model.actions import Drain
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client import errors

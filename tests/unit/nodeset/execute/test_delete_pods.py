@@ -14,7 +14,7 @@ from slinky_operator.kube.cache.store import Store
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.nodeset.execute import delete_pods
 from slinky_operator.nodeset.execute.context import Outcome
-from slinky_operator.nodeset.model.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slurm_client import errors
 from slurm_client.models import Job
 from slurm_client.models.job import JobState

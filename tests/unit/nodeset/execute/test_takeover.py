@@ -10,7 +10,8 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.execute import takeover
-from slinky_operator.nodeset.model import pod_facts, revision
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.slurm_nodes import identity
 from slurm_client.models import Node
 from slurm_client.models.node import NodeState

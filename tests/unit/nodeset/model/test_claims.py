@@ -9,8 +9,10 @@ import pytest
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model import claims, pod_names, revision
+from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.claims import Claim, Retention
+from slinky_operator.nodeset.model.pods import pod_names
+from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.pod_spec import builder, generated, validation
 
 KEY = labels.ANNOTATION_CLAIM_RETENTION

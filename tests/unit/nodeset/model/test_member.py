@@ -8,7 +8,7 @@ import pytest
 
 from slinky_api.conditions import Reason
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.observation.observe import blinded, with_jobs
 from slinky_operator.nodeset.slurm_nodes.drains import Cause

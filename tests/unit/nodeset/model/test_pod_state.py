@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from slinky_operator.nodeset.model import pod_state
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import SlurmFacts
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slurm_client.models import Job, Node

@@ -11,10 +11,11 @@ import pytest
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset import controller
-from slinky_operator.nodeset.model import claims, guard, pod_facts, scheduling
+from slinky_operator.nodeset.model import claims
 from slinky_operator.nodeset.model.actions import AddFinalizer
 from slinky_operator.nodeset.model.claims import Retention
-from slinky_operator.nodeset.model.scheduling import Fit
+from slinky_operator.nodeset.model.pods import guard, pod_facts, scheduling
+from slinky_operator.nodeset.model.pods.scheduling import Fit
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import claim_retention, creation, layout
 from slinky_operator.nodeset.planning import decisions, plan

@@ -14,9 +14,10 @@ from slinky_operator.kube.resources import PODS
 from slinky_operator.nodeset.execute import delete_pods, slurm_queries
 from slinky_operator.nodeset.execute.context import PassContext
 from slinky_operator.nodeset.memory import Memory
-from slinky_operator.nodeset.model import pod_facts, pod_state
+from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
 from slurm_client import errors

@@ -12,8 +12,9 @@ import pytest
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.disruption import availability, repairs, rolling_update
 from slinky_operator.nodeset.drain import drain_causes
-from slinky_operator.nodeset.model import pod_state, revision_records
+from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 
 

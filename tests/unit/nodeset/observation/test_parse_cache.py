@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_api.errors import InvalidObjectError
-from slinky_operator.nodeset.model import revision
+from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts
 from slinky_operator.nodeset.observation.observe import problems_of
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache

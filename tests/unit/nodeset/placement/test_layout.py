@@ -8,9 +8,9 @@ from typing import Any
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
-from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.placement import creation
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise, lay_out

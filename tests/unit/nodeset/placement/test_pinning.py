@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model import scheduling
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
-from slinky_operator.nodeset.model.pod_facts import Pod
-from slinky_operator.nodeset.model.pod_names import PodSlot
-from slinky_operator.nodeset.model.scheduling import Fit
+from slinky_operator.nodeset.model.pods import scheduling
+from slinky_operator.nodeset.model.pods.pod_facts import Pod
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.scheduling import Fit
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.pod_spec import builder
 from tests.unit.nodeset.pod_spec.test_builder import DEFAULTS, cluster

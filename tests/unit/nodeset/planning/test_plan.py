@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model import revision
 from slinky_operator.nodeset.model.actions import DeleteRecords
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.revisions import revision
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning.plan import plan
 from slurm_client.models import Node

@@ -12,9 +12,10 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.cluster.components import slurmctld, slurmrestd
-from slinky_operator.nodeset.model import pod_facts, revision, scheduling
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods import pod_facts, scheduling
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
+from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.pod_spec.validation import RefusedTemplate
 from slinky_operator.slurm import naming, whose

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.nodeset.spec import ContainerJobs
-from slinky_operator.nodeset.model import revision
+from slinky_operator.nodeset.model.revisions import revision
 from slinky_operator.slurm.pod_templates import security
 from tests.unit.nodeset.pod_spec.test_job_logs import nodeset, pod
 

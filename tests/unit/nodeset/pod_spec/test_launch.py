@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import slurmd_arguments
 from slinky_operator.slurm.pod_templates import first_process
 from slinky_operator.slurm.slurmd import launch, node_conf

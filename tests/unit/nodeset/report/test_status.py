@@ -12,9 +12,9 @@ from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.pod_state import Doubt, Ready, State, Unknown
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.report import status

@@ -15,11 +15,11 @@ from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
 from slinky_operator.nodeset.drain.deadline import Overdue
 from slinky_operator.nodeset.memory import SETTLING, Memory
-from slinky_operator.nodeset.model import pod_facts
-from slinky_operator.nodeset.model.hindrance import Hindrance
-from slinky_operator.nodeset.model.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.pod_state import Draining, Ready, Starting, State
-from slinky_operator.nodeset.model.revision_records import Revision
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.hindrance import Hindrance
+from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
+from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning import requeue
 from slinky_operator.nodeset.planning.assessment import Assessment

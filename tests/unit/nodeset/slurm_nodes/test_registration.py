@@ -17,8 +17,8 @@ from slinky_operator.nodeset.disruption import availability
 from slinky_operator.nodeset.drain import pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import DeletePods, Drain, Undrain
-from slinky_operator.nodeset.model.pod_facts import DrainCondition, Pod, Slurmd
-from slinky_operator.nodeset.model.revision_records import Recorded, Revision
+from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod, Slurmd
+from slinky_operator.nodeset.model.revisions.revision_records import Recorded, Revision
 from slinky_operator.nodeset.model.snapshot import ClusterFacts, SlurmFacts, Snapshot
 from slinky_operator.nodeset.planning import plan
 from slinky_operator.nodeset.report import status

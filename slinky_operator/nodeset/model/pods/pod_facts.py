@@ -14,8 +14,8 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_api.conditions import PodCondition
 from slinky_api.v1alpha1.nodeset.spec import ScalingMode
-from slinky_operator.nodeset.model import guard, hindrance, pod_names, scheduling
-from slinky_operator.nodeset.model.hindrance import Hindrance
+from slinky_operator.nodeset.model.pods import guard, hindrance, pod_names, scheduling
+from slinky_operator.nodeset.model.pods.hindrance import Hindrance
 from slinky_operator.reconcile.text import moment
 from slinky_operator.slurm import naming, whose
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset.model import pod_facts
-from slinky_operator.nodeset.model.pod_facts import Slurmd
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from tests.unit.nodeset.builders import NOW
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from slinky_operator.nodeset.model import scheduling
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode, Taint
-from slinky_operator.nodeset.model.scheduling import Fit
+from slinky_operator.nodeset.model.pods import scheduling
+from slinky_operator.nodeset.model.pods.scheduling import Fit
 
 HERE = KubernetesNode("machine", labels={"zone": "here", "disks": "4", "empty": ""})
 

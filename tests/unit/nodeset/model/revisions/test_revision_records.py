@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model import revision, revision_records
-from slinky_operator.nodeset.model.revision_records import Recorded, Revision, RevisionChanges
+from slinky_operator.nodeset.model.revisions import revision, revision_records
+from slinky_operator.nodeset.model.revisions.revision_records import Recorded, Revision, RevisionChanges
 from tests.unit.nodeset.builders import nodeset, updating
 
 NEW = Revision("new", current="old")

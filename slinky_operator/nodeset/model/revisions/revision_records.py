@@ -14,7 +14,7 @@ from typing import Any
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_operator.kube.resources import CONTROLLERREVISIONS, NODESETS
-from slinky_operator.nodeset.model.revision import GENERATOR, Content
+from slinky_operator.nodeset.model.revisions.revision import GENERATOR, Content
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.nodeset.model import revision
+from slinky_operator.nodeset.model.revisions import revision
 from tests.unit.cluster.world import cluster_object
 from tests.unit.nodeset.builders import nodeset
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slinky_api.conditions import PodCondition
-from slinky_operator.nodeset.model import pod_facts
-from slinky_operator.nodeset.model.hindrance import BACK_OFF, GRACE, LONGEST, Hindrance
+from slinky_operator.nodeset.model.pods import pod_facts
+from slinky_operator.nodeset.model.pods.hindrance import BACK_OFF, GRACE, LONGEST, Hindrance
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PULL = "failed to resolve reference: not found"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.nodeset.model import pod_names
-from slinky_operator.nodeset.model.pod_names import PodSlot
+from slinky_operator.nodeset.model.pods import pod_names
+from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 
 
 def nodeset(name: str = "a", **spec: Any) -> NodeSet:

@@ -1,1 +1,25 @@
-"""Programs for those who develop the operator: local Kubernetes, images, code generation, the demo."""
+"""Programs for those who develop the operator: local Kubernetes, images, code generation, the demo.
+
+========================  ===========================================================================
+module                    concern
+========================  ===========================================================================
+`check`                   ``make test`` and its parts
+`client_package`          blocking calls and reference pages of `slurm_client`
+`dashboards`              Grafana's dashboards
+`demo`                    ``make demo``
+`generate_slurm_client`   wire code of `slurm_client` from Slurm's own specifications
+`images`                  container images
+`key_rules`               the documented table of keys of slurm.conf
+`localkube`               a real Kubernetes on this machine
+`machine`                 Debian packages, Go and downloads
+`merge_keys`              what pod templates are merged and checked by
+`metrics_table`           the documented tables of the exporter's metrics
+`operator_install`        the operator's image and chart in a local Kubernetes
+`operator_metrics_table`  the documented table of the operator's metrics
+`packaging`               the kustomize base and the values table, from the charts
+`plain`                   Slurm from plain manifests, without the operator
+`ports`                   ports of loopback for servers in tests
+`preparing`               builds beside the checks that do not need them yet
+`progress`                lines that tell a person what is going on
+========================  ===========================================================================
+"""

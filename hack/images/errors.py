@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hack.downloads import complaint
+from hack.machine.downloads import complaint
 
 
 class ImagesError(Exception):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from hack import apt, go
 from hack.images.cache import fingerprint, fingerprint_files, remove_tree
 from hack.images.errors import HostToolMissing
 from hack.images.names import REGISTRY
@@ -20,6 +19,7 @@ from hack.images.recipes.recipe import Built, Recipe
 from hack.images.tools.archive import drop_unused, write_archive
 from hack.images.tools.buildah import Buildah
 from hack.images.tools.run import Runner
+from hack.machine import apt, go
 from hack.progress import step
 
 IMAGE = f"{REGISTRY}/busybox:1"

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hack import apt
 from hack.images.cache import remove_tree
 from hack.images.errors import HostToolMissing, NotRoot
 from hack.images.tools.run import Runner
+from hack.machine import apt
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 #: Part of the same package since it knows the keys of Debian 13, with which unstable is signed as well.

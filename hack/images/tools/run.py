@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.downloads import PAUSES, persist
 from hack.images.errors import classify
+from hack.machine.downloads import PAUSES, persist
 
 _TAIL_BYTES = 20_000
 

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from hack import apt
 from hack.localkube.errors import MissingProgram
+from hack.machine import apt
 from hack.progress import say, step
 
 NODE_PACKAGES: Mapping[str, str] = {

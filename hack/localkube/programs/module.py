@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hack import go
-from hack.downloads import persist
 from hack.localkube.errors import BuildFailed, MissingProgram
+from hack.machine import go
+from hack.machine.downloads import persist
 from hack.progress import say, step
 
 KUBERNETES_VERSION: Final = "v1.34.4"

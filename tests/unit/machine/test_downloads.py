@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hack.downloads import PAUSES, complaint, persist
 from hack.images.errors import NetworkFailed, StepFailed
 from hack.images.tools.run import Runner
+from hack.machine.downloads import PAUSES, complaint, persist
 
 
 class Program:

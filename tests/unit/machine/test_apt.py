@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hack import apt
-from hack.apt import no_services
+from hack.machine import apt
+from hack.machine.apt import no_services
 
 
 @pytest.fixture

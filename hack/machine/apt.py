@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from hack.downloads import persist
+from hack.machine.downloads import persist
 
 OPTIONS: Final = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3")
 
@@ -19,7 +19,9 @@ DPKG: Final = Path("/var/lib/dpkg")
 POLICY: Final = Path("/usr/sbin/policy-rc.d")
 
 _REFUSAL: Final = (
-    "#!/bin/sh\n# By slurm-operator's hack/apt.py while it installs packages; left by one that was killed.\nexit 101\n"
+    "#!/bin/sh\n"
+    "# By slurm-operator's hack/machine/apt.py while it installs packages; left by one that was killed.\n"
+    "exit 101\n"
 )
 """What dpkg asks before it starts a service, and the answer no."""
 

@@ -81,7 +81,7 @@ def end_to_end(*options: str) -> Suite:
         (
             # What looks for traces on the whole machine must be alone on it.
             (Call("e2e-ground", ("tests/e2e/ground",)),),
-            # All of one call share a cluster; those of the other ill-treat theirs, and so have it to themselves.
+            # All of one call share a cluster; those of the other disturb theirs, and so have it to themselves.
             (
                 Call("e2e", ("tests/e2e/operator", "-m", "not alone", "--numprocesses=3", *options)),
                 Call("e2e-alone", ("tests/e2e/operator", "-m", "alone", "--apart", "--numprocesses=2", *options)),

@@ -169,11 +169,11 @@ class SlurmClient(Watches, ServiceOperations, RequestOperations):
         Raises
         ------
         InvalidArgument
-            For what is no name of a user.
+            If `user` is not a user name.
         """
         name: object = user
         if not isinstance(name, str) or _USER.fullmatch(name) is None:
-            raise errors.InvalidArgument(f"as_user: {user!r:.40} is no name of a user; nothing was sent", field="user")
+            raise errors.InvalidArgument(f"as_user: {user!r:.40} is not a user name; nothing was sent", field="user")
         if token is not None and not isinstance(token, str | TokenProvider):
             raise errors.InvalidArgument("as_user: token is no token and gives none; nothing was sent", field="token")
         given = StaticToken(token) if isinstance(token, str) else token

@@ -56,7 +56,7 @@ class NoToken:
 
 class StaticToken:
     """
-    One token for ever.
+    One token, which never changes.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class InvalidObjectError(SpecError):
     kind, namespace, name
         The object, as far as it could be read.
     problems
-        At least one; the first is the one told in ``field`` and ``reason``.
+        At least one; the first is the one in ``field`` and ``reason``.
     """
 
     def __init__(self, kind: str, namespace: str, name: str, problems: tuple[Problem, ...]) -> None:

@@ -96,7 +96,7 @@ class Cache:
     def epoch(self, today: datetime.date) -> str:
         """Which state of Debian is meant: the month, or the moment of the last refresh in it.
 
-        Packages of a suite change daily; without this a base image would be used for ever, or never.
+        Packages of a suite change daily; without this a base image would be used forever, or never.
         """
         month = today.strftime("%Y-%m")
         path = self.root / "epoch"

@@ -33,7 +33,7 @@ def serve(
     ready: Callable[[int], None] | None = None,
     directory: Path | None = None,
 ) -> None:
-    """Answer for ever.
+    """Answer requests until cancelled.
 
     Parameters
     ----------

@@ -74,12 +74,12 @@ def decided(
     known
         Whether it is known what the nodes offer.
     bad_cost
-        Whether the annotation of the cost is no number.
+        Whether the annotation of the cost is not a number.
     """
     texts = [f"{decision.wanted} replicas wanted"]
     if decision.move is Move.HOLD:
         delay = format_duration(autoscaling.scale_down_delay)
-        texts.insert(0, f"somebody else has set replicas to {decision.replicas}, which stays for {delay}")
+        texts.insert(0, f"someone else set replicas to {decision.replicas}, which is kept for {delay}")
     texts.append(f"{wanted.busy} nodes have jobs")
     if wanted.counted.count:
         texts.append(f"counted: pending {_jobs(wanted.counted)}")
@@ -94,11 +94,11 @@ def decided(
         most = [f"{why} {count}" for why, count in sorted(wanted.left_out.items(), key=lambda one: (-one[1], one[0]))]
         texts.append(f"not counted, by reason: {named(most)}")
     if wanted.unseen:
-        texts.append(f"{wanted.unseen} more pending jobs were not looked at: {MOST_JOBS} at most are")
+        texts.append(f"{wanted.unseen} more pending jobs were not considered: at most {MOST_JOBS} are")
     if not known:
         texts.append(UNKNOWN)
     if bad_cost:
-        texts.append("the annotation nodeset.slinky.slurm.net/cost is no number, and counts as 0")
+        texts.append("the annotation nodeset.slinky.slurm.net/cost is not a number, and counts as 0")
     return AutoscalingStatus(
         active=decision.move is not Move.HOLD,
         wanted=decision.wanted,

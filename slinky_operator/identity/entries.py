@@ -200,14 +200,14 @@ def _group(parts: Sequence[str]) -> str:
     listed = [one.strip() for one in members.split(",") if one.strip()]
     for one in listed:
         if _NAME.fullmatch(one) is None:
-            raise _BadLine(f"{name}: member {one[:40]!r} is no user name")
+            raise _BadLine(f"{name}: member {one[:40]!r} is not a user name")
     return ":".join((name, _NO_PASSWORD, str(int(gid)), ",".join(listed)))
 
 
 def _check_name(name: str, kind: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise _BadLine(
-            f"{name[:40]!r} is no {kind} name: up to 32 letters, digits and _ . @ -, beginning with a letter or '_'"
+            f"{name[:40]!r} is not a {kind} name: up to 32 letters, digits and _ . @ -, beginning with a letter or '_'"
         )
     if name in _NAMES_OF_IMAGES:
         raise _BadLine(f"{kind} {name} is in the images already")
@@ -215,7 +215,7 @@ def _check_name(name: str, kind: str) -> None:
 
 def _check_number(text: str, what: str, also: Sequence[int] = ()) -> None:
     if _NUMBER.fullmatch(text) is None:
-        raise _BadLine(f"{what} {text[:40]!r} is no number")
+        raise _BadLine(f"{what} {text[:40]!r} is not a number")
     number = int(text)
     if number in also:
         return

@@ -55,7 +55,7 @@ class Snapshot:
     service: Object | None
     config_map: Object | None
     budget: Object | None
-    """Of their names, whoever's they are."""
+    """The objects that have their names, whether the operator's or not."""
     pods: tuple[Object, ...]
     """Login pods that are not being removed."""
     trials: Mapping[str, Object]

@@ -95,7 +95,7 @@ def parse(text: str) -> Mapping[str, Wanted]:
     wanted = {}
     for name, value in _entries(root, ""):
         if not _NODE_NAME.fullmatch(name):
-            raise ConfigError(_place(name, value), "is no name of a Kubernetes Node")
+            raise ConfigError(_place(name, value), "is not a name of a Kubernetes Node")
         wanted[name] = _node(name, value)
     return wanted
 
@@ -104,7 +104,7 @@ def _node(name: str, root: Node) -> Wanted:
     fields = dict(_entries(root, name))
     for key, value in fields.items():
         if key not in _FIELDS:
-            raise ConfigError(_place(f"{name}.{key}", value), f"is no field; known are {', '.join(sorted(_FIELDS))}")
+            raise ConfigError(_place(f"{name}.{key}", value), f"is not a field; known are {', '.join(sorted(_FIELDS))}")
     own = {WORKLOAD_MANAGER: "slurm"}
     for key, integration in _INTEGRATIONS.items():
         if key in fields and _text(fields[key], f"{name}.{key}"):
@@ -122,8 +122,8 @@ def _values(root: Node | None, field: str, read: Callable[[Node, str], T], most:
     for name, value in _entries(root, field):
         where = f"{field}.{name}"
         if not is_name(name):
-            told = f"is no name: at most {LONGEST_NAME} letters, digits, '-', '_' and '.', the first and last no sign"
-            raise ConfigError(_place(where, value), told)
+            why = f"is not a name: at most {LONGEST_NAME} letters, digits, '-', '_' and '.', no sign first or last"
+            raise ConfigError(_place(where, value), why)
         found[name] = read(value, where)
     if len(found) > most:
         raise ConfigError(_place(field, root), f"has more than {most} entries")
@@ -133,21 +133,21 @@ def _values(root: Node | None, field: str, read: Callable[[Node, str], T], most:
 def _label(root: Node, field: str) -> str:
     text = _text(root, field)
     if not is_value(text):
-        told = f"is no value of a label: at most {LONGEST_NAME} letters, digits, '-', '_' and '.'"
+        told = f"is not a label value: at most {LONGEST_NAME} letters, digits, '-', '_' and '.'"
         raise ConfigError(_place(field, root), told)
     return text
 
 
 def _count(root: Node, field: str) -> int:
     if not isinstance(root, ScalarNode) or not root.tag.endswith(":int") or not _COUNT.fullmatch(root.value):
-        raise ConfigError(_place(field, root), "is no count: a whole number from 0 to 999999999999, without quotes")
+        raise ConfigError(_place(field, root), "is not a count: a whole number from 0 to 999999999999, without quotes")
     return int(root.value)
 
 
 def _text(root: Node, field: str) -> str:
     """A scalar as it is written: `true` and `8` are texts too."""
     if not isinstance(root, ScalarNode):
-        raise ConfigError(_place(field, root), "is no text")
+        raise ConfigError(_place(field, root), "is not a text")
     return "" if root.tag.endswith(":null") else str(root.value)
 
 
@@ -160,7 +160,7 @@ def _entries(root: Node, field: str) -> Iterator[tuple[str, Node]]:
     seen: set[str] = set()
     for key, value in root.value:
         if not isinstance(key, ScalarNode):
-            raise ConfigError(_place(field, key), "has a key that is no text")
+            raise ConfigError(_place(field, key), "has a key that is not a text")
         if key.value in seen:
             raise ConfigError(_place(f"{field}.{key.value}" if field else key.value, key), "is there twice")
         seen.add(key.value)

@@ -64,7 +64,7 @@ class LabelConfig:
         async with asyncio.TaskGroup() as group:
             _ = group.create_task(self._informer.run())
             _ = await self._informer.synced.wait()
-            # That there is none is told too.
+            # A missing ConfigMap is reported too.
             self._tell()
 
     def subscribe(self, listener: Callable[[], None]) -> None:

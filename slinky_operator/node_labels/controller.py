@@ -187,6 +187,6 @@ class NodeLabelsReconciler(Reconciler[Found]):
     def _report(self, obj: Object, foreign: tuple[str, ...]) -> None:
         name = obj["metadata"]["name"]
         if foreign and self._told.get(name) != foreign:
-            told = "set by somebody else to another value than the operator would write, and not changed"
+            told = "set by someone else to a value other than the operator's, and not changed"
             self._recorder.warning(obj, EventReason.NODE_LABELS_KEPT, f"{named(foreign)}: {told}")
         self._told[name] = foreign

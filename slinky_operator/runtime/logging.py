@@ -139,7 +139,7 @@ class LevelSwitch:
     def turn(self) -> None:
         """Log at DEBUG from now on, or at the configured level again."""
         before, self._now = self._now, self._level if self._now == DEBUG else DEBUG
-        # Said while the lower level holds, so that whoever sent the signal sees that it has arrived.
+        # Logged at the lower level, so that the sender of the signal sees that it has arrived.
         configure(level=DEBUG, form=self._form)
         logger.info("log level: %s, until now %s", self._now, before)
         configure(level=self._now, form=self._form)

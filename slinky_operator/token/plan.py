@@ -147,7 +147,7 @@ def _not_granted(token: Token) -> Problem:
     more = ", by its exact name" if user.lower() in grants.PRIVILEGED else ""
     return Problem(
         Reason.NOT_GRANTED,
-        f"{told}. Who may change that Cluster can add namespace and user to spec.auth.tokens{more}",
+        f"{told}. Anyone who may change that Cluster can add namespace and user to spec.auth.tokens{more}",
     )
 
 
@@ -223,7 +223,7 @@ def _ended(snapshot: Snapshot, found: Claims | None) -> Plan:
     """Say that there was a token, and will be no other."""
     ended = snapshot.token.status.expires_at
     told = f"the token ended{f' at {stamp(ended)}' if ended is not None else ''} and is not renewed"
-    why = f"{told} (spec.refresh is false); make the Token again for another"
+    why = f"{told} (spec.refresh is false); recreate the Token for a new one"
     return Plan(claims=found, problem=Problem(Reason.TOKEN_EXPIRED, why), keeps_token=True)
 
 

@@ -119,7 +119,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except BrokenPipeError:
-        # ``slurm-rest jobs | head``: nobody reads on, and nobody must be told.
+        # ``slurm-rest jobs | head``: nobody reads on, so there is nothing to report.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (SlurmError, ValueError, OSError) as error:

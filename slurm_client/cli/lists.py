@@ -68,7 +68,7 @@ def expanded(names: Iterable[str]) -> list[str]:
         try:
             found += hostlist.expand(word)
         except ValueError as error:
-            raise errors.InvalidArgument(f"{word!r:.80} is no list of nodes: {error}", field="nodes") from error
+            raise errors.InvalidArgument(f"{word!r:.80} is not a list of nodes: {error}", field="nodes") from error
     return list(dict.fromkeys(found))
 
 

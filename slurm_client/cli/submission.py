@@ -117,7 +117,7 @@ def submit(
 
 
 def _ended(slurm: SyncSlurmClient, job: int) -> FinishedJob:
-    """Wait for a job; whoever cannot wait any longer is told that it goes on."""
+    """Wait for a job; if the wait is cut short, say that the job goes on."""
     try:
         return slurm.wait_job(job)
     except KeyboardInterrupt:

@@ -179,7 +179,7 @@ class Known:
         self.weights.append(weight)
 
     async def clear(self) -> None:
-        """Give back all entries, in slices; whoever still looks at them finds fewer."""
+        """Give back all entries, in slices; those who still read them find fewer."""
         await drop(self.texts, self.items, self.weights)
 
     def place_of(self, item: Any, identity: Callable[[Any], Hashable] | None) -> int | None:
@@ -267,7 +267,7 @@ def _as_items(value: Any, wanted: ListOf, written: str | None) -> list[Any]:
         return []
     if isinstance(value, dict):
         return [wanted.kept(wanted.decode(value), value, written)]
-    raise Malformed(f"{wanted.key} is no list")
+    raise Malformed(f"{wanted.key} is not a list")
 
 
 async def _read_list(parser: Parser, wanted: ListOf, known: Known, answer: Answer, *, keep_raw: bool) -> list[Any]:

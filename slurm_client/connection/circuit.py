@@ -99,7 +99,7 @@ class Circuit:
         if now < max(self._open_until, self._trial_until):
             last = self._error.message if self._error is not None else ""
             raise CircuitOpen(f"not tried after {self._failures} failures, the last: {last}", request=request)
-        # This call is the trial; others wait for its outcome, but not for ever: its task may be cancelled.
+        # This call is the trial; others wait for its outcome, but not forever: its task may be cancelled.
         self._trial_until = now + self._longest_pause
 
     def succeeded(self) -> None:

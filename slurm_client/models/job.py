@@ -357,7 +357,7 @@ class JobEnd(Entry):
     @property
     def exit_status(self) -> int:
         """
-        What a shell would be told: 0 if it went well, the exit code of the script, or 128 and the signal.
+        The exit status as a shell sees it: 0 if it went well, the exit code of the script, or 128 and the signal.
 
         1 for what failed without either, such as a script that Slurm ended at its time limit and that exited with 0.
         """

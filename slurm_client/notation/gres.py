@@ -123,7 +123,7 @@ def _numbers(text: str) -> tuple[int, ...]:
         match = _RANGE.fullmatch(word)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if match is None or last < first or last > LARGEST_INDEX:
-            raise ValueError(f"{text[:40]!r} is no list of indices such as 0,3-5")
+            raise ValueError(f"{text[:40]!r} is not a list of indices such as 0,3-5")
         found += range(first, last + 1)
         if len(found) > LARGEST_INDEX + 1:
             raise ValueError(f"{text[:40]!r} are too many indices")

@@ -1,5 +1,5 @@
 """
-Faults a fake server can be told to have: slowness, silence, broken answers, refusals.
+Faults that a fake server can be given: slowness, silence, broken answers, refusals.
 
 A fault says which requests it concerns and how many of them; the server asks before each answer.
 """

@@ -62,7 +62,7 @@ def running(**options: Any) -> Iterator[FakeSlurmrestd]:
 
 
 def _put_behind(part: object, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    """Let every public method of an object run in the thread of the loop, whoever calls it."""
+    """Let every public method of an object run in the thread of the loop, whichever thread calls it."""
     for name in dir(type(part)):
         method = inspect.getattr_static(type(part), name)
         if not name.startswith("_") and inspect.isfunction(method) and not inspect.iscoroutinefunction(method):

@@ -59,7 +59,7 @@ class Picture(Generic[T]):
         Take a list over, except for objects that were requested singly after it.
 
         Old and new objects are compared in slices, during which single answers may be taken over. Then all of the list
-        is, and what has changed is told, in one.
+        is, and all changes are reported, in one step.
 
         Parameters
         ----------

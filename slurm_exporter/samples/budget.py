@@ -1,7 +1,7 @@
 """Labels with a budget: the largest by value keep their own sample, the rest share one.
 
 Names of users, accounts, licenses and reasons come from outside. Without a bound, a typing error in a submission
-script would cost a series for ever.
+script would cost a series forever.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The watches and polls of one client, and the snapshot of what they know.
 
-All of them run at their own pace, whoever reads: the number of scrapers changes nothing here.
+Each runs at its own pace: the number of scrapers changes nothing here.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Polled(Generic[T]):
         return self._interval
 
     async def run(self) -> None:
-        """Poll for ever."""
+        """Poll until cancelled."""
         while True:
             pause = await self.poll()
             await asyncio.sleep(pause)

@@ -174,7 +174,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         """
         Let slurmctld read its files, and wait until each slurmd has read them too.
 
-        A slurmd starts itself anew for it. A step that reaches it in that millisecond is lost (26.05): its srun waits
+        A slurmd restarts itself for it. A step that reaches it in that millisecond is lost (26.05): its srun waits
         for minutes, and its job runs without a process.
         """
         before = {name: self.starts(name) for name in self._slurmds & self.daemons.keys()}

@@ -159,7 +159,7 @@ def _own_storage(snapshot: Snapshot) -> tuple[Storage | None, Problem | None]:
     if not value.strip():
         found = snapshot.sources.get(secret)
         if found is not None and found.exists:
-            words = f"password of MariaDB: Secret {secret} has no key {PASSWORD}: delete it, and it is made again"
+            words = f"password of MariaDB: Secret {secret} has no key {PASSWORD}: delete it, and it is recreated"
             return None, Problem(Reason.SECRET_KEY_NOT_FOUND, words)
         return None, None
     password = slurmdbd_conf.password_in(value)

@@ -71,7 +71,7 @@ def _accounts(tree: AccountTree) -> Iterator[str]:
     names = {one.name for one in tree.accounts}
     for one in tree.accounts:
         if one.name == ROOT:
-            yield f"{field_of('accounts', ROOT)}: root is Slurm's own account, above all others; take it out"
+            yield f"{field_of('accounts', ROOT)}: root is Slurm's own account, above all others; remove it"
         elif one.parent not in names and one.parent != ROOT:
             yield f"{field_of('accounts', one.name)}.parent: there is no account {one.parent} in the tree; list it too"
     for user in tree.users:
@@ -109,7 +109,7 @@ def _qos(tree: AccountTree) -> Iterator[str]:
                 yield f"{path}: there is no QOS {name} in the tree; list it under qos, with its name alone if it exists"
     for qos in tree.qos:
         if qos.name in (qos.preempts or ()):
-            yield f"{field_of('qos', qos.name)}.preempts: a QOS cannot preempt itself; take {qos.name} out"
+            yield f"{field_of('qos', qos.name)}.preempts: a QOS cannot preempt itself; remove {qos.name} out"
     for path, one in _entries(tree):
         if one.default_qos is not None and one.qos is not None and one.default_qos not in one.qos:
             yield f"{path}.defaultQos: {one.default_qos} is not among the QOS in {path}.qos; add it there"

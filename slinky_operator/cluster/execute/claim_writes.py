@@ -66,7 +66,7 @@ async def delete(name: str, wanted: Mapping[str, str], namespace: str, tools: To
 def _hindrance(found: Object, wanted: Mapping[str, str]) -> str:
     """Why a claim is not changed; empty if it may be."""
     if not _is_theirs(found, wanted):
-        return "it has not the labels of this daemon, and may be somebody else's"
+        return "it does not have the labels of this daemon, and may belong to someone else"
     return "it is being deleted" if found["metadata"].get("deletionTimestamp") else ""
 
 

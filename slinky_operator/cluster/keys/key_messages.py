@@ -78,7 +78,7 @@ def refused_beside(cluster: Cluster, name: str, why: str) -> str:
 def weak(source: KeySource, why: str) -> str:
     """Daemons run with such a key."""
     if source.file == naming.SLURM_JWKS:
-        how = "Mend it with the next rotation, step by step"
+        how = "Correct it in the next rotation, step by step"
     elif source.file == naming.SLURM_KEY:
         how = "Give another one and scale all NodeSets to 0, which waits for their jobs: then it is used"
     else:

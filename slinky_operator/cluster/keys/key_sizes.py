@@ -69,10 +69,10 @@ def _of_set(value: bytes) -> str:
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
-        return "is no JSON, and a key set must be"
+        return "is not JSON, and a key set must be"
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
-        return 'is no key set: {"keys": [...]} with one key or more'
+        return 'is not a key set: {"keys": [...]} with one key or more'
     return next(chain(*(_of_key(index, one) for index, one in enumerate(listed)), _of_all(listed)), "")
 
 
@@ -90,7 +90,7 @@ def _of_key(index: int, one: Mapping[str, Any]) -> Iterator[str]:
     elif _size(len(key), SMALLEST[naming.SLURM_JWKS]):
         yield f"{about} that {_size(len(key), SMALLEST[naming.SLURM_JWKS])}"
     if isinstance(one.get("exp"), dict | list):
-        yield f"{about} whose exp is no number"
+        yield f"{about} whose exp is not a number"
 
 
 def _of_all(listed: list[Mapping[str, Any]]) -> Iterator[str]:

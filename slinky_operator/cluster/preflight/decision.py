@@ -72,7 +72,7 @@ def trial(
         if alone.stage is not Stage.PASSED:
             return alone
     words = [
-        f"pods of {attempts.whose(kind)} run, and it cannot be tried whether they would live with it, not even on their"
+        f"pods of {attempts.whose(kind)} run, and it cannot be tested whether they would survive it, not even on their"
         f" Node: {left_out[kind.key].why}"
         for kind in at_risk
         if left_out[kind.key].everywhere

@@ -2,7 +2,7 @@
 
 Once the pod that would replace slurmctld's has started without state, another one starts with a copy of it
 (`components.trials.state_pod`). What its slurmctld refuses keeps the running one. A state that cannot be copied is no
-reason to keep a release for ever: the upgrade goes on, and an Event says that it does so without a trial. slurmctld
+reason to keep a release forever: the upgrade goes on, and an Event says that it does so without a trial. slurmctld
 ends rather than change a state that it cannot read, so that only time is lost then.
 """
 

@@ -160,8 +160,8 @@ def _differences(
         kept = f"claim {claim}" if _is_generated(made) else _place(made)
         orphan = f"kubectl -n {snapshot.cluster.namespace} delete statefulset {owner} --cascade=orphan"
         why = (
-            f"{daemon.daemon} keeps its state where it is, on {kept}: Kubernetes lets nobody add or remove the claim "
-            f"of a StatefulSet. Take the change back; or copy the state and run {orphan}: {daemon.daemon} is then "
+            f"{daemon.daemon} keeps its state where it is, on {kept}: Kubernetes does not allow adding or removing "
+            f"the claim of a StatefulSet. Undo the change; or copy the state and run {orphan}: {daemon.daemon} is then "
             "started with the new setting, and knows only what it finds there"
         )
         yield field, why

@@ -74,7 +74,7 @@ def _claim(field: str, mount: Mapping[str, Any], *, writes: bool) -> Mapping[str
         raise InvalidJob(at, "must name a claim of this namespace in claimName")
     odd = sorted(source.keys() - {"claimName", "readOnly"})
     if odd:
-        raise InvalidJob(f"{at}.{odd[0][:60]}", "is no field of such a volume")
+        raise InvalidJob(f"{at}.{odd[0][:60]}", "is not a field of such a volume")
     if writes and source.get("readOnly"):
         raise InvalidJob(f"{at}.readOnly", "must not be true: results are written there")
     return {_SOURCE: {"claimName": claim}}

@@ -96,7 +96,7 @@ def translate(spec: OldSpec, site: Site) -> Translation:
         With the old field, and what to write instead.
     """
     for path in spec.unknown_fields("spec"):
-        raise InvalidJob(path[:200], "is no field of this kind")
+        raise InvalidJob(path[:200], "is not a field of this kind")
     fields: Mapping[str, Any]
     if isinstance(spec, wlm.WlmJobSpec):
         old_fields, fields = _OF_IMAGE, fields_of(spec, site)

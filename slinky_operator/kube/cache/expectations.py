@@ -109,7 +109,7 @@ class Expectations:
         """Wait until the cache shows a child as new as `obj`, the reply to a write.
 
         Children are written to that the cache has shown. One that it shows no more has gone while the reply was on its
-        way, and nothing will be told of it any more.
+        way, and no event about it will follow.
         """
         uid = obj["metadata"]["uid"]
         shown = self._store.get(*key_of(obj))

@@ -32,7 +32,7 @@ from slinky_operator.nodeset.slurm_nodes.drains import Cause
 from slinky_operator.nodeset.slurm_nodes.identity import RecordOwnership
 from slinky_operator.reconcile.text import named
 
-LIKELY: Final = "it cannot reach slurmctld, has another key, or is refused; its log and that of slurmctld tell"
+LIKELY: Final = "it cannot reach slurmctld, has another key, or is refused; its log and slurmctld's say which"
 """Why a slurmd that runs does not register, for people."""
 
 

@@ -106,6 +106,6 @@ async def _delete_exactly(context: PassContext, found: Object) -> bool:
     except errors.NotFound:
         return False
     except errors.Conflict:
-        context.outcome.kept.append(f"claim {name} has just changed: it is looked at again")
+        context.outcome.kept.append(f"claim {name} has just changed and is checked again")
         return False
     return True

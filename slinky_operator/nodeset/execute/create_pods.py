@@ -76,7 +76,7 @@ def _take(context: PassContext, place: PodSlot) -> bool:
     """Reserve the name of a node, unless another NodeSet has just done so: a moment later the cache shows its pod."""
     if context.cluster is None or context.reserved.take(context.cluster.uid, place.node, context.nodeset.uid):
         return True
-    context.outcome.kept.append(f"node {place.node} is just being made by another NodeSet")
+    context.outcome.kept.append(f"node {place.node} is just being created by another NodeSet")
     return False
 
 

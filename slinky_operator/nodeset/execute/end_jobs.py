@@ -27,7 +27,7 @@ _SAID: Final = {
 
 def said(spec: Drain) -> str:
     """What is done after the deadline, for an Event."""
-    timeout = f"{spec.timeout.total_seconds():.0f} s" if spec.timeout is not None else "for ever"
+    timeout = f"{spec.timeout.total_seconds():.0f} s" if spec.timeout is not None else "forever"
     return f"drained for longer than spec.drain.timeout ({timeout}), so {_SAID[spec.on_timeout]}"
 
 

@@ -105,8 +105,8 @@ def _numbered(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
 def _named_like(place: PodSlot) -> str:
     """Why a slot is left empty whose node would have the name of a NodeSet."""
     return (
-        f"pod {place.pod} is not created: NodeSet {place.node}, which existed before, has its name, and Slurm takes no "
-        "node that is named like a NodeSet. Make one of the two again under another name, or scale below this ordinal"
+        f"pod {place.pod} is not created: NodeSet {place.node}, which existed before, has its name, and Slurm accepts "
+        "no node with the name of a NodeSet. Recreate one of the two under another name, or scale below this ordinal"
     )
 
 
@@ -170,9 +170,9 @@ def _name(
 
 def _why_unnamed(host: KubernetesNode, names: Mapping[str, str], node_sets: Collection[str]) -> str | None:
     if not pod_names.is_node_name(host.node_name):
-        return f"Node {host.name} would be {host.node_name!r} in Slurm, which is no name for a node"
+        return f"Node {host.name} would be {host.node_name!r} in Slurm, which is not a valid node name"
     if host.node_name in names:
         return f"Nodes {names[host.node_name]} and {host.name} would both be {host.node_name} in Slurm"
     if host.node_name in node_sets:
-        return f"Node {host.name} has the name of a NodeSet, which Slurm does not take for a node"
+        return f"Node {host.name} has the name of a NodeSet, which Slurm does not accept for a node"
     return None

@@ -83,7 +83,7 @@ def check(nodeset: NodeSet, cluster: Cluster) -> Iterable[Problem]:
     where = "spec.template.spec"
     for field in _REFUSED_SPEC:
         if spec.get(field):
-            yield Problem(f"{where}.{field}", "is the operator's: it decides which node the pod is to Slurm")
+            yield Problem(f"{where}.{field}", "is the operator's: it determines which Slurm node the pod is")
     if spec.get("restartPolicy") not in {None, "Always"}:
         yield Problem(f"{where}.restartPolicy", "must be Always: a slurmd that ended comes back under the same name")
     yield from _check_labels(nodeset, cluster, template)

@@ -131,9 +131,9 @@ def _of_the_whole(snapshot: Snapshot, found: Assessment) -> Trouble | None:
     if is_fixed_otherwise(nodeset):
         return Trouble(
             Reason.SCALING_MODE_FIXED,
-            f"spec.scalingMode: {nodeset.spec.scaling_mode} was asked for, but the NodeSet has been made in mode "
-            f"{nodeset.mode}, which decides how its nodes are called; nothing is done until the spec agrees. "
-            "Another mode takes another NodeSet",
+            f"spec.scalingMode: {nodeset.spec.scaling_mode} is requested, but the NodeSet was created in mode "
+            f"{nodeset.mode}, which determines the names of its nodes; nothing is done until the spec agrees. "
+            "For another mode, create another NodeSet",
         )
     if found.desired is None:
         return Trouble(

@@ -4,14 +4,14 @@ The disposable slurmctld runs under the host name of the real one, with an empty
 its own pod, so most of a slurm.conf can stay as it is. Changed are paths that daemons write to, everything by which
 slurmctld would start programs or call other services by itself, and nodes outside Kubernetes, which it would ping.
 
-Accounting is left out: with an empty state a slurmctld waits for its slurmdbd for ever, and one that found the real one
+Accounting is left out: with an empty state slurmctld waits forever for its slurmdbd, and one that found the real one
 would write to the real database. So are the names of QOS and accounts in lines of partitions, which only slurmdbd
 knows: 26.05 ends on one that it does not find; and resources that slurmdbd counts, such as `gres/gpu`: without it, both
 releases end on them. What a preflight cannot check is refused by the real slurmctld, which goes on with its files.
 
 A slurmctld that finds jobs, in a copy of the live state, starts programs for them too: there, those are taken out.
 
-Devices are the other thing a preflight cannot know: a slurmd without a GPU waits for `File=/dev/nvidia0` for ever.
+Devices are the other thing a preflight cannot know: a slurmd without a GPU waits forever for `File=/dev/nvidia0`.
 Names, types and counts in gres.conf are checked, files and `AutoDetect` are not.
 """
 

@@ -60,10 +60,10 @@ def read(text: str) -> tuple[PublicKey, ...]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UnusableKeySet("it is no JSON") from error
+        raise UnusableKeySet("it is not JSON") from error
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise UnusableKeySet('it is no JSON Web Key Set: {"keys": [...]}')
+        raise UnusableKeySet('it is not a JSON Web Key Set: {"keys": [...]}')
     if len(listed) > MOST_KEYS:
         raise UnusableKeySet(f"it has {len(listed)} keys, and may have {MOST_KEYS}")
     if any(not _PRIVATE.isdisjoint(one) for one in listed):
@@ -107,7 +107,7 @@ def _key(index: int, one: Mapping[str, Any]) -> PublicKey:
     if not SMALLEST_BITS <= n.bits <= BIGGEST_BITS:
         raise UnusableKeySet(f"key {_short(kid)} has {n.bits} bits, and must have {SMALLEST_BITS} to {BIGGEST_BITS}")
     if n.value % 2 == 0 or e.value % 2 == 0 or not 1 < e.value < _BIGGEST_EXPONENT:
-        raise UnusableKeySet(f"key {_short(kid)}: its n and e are those of no RSA key")
+        raise UnusableKeySet(f"key {_short(kid)}: its n and e are not those of an RSA key")
     return PublicKey(kid, n.text, e.text)
 
 

@@ -93,7 +93,7 @@ def nodes(text: str) -> tuple[int, int, str]:
     """Return the least and the most nodes, and the text if it lists single sizes (``1,2,4``, ``2-8:2``)."""
     if "," in text or ":" in text:
         if not _NODE_SET.fullmatch(text):
-            raise ValueError(f"{text[:40]!r} is no list of node counts such as 1,2,4 or 2-8:2")
+            raise ValueError(f"{text[:40]!r} is not a list of node counts such as 1,2,4 or 2-8:2")
         sizes = [int(number) for number in re.findall(r"[0-9]+", re.sub(r":[0-9]+", "", text))]
         if any(int(last) < int(first) for first, last in re.findall(r"([0-9]+)-([0-9]+)", text)):
             raise ValueError(f"{text[:40]!r} has a range that runs backwards")
@@ -113,7 +113,7 @@ def nodes(text: str) -> tuple[int, int, str]:
 def _nodes(text: str) -> int:
     match = _NODES.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text[:40]!r} is no number of nodes")
+        raise ValueError(f"{text[:40]!r} is not a number of nodes")
     found = int(match[1]) * (1024 if match[2] else 1) * (1024**2 if match[3] else 1)
     if found > _LARGEST:
         raise ValueError(f"{text[:40]!r} is too large")

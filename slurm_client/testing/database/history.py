@@ -216,7 +216,7 @@ def _batch_step(job: Job, times: Record, exit_code: Record) -> Record:
     killed = {"status": ["SIGNALED"], "return_code": _marked(None), "signal": {"id": _marked(15), "name": "TERM"}}
     made = recorded("step")
     if not job.is_finished:
-        # What it used is told when it ends.
+        # What it used is recorded when it ends.
         for kind in ("requested", "consumed"):
             made["tres"][kind] |= {"average": [], "total": []}
     return merge(

@@ -1,4 +1,4 @@
-"""A clock that one moves: it goes as another one does, and jumps ahead when it is told to."""
+"""A clock that a test can move: it follows another clock, and jumps ahead on request."""
 
 from __future__ import annotations
 

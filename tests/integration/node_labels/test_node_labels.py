@@ -48,7 +48,7 @@ async def test_a_bad_config_map_changes_nothing_and_is_told_with_field_and_reaso
     await site.config_map(f"{site.nodes[0]}:\n  resources: {{gpu: many}}\n")
     where, reason, message = await site.until_told(lambda told: told[1] == "NodeLabelsInvalid")
     assert where == "ConfigMap slurm-config"
-    assert f"data.config: {site.nodes[0]}.resources.gpu (line 2): is no count" in message
+    assert f"data.config: {site.nodes[0]}.resources.gpu (line 2): is not a count" in message
     assert reason == "NodeLabelsInvalid"
     assert await site.has() == ({"rack": "r1", **SLURM}, {"gpu": "4"})
 

@@ -109,5 +109,5 @@ async def test_every_kind_becomes_slurmjobs_that_the_api_server_takes(
         for kind in KINDS:
             await create(kube, kind, namespace, "misspelt", bacth="a")
             refused = await until_status(kube, kind, namespace, "misspelt", "InvalidSpec")
-            assert (refused["status"], refused["message"]) == ("Failed", "spec.bacth: is no field of this kind")
+            assert (refused["status"], refused["message"]) == ("Failed", "spec.bacth: is not a field of this kind")
         assert not any("Traceback" in line or "orbidden" in line for line in running.said())

@@ -144,7 +144,7 @@ async def test_replicas_that_somebody_sets_stay_for_the_delay_and_autoscaling_go
     await world.step(5)
     assert world.replicas() == 3
     assert (world.status()["active"], world.status()["reason"]) == (False, "ScaledByOthers")
-    assert "somebody else has set replicas to 3, which stays for 120s" in world.status()["message"]
+    assert "someone else set replicas to 3, which is kept for 120s" in world.status()["message"]
     assert world.events.told[-1][:2] == ("Warning", "ScaledByOthers")
     await world.step(DELAY - 10)
     assert world.replicas() == 3
@@ -268,7 +268,7 @@ async def test_headroom_and_cost(world: World) -> None:
     )
     await world.step(5)
     assert world.replicas("cpu") == 2
-    assert "is no number" in world.status()["message"]
+    assert "is not a number" in world.status()["message"]
 
 
 async def test_nodes_with_jobs_and_nodes_that_start_count_before_new_ones(world: World) -> None:

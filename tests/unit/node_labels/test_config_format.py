@@ -70,23 +70,23 @@ def test_slurm_local_wins_and_a_label_of_ones_own_wins_over_both() -> None:
         ("a: [", "", "no YAML"),
         ("a: {}\nb: &x {}\na: *x\n", "a (line 3)", "twice"),
         ("a:\n  label: {}\n", "a.label (line 2)", "known are labels, resources, slurm_local, slurm_ssh"),
-        ("A_b: {}\n", "A_b (line 1)", "no name of a Kubernetes Node"),
-        ("a:\n  labels:\n    x y: z\n", "a.labels.x y (line 3)", "no name"),
-        ("a:\n  labels:\n    slurm.sylabs.io/x: z\n", "a.labels.slurm.sylabs.io/x (line 3)", "no name"),
-        ("a:\n  labels:\n    x: two words\n", "a.labels.x (line 3)", "no value"),
-        ("a:\n  labels:\n    x: {}\n", "a.labels.x (line 3)", "no text"),
-        (f"a:\n  labels:\n    x: {'v' * 64}\n", "a.labels.x (line 3)", "no value"),
-        (f"a:\n  labels:\n    {'n' * 64}: x\n", "a.labels.n", "no name"),
+        ("A_b: {}\n", "A_b (line 1)", "not a name of a Kubernetes Node"),
+        ("a:\n  labels:\n    x y: z\n", "a.labels.x y (line 3)", "not a name"),
+        ("a:\n  labels:\n    slurm.sylabs.io/x: z\n", "a.labels.slurm.sylabs.io/x (line 3)", "not a name"),
+        ("a:\n  labels:\n    x: two words\n", "a.labels.x (line 3)", "not a label value"),
+        ("a:\n  labels:\n    x: {}\n", "a.labels.x (line 3)", "not a text"),
+        (f"a:\n  labels:\n    x: {'v' * 64}\n", "a.labels.x (line 3)", "not a label value"),
+        (f"a:\n  labels:\n    {'n' * 64}: x\n", "a.labels.n", "not a name"),
         ("a:\n  labels: {x: 1, x: 2}\n", "a.labels.x (line 2)", "twice"),
         ("a:\n  labels: [x]\n", "a.labels (line 2)", "no mapping"),
-        ("a:\n  labels: {[x]: 1}\n", "a.labels (line 2)", "a key that is no text"),
+        ("a:\n  labels: {[x]: 1}\n", "a.labels (line 2)", "a key that is not a text"),
         ("a:\n  resources: {gpu: -1}\n", "a.resources.gpu (line 2)", "whole number"),
         ("a:\n  resources: {gpu: 1.5}\n", "a.resources.gpu (line 2)", "whole number"),
         ("a:\n  resources: {gpu: '4'}\n", "a.resources.gpu (line 2)", "without quotes"),
         ("a:\n  resources: {gpu: 010}\n", "a.resources.gpu (line 2)", "whole number"),
         ("a:\n  resources: {gpu: 1000000000000}\n", "a.resources.gpu (line 2)", "whole number"),
-        ("a:\n  slurm_local: [x]\n", "a.slurm_local (line 2)", "no text"),
-        ("a: &a {labels: {x: y}}\nb:\n  <<: *a\n", "b.<< (line 1)", "no field"),
+        ("a:\n  slurm_local: [x]\n", "a.slurm_local (line 2)", "not a text"),
+        ("a: &a {labels: {x: y}}\nb:\n  <<: *a\n", "b.<< (line 1)", "not a field"),
         ("a:\n  labels: {" + ", ".join(f"l{n}: x" for n in range(65)) + "}\n", "a.labels (line 2)", "more than 64"),
         ("a:\n  resources: {" + ", ".join(f"l{n}: 1" for n in range(33)) + "}\n", "a.resources", "more than 32"),
         ("[" * 50_000, "", "nested too deeply"),
@@ -104,5 +104,5 @@ def test_what_is_wrong_is_named_with_its_place(text: str, field: str, reason: st
 def test_a_text_that_merges_itself_takes_no_time() -> None:
     lines = ["a0: &a0 {labels: {x: y}}"]
     lines += [f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 60)]
-    with pytest.raises(ConfigError, match="no field"):
+    with pytest.raises(ConfigError, match="not a field"):
         parse("\n".join(lines))

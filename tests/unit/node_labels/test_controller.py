@@ -79,7 +79,7 @@ async def test_a_label_of_somebody_else_is_reported_once() -> None:
     for _ in range(3):
         assert await world.step(rack="r1") == {RACK: "theirs"}
     (told,) = world.told
-    assert told.startswith(f"worker-1 NodeLabelsKept: label {RACK}: set by somebody else")
+    assert told.startswith(f"worker-1 NodeLabelsKept: label {RACK}: set by someone else")
 
 
 async def test_a_node_that_changed_meanwhile_is_looked_at_again() -> None:

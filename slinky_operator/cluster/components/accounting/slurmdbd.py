@@ -3,7 +3,7 @@
 slurmdbd reads slurmdbd.conf only if that belongs to its user and nobody else may read it, which no mounted Secret can
 be: the pod's first process copies it, once the volume holds the version that the pod is made for.
 
-Without its database a slurmdbd that starts tries again every five seconds, for ever, and tells nobody but its log.
+A slurmdbd that starts without its database retries every five seconds, forever, and reports it in its log only.
 After some attempts the first process ends it, so that the last words are in the pod's status, and the kubelet starts it
 again: once for each cause. From then on it waits for the database itself, and listens within seconds of its return; the
 kubelet would restart it up to five minutes late. It is not ended while it is connected: bringing the tables of an older
@@ -48,7 +48,7 @@ ATTEMPTS: Final = 6
 """Lines about the missing database, one or two in five seconds, until the words of a starting slurmdbd are shown."""
 
 CAUSES: Final = 5
-"""Causes that a pod shows, at most: words that differ each time must not restart slurmdbd for ever."""
+"""Causes that a pod shows, at most: words that differ each time must not restart slurmdbd forever."""
 
 TOLD: Final = f"{naming.RUN_FOLDER}/told"
 """The causes that the pod has shown, one a line; the volume lasts as long as the pod."""

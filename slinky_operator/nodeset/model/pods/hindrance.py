@@ -194,7 +194,7 @@ def _was_short(ended: Mapping[str, Any]) -> bool:
 
 
 def _ended(ended: Mapping[str, Any]) -> str:
-    text = f"ends again and again (CrashLoopBackOff), last with exit code {ended.get('exitCode', '?')}"
+    text = f"exits repeatedly (CrashLoopBackOff), last with exit code {ended.get('exitCode', '?')}"
     why = str(ended.get("reason") or "")
     if why and why != "Error":
         text += f" ({why})"

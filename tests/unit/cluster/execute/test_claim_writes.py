@@ -82,7 +82,7 @@ async def test_one_of_somebody_else_stays() -> None:
     done = await claim_writes.grow(GROW, "here", kube.tools)
     await claim_writes.delete("state", OURS, "here", kube.tools)
     assert kube.calls == []
-    assert "has not the labels of this daemon" in done.why
+    assert "does not have the labels of this daemon" in done.why
 
 
 async def test_one_that_is_being_deleted_stays() -> None:

@@ -59,12 +59,12 @@ def key(name: str, **fields: Any) -> dict[str, Any]:
         ([key("a", k=5)], "has a key a whose k is no base64"),
         ([key("a", kty="RSA")], 'has a key a that is not "kty": "oct" with "alg": "HS256"'),
         ([key("a", alg=None)], 'has a key a that is not "kty": "oct" with "alg": "HS256"'),
-        ([key("a", exp=[])], "has a key a whose exp is no number"),
+        ([key("a", exp=[])], "has a key a whose exp is not a number"),
         ([key("a"), {"k": "a"}], "has no id (kid) in keys[1]"),
         ([key("a"), key("a")], "has two keys with the id a"),
         ([key("a", use="default"), key("b", use="Default")], "has more than one default key"),
-        ([], 'is no key set: {"keys": [...]} with one key or more'),
-        ([1], 'is no key set: {"keys": [...]} with one key or more'),
+        ([], 'is not a key set: {"keys": [...]} with one key or more'),
+        ([1], 'is not a key set: {"keys": [...]} with one key or more'),
     ],
 )
 def test_a_key_set_that_would_end_a_daemon(keys: list[Any], words: str) -> None:

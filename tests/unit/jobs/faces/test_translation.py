@@ -150,7 +150,10 @@ def test_files_are_copied_between_claims_and_nodes() -> None:
         ({"name": "a"}, "spec.results.mount.persistentVolumeClaim: must name a claim"),
         ({"persistentVolumeClaim": "a"}, "must name a claim"),
         ({"persistentVolumeClaim": {"claimName": 1}}, "must name a claim"),
-        ({"persistentVolumeClaim": {"claimName": "a", "subPath": "b"}}, "persistentVolumeClaim.subPath: is no field"),
+        (
+            {"persistentVolumeClaim": {"claimName": "a", "subPath": "b"}},
+            "persistentVolumeClaim.subPath: is not a field",
+        ),
         ({"persistentVolumeClaim": {"claimName": "a", "readOnly": True}}, "results are written there"),
     ],
 )
@@ -184,16 +187,16 @@ def test_what_was_about_the_submitting_pod_is_refused(spec: dict[str, Any], word
 
 @pytest.mark.parametrize("resource", KINDS.values(), ids=KINDS)
 def test_a_field_that_the_kind_does_not_have_is_refused_by_name(resource: Resource) -> None:
-    assert refusal(resource, btach="a") == "spec.btach: is no field of this kind"
+    assert refusal(resource, btach="a") == "spec.btach: is not a field of this kind"
     words = refusal(resource, results={"mount": CLAIM, "from": "a", "fromm": 1})
-    assert words == "spec.results.fromm: is no field of this kind"
+    assert words == "spec.results.fromm: is not a field of this kind"
     long: dict[str, Any] = {"x" * 10_000: 1}
     assert len(refusal(resource, **long)) < 300
 
 
 def test_an_unknown_option_is_refused_by_name() -> None:
-    assert refusal(wlm.WLMJOB, options={"nv": True}) == "spec.options.nv: is no field of this kind"
-    assert refusal(wlm.WLMJOB, resources={"gpus": 1}) == "spec.resources.gpus: is no field of this kind"
+    assert refusal(wlm.WLMJOB, options={"nv": True}) == "spec.options.nv: is not a field of this kind"
+    assert refusal(wlm.WLMJOB, resources={"gpus": 1}) == "spec.resources.gpus: is not a field of this kind"
 
 
 def test_what_is_found_later_is_told_with_the_old_field() -> None:

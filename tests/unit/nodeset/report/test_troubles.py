@@ -238,7 +238,7 @@ def test_a_pod_that_has_stopped_crashing_is_no_trouble_any_more() -> None:
     lately = crashing(0, {"running": {"startedAt": "2026-01-01T11:50:01Z"}})
 
     assert condition(report(seen(long_since)), "Degraded").status == "False"
-    assert "again and again" not in condition(report(seen(long_since)), "Progressing").message
+    assert "exits repeatedly" not in condition(report(seen(long_since)), "Progressing").message
     assert condition(report(seen(lately)), "Degraded").reason == "CrashLoopBackOff"
     usual: dict[str, State] = {"a-0": Ready()}
     assert requeue.wake_up(seen(lately), Assessment(desired=1, states=usual), (), NOW) == 1

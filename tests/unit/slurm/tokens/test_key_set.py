@@ -42,11 +42,11 @@ def test_padding_and_leading_zeros_make_no_other_key() -> None:
 @pytest.mark.parametrize(
     ("given_set", "why"),
     [
-        ("{", "it is no JSON"),
-        ("[" * 100_000, "it is no JSON"),
-        (json.dumps([jwk("one")]), "no JSON Web Key Set"),
-        ("{}", "no JSON Web Key Set"),
-        (text(1), "no JSON Web Key Set"),
+        ("{", "it is not JSON"),
+        ("[" * 100_000, "it is not JSON"),
+        (json.dumps([jwk("one")]), "not a JSON Web Key Set"),
+        ("{}", "not a JSON Web Key Set"),
+        (text(1), "not a JSON Web Key Set"),
         (text(), "no RSA key for RS256"),
         (text({"kty": "EC", "kid": "a"}), "no RSA key for RS256"),
         (text(jwk("one", use="enc")), "no RSA key for RS256"),
@@ -58,7 +58,7 @@ def test_padding_and_leading_zeros_make_no_other_key() -> None:
         (text(jwk("one", n="%%%")), "key one: its n and e must be numbers"),
         (text(jwk("one", n="")), "key one: its n and e must be numbers"),
         (text(jwk("one", e="AAAA")), "key one: its n and e must be numbers"),
-        (text(jwk("one", e="AQAA")), "those of no RSA key"),
+        (text(jwk("one", e="AQAA")), "not those of an RSA key"),
         (text(jwk("short") | {"n": "AQAB"}), "has 17 bits, and must have 2048 to 8192"),
         (text(jwk("one"), jwk("two", kid="one")), "two keys with the id one"),
         (text(jwk("one"), jwk("two", d="secret")), "a private or secret key"),
@@ -123,7 +123,7 @@ def test_the_operators_keys_are_in_every_set() -> None:
 @pytest.mark.parametrize(
     ("sources", "why"),
     [
-        (source("{"), "spec.auth.jwksRef: jwks.json of ConfigMap issuer: it is no JSON"),
+        (source("{"), "spec.auth.jwksRef: jwks.json of ConfigMap issuer: it is not JSON"),
         (source("{}", "other"), r"there is no such text \(keys of the ConfigMap: other\)"),
         ({"issuer": TextSource("issuer", exists=True, refused="has 99 keys")}, "the ConfigMap has 99 keys"),
         (source(text(jwk("one", kid=OWN.kid))), "is that of a key that the operator signs with"),

@@ -128,7 +128,7 @@ async def test_garbage_gives_our_error_or_an_answer(body: bytes) -> None:
         (b"Authentication failure", "no JSON object"),
         (b'{"nodes": [3]}', "entry 0"),
         (b'{"nodes": [null]}', "entry 0"),
-        (b'{"nodes": "many"}', "no list"),
+        (b'{"nodes": "many"}', "not a list"),
         (b'{"nodes": [{}] "x": 1}', "comma"),
         (b'{"nodes": [{} {}]}', "comma"),
         (b"{nodes: []}", "key"),

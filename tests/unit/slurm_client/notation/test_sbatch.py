@@ -188,7 +188,7 @@ def test_the_magic_word_needs_no_blank() -> None:
         ("--mem-p=3", "--mem-p", "may be any of"),
         ("--nodes=0", "--nodes", "without nodes"),
         ("--nodes=3-1", "--nodes", "less than"),
-        ("--nodes=x", "--nodes", "no number of nodes"),
+        ("--nodes=x", "--nodes", "not a number of nodes"),
         ("-n0", "--ntasks", "not between"),
         ("-n two", "--ntasks", "no whole number"),
         ("--mem=1X", "--mem", "no size"),

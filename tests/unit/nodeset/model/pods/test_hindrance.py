@@ -88,7 +88,7 @@ def test_a_crash_is_told_without_its_count() -> None:
         (
             "CrashLoopBackOff",
             (
-                "container slurmd of image site/slurmd:1 ends again and again (CrashLoopBackOff), "
+                "container slurmd of image site/slurmd:1 exits repeatedly (CrashLoopBackOff), "
                 "last with exit code 137 (OOMKilled)"
             ),
         )

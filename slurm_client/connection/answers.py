@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from slurm_client import errors
 from slurm_client.connection import error_numbers
-from slurm_client.connection.parsing import Cut, Malformed, Overweight, Parser
-from slurm_client.connection.pieces import Pieces
+from slurm_client.connection.body.parsing import Cut, Malformed, Overweight, Parser
+from slurm_client.connection.body.pieces import Pieces
 from slurm_client.decode.names import Nameless
 from slurm_client.decode.read import mapping, number, text
 from slurm_client.models.entry import Entry, keep

@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Self
 
 from slurm_client import errors
-from slurm_client.connection.pieces import PIECE, Pieces
+from slurm_client.connection.body.pieces import PIECE, Pieces
 from slurm_client.slices import Slices
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from slurm_client.connection.body.pieces import Pieces
     from slurm_client.connection.intake import Hold
-    from slurm_client.connection.pieces import Pieces
     from slurm_client.hooks import Exchange
 
 __all__ = ["Reply", "Transport", "closed_error", "written"]

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slurm_client import errors
-from slurm_client.connection import answers, error_numbers, parsing, pieces
+from slurm_client.connection import answers, error_numbers
 from slurm_client.connection.answers import ListOf
-from slurm_client.connection.pieces import Pieces
+from slurm_client.connection.body import parsing, pieces
+from slurm_client.connection.body.pieces import Pieces
 from tests.unit.slurm_client.strategies import values
 
 if TYPE_CHECKING:

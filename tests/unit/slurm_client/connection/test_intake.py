@@ -16,10 +16,10 @@ from typing_extensions import override
 from slurm_client import SlurmClient, errors
 from slurm_client.connection import answers
 from slurm_client.connection.answers import ListOf
+from slurm_client.connection.body.parsing import Parser
+from slurm_client.connection.body.pieces import Pieces
 from slurm_client.connection.circuit import Circuit
 from slurm_client.connection.intake import Excess, Hold, Intake, receive
-from slurm_client.connection.parsing import Parser
-from slurm_client.connection.pieces import Pieces
 from slurm_client.connection.session import RetryPolicy
 from slurm_client.decode import nodes
 from slurm_client.notation import hostlist

@@ -2,7 +2,7 @@
 A text in pieces, as it was received: taken from the front, each piece once, and never put together.
 
 One text of a hundred megabytes would be copied in one go, while the event loop stands still, and given back in another.
-What is in the text is left to :mod:`slurm_client.connection.parsing`.
+What is in the text is left to :mod:`slurm_client.connection.body.parsing`.
 """
 
 from __future__ import annotations

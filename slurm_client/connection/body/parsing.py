@@ -15,11 +15,11 @@ import re
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
-from slurm_client.connection.pieces import PIECE
+from slurm_client.connection.body.pieces import PIECE
 from slurm_client.slices import Slices
 
 if TYPE_CHECKING:
-    from slurm_client.connection.pieces import Pieces
+    from slurm_client.connection.body.pieces import Pieces
 
 __all__ = ["Cut", "Malformed", "Overweight", "Parser"]
 

@@ -76,4 +76,5 @@ def site_of(sylabs: Sylabs) -> Site:
         folder=sylabs.folder,
         is_folder_shared=sylabs.shared_folder,
         shared_volume=None if shared is None else {"claimName": shared.claim_name, "mountPath": shared.mount_path},
+        logs=sylabs.logs,
     )

@@ -181,8 +181,17 @@ def _child(snapshot: Snapshot, cluster: Chosen, translation: Translation) -> Obj
             "clusterNamespace": cluster.namespace,
             **{name: value for name, value in wanted.items() if name in translation.spec.given},
             **_files(job.name, translation),
+            **_logs(translation),
         },
     }
+
+
+def _logs(translation: Translation) -> Object:
+    """The field about output, read where files are."""
+    if not translation.logs:
+        return {}
+    shared = translation.shared_volume
+    return {"logs": {} if shared is None else {"volume": dict(shared)}}
 
 
 def _files(name: str, translation: Translation) -> Object:

@@ -228,6 +228,7 @@ def ask_for_a_job() -> None:
     label = {"name": "site/gpu", "value": "10", "partition": "night", "features": "gpu"}
     sylabs = {"labels": [label], "runtime": "Apptainer", "folder": "/scratch", "sharedFolder": True}
     sylabs["sharedVolume"] = {"claimName": "data", "mountPath": "/data"}
+    sylabs["logs"] = True
     cluster = Cluster.parse(cluster_object({"jobs": {"tenants": [tenant], "sylabs": sylabs}}))
     assert isinstance(clusters.choose(clusters.serving([cluster]), "lab", {}), clusters.Chosen)
     assert tenants.needs_labels(cluster)

@@ -52,6 +52,8 @@ class Site:
         Whether all nodes of a job see the same files there.
     shared_volume
         A claim in each namespace of a tenant that nodes mount too, as SlurmJobs name it; None if there is none.
+    logs
+        Whether each job gets a pod with its output.
 
     Raises
     ------
@@ -64,6 +66,7 @@ class Site:
     folder: str = "/tmp"  # noqa: S108 - jobs make folders of their own in it, and fail if those exist
     is_folder_shared: bool = False
     shared_volume: Mapping[str, str] | None = None
+    logs: bool = False
 
     def __post_init__(self) -> None:
         """Check the folder: programs read a colon in it as the end of a path."""

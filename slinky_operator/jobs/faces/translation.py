@@ -63,6 +63,8 @@ class Translation:
         Fields that change nothing about the job, with the reason.
     shared_volume
         The claim with files of the job that nodes mount too.
+    logs
+        Whether a pod shows the output of the job.
     """
 
     spec: SlurmJobSpec
@@ -71,6 +73,7 @@ class Translation:
     results: tuple[JobResults, ...] = ()
     without_effect: tuple[str, ...] = ()
     shared_volume: Mapping[str, str] | None = None
+    logs: bool = False
 
     def in_old_words(self, problem: Problem) -> Problem:
         """Name the old field of a problem that was found in `spec`; what no field asks for, the script does."""
@@ -117,6 +120,7 @@ def translate(spec: OldSpec, site: Site) -> Translation:
         collected(spec.results),
         selected.without_effect,
         site.shared_volume,
+        site.logs,
     )
 
 

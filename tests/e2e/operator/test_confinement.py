@@ -9,6 +9,7 @@ import yaml
 
 from hack.localkube.kubectl import wait_for
 from tests.support.documents import blocks
+from tests.support.job_namespace import JobNamespace
 from tests.support.nodesets import whole
 from tests.support.slurm_in_kubernetes import NewSlurm, SlurmInKubernetes
 
@@ -19,7 +20,9 @@ TWO_CORES = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "2"
 EATS = "head -c 300M /dev/zero | tail -c 250M > /dev/null"
 """Needs 250 MB: tail keeps what it is to print."""
 
-AS_USER = ("setpriv", "--reuid=1000", "--regid=1000", "--clear-groups")
+AS_USER = ("setpriv", "--reuid=2001", "--regid=2001", "--clear-groups")
+
+USERS = {"passwd": "alice:x:2001:2001::/tmp:/bin/sh\n"}
 
 PROLOG = "#!/bin/sh\ntouch /tmp/$SLURM_JOB_ID.prolog\n"
 
@@ -28,7 +31,14 @@ PROLOG = "#!/bin/sh\ntouch /tmp/$SLURM_JOB_ID.prolog\n"
 def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
     """A Cluster with both kinds of nodes."""
     instance = new_slurm("confined")
-    instance.create(extraConf="SelectTypeParameters=CR_Core_Memory\nMinJobAge=3600", prologScripts={"look": PROLOG})
+    instance.create(
+        extraConf="SelectTypeParameters=CR_Core_Memory\nMinJobAge=3600",
+        prologScripts={"look": PROLOG},
+        identity={"passwd": {"configMapRef": {"name": "users"}}},
+        jobs={"tenants": [{"namespaces": [instance.namespace], "user": "alice"}]},
+    )
+    about = {"name": "users", "namespace": instance.namespace}
+    instance.kubectl.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": USERS}])
     (example,) = [block for block in blocks("docs/configuration.md") if block.words == "confined.yaml"]
     given = yaml.safe_load(example.text)
     spec = {key: value for key, value in given["spec"].items() if key not in {"clusterName", "replicas"}}
@@ -77,6 +87,14 @@ def test_a_job_that_uses_too_much_memory_ends_and_no_other(slurm: SlurmInKuberne
     slurm.wait_job(allowed, "COMPLETED")
 
 
+def test_a_slurmjob_says_that_its_memory_was_not_enough(slurm: SlurmInKubernetes) -> None:
+    jobs = JobNamespace(slurm, slurm.namespace)
+    jobs.submit("greedy", f"#!/bin/sh\n{EATS}\n", partition="confined", memory="100M", tasks=1)
+    status = jobs.wait("greedy", state="Failed")
+    assert status["reason"] == "OutOfMemory"
+    assert slurm.job_state(str(status["jobId"])) == "OUT_OF_MEMORY"
+
+
 def test_steps_and_scripts_run_as_elsewhere(slurm: SlurmInKubernetes) -> None:
     job = submit(slurm, "srun hostname", "-p", "confined", "--mem=64")
     slurm.wait_job(job, "COMPLETED")
@@ -84,7 +102,7 @@ def test_steps_and_scripts_run_as_elsewhere(slurm: SlurmInKubernetes) -> None:
     slurm.run("test", "-e", f"/tmp/{job}.prolog", pod="confined-0")
     # slurmstepd gives cores to a process that is not its own.
     step = ("srun", "-p", "confined", "-n1", "--mem=64", "id", "-u")
-    assert slurm.run(*AS_USER, *step, pod="confined-0").strip() == "1000"
+    assert slurm.run(*AS_USER, *step, pod="confined-0").strip() == "2001"
 
 
 def test_a_job_ends_with_all_its_processes(slurm: SlurmInKubernetes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,16 +10,14 @@ from hack.localkube.kubectl import wait_for
 from slinky_api.resource import Resource
 from slinky_api.sylabs import slurm as slurm_kinds
 from slinky_api.sylabs import wlm
-from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
+from tests.support.job_namespace import JobNamespace
+from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 
 OPERATOR_IMAGE = "localhost/slinky/slurm-operator:dev"
 FOLDER = "/var/spool/job-output"
 """What the nodes share, and the server of each node reads and writes."""
-
-ENDS = frozenset({"Succeeded", "Failed", "Unknown"})
-"""Words after which nothing comes."""
 
 REGISTRY = "127.0.0.1:5000"
 
@@ -77,37 +74,26 @@ def full(resource: Resource) -> str:
     return f"{resource.plural}.{resource.group}"
 
 
-@dataclass(frozen=True)
-class Team:
+class Team(JobNamespace):
     """The namespace with the jobs, which are alice's."""
 
-    slurm: SlurmInKubernetes
-    namespace: str
-
-    def kube(self, *arguments: str, timeout: float = 120.0) -> str:
-        return self.slurm.kubectl("--namespace", self.namespace, *arguments, timeout=timeout)
-
     def apply(self, resource: Resource, name: str, **spec: Any) -> None:
+        """Create an object of an old kind."""
         about = {"name": name, "namespace": self.namespace}
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": about, "spec": spec}
-        self.slurm.kubectl.apply([body])
+        self.kubectl.apply([body])
 
-    def status(self, resource: Resource, name: str) -> dict[str, Any]:
-        found = self.slurm.kubectl.get("--namespace", self.namespace, full(resource), name)
-        status: dict[str, Any] = found.get("status") or {}
-        return status
-
-    def wait(self, resource: Resource, name: str, word: str) -> dict[str, Any]:
+    def wait_word(self, resource: Resource, name: str, word: str) -> dict[str, Any]:
         """Wait for a word of the old status, and return the status."""
+        seen: dict[str, Any] = {}
 
         def shown() -> bool:
-            status = self.status(resource, name)
-            found = status.get("status")
-            assert found == word or found not in ENDS, status
-            return bool(found == word)
+            seen.update(self.kubectl.get("--namespace", self.namespace, full(resource), name).get("status") or {})
+            assert seen.get("status") in {None, "Pending", "Running", word}, seen
+            return seen.get("status") == word
 
         wait_for(f"{full(resource)} {name} {word}", shown, PATIENCE)
-        return self.status(resource, name)
+        return seen
 
     def wait_collected(self, child: str) -> None:
         """Wait until the results of an object's SlurmJob are on their volume."""
@@ -130,7 +116,7 @@ def team(new_slurm: NewSlurm) -> Team:
         containers={"mounts": [FOLDER]},
         jobs={
             "tenants": [{"namespaces": [namespace], "user": "alice", "uid": 2001, "gid": 2001}],
-            "sylabs": {"labels": [{"name": "wlm.sylabs.io/cuda", "value": "10", "features": "cuda10"}]},
+            "sylabs": {"labels": [{"name": "wlm.sylabs.io/cuda", "value": "10", "features": "cuda10"}], "logs": True},
         },
     )
     about = {"name": "site", "namespace": slurm.namespace}
@@ -188,10 +174,12 @@ def test_scripts_run_and_show_the_old_words(team: Team) -> None:
     script = "#!/bin/sh\n#SBATCH --nodes=1 --ntasks=1\nsrun id -un\n"
     team.apply(wlm.SLURMJOB, "hello", batch=script, nodeSelector={"wlm.sylabs.io/cuda": 10})
     team.apply(slurm_kinds.SLURMJOB, "hello", batch="#!/bin/sh\nexit 3\n")
-    status = team.wait(wlm.SLURMJOB, "hello", "Succeeded")
+    status = team.wait_word(wlm.SLURMJOB, "hello", "Succeeded")
     job = team.slurm.job(str(status["jobId"]))
     assert (job["UserId"], job["Features"]) == ("alice(2001)", "cuda10")
-    assert team.wait(slurm_kinds.SLURMJOB, "hello", "Failed")["reason"] == "NonZeroExitCode"
+    logs = ("logs", "wlm-slurmjob-hello-logs", "--container=stdout")
+    wait_for("its output", lambda: team.kube(*logs) == "alice\n", PATIENCE)
+    assert team.wait_word(slurm_kinds.SLURMJOB, "hello", "Failed")["reason"] == "NonZeroExitCode"
     shown = team.kube("get", full(wlm.SLURMJOB)).splitlines()
     assert shown[0].split() == ["NAME", "AGE", "STATUS", "JOB", "REASON"]
     assert shown[1].split()[2:] == ["Succeeded", str(status["jobId"]), "Completed"]
@@ -200,7 +188,7 @@ def test_scripts_run_and_show_the_old_words(team: Team) -> None:
 def test_an_array_has_ended_when_all_its_tasks_have(team: Team) -> None:
     script = "#!/bin/sh\n#SBATCH --array=0-2\n#SBATCH --output=/dev/null\nexit $((SLURM_ARRAY_TASK_ID / 2))\n"
     team.apply(wlm.SLURMJOB, "tasks", batch=script)
-    status = team.wait(wlm.SLURMJOB, "tasks", "Failed")
+    status = team.wait_word(wlm.SLURMJOB, "tasks", "Failed")
     ends = team.slurm.control("squeue", "--noheader", "--array", "--states=all", f"--job={status['jobId']}", "-o%K %T")
     assert sorted(ends.splitlines()) == ["0 COMPLETED", "1 COMPLETED", "2 FAILED"]
 
@@ -208,11 +196,11 @@ def test_an_array_has_ended_when_all_its_tasks_have(team: Team) -> None:
 def test_files_are_prepared_and_results_collected(team: Team) -> None:
     first = f"#!/bin/sh\n#SBATCH --chdir={FOLDER}\nmkdir -p out\necho of the first > out/said\n"
     team.apply(wlm.SLURMJOB, "first", batch=first, results={"mount": volume("kept"), "from": f"{FOLDER}/out"})
-    team.wait(wlm.SLURMJOB, "first", "Succeeded")
+    team.wait_word(wlm.SLURMJOB, "first", "Succeeded")
     team.wait_collected("wlm-slurmjob-first")
     second = f"#!/bin/sh\ngrep -q 'of the first' {FOLDER}/given/first/out/said\n"
     team.apply(wlm.SLURMJOB, "second", batch=second, prepare={"mount": volume("kept"), "to": f"{FOLDER}/given"})
-    team.wait(wlm.SLURMJOB, "second", "Succeeded")
+    team.wait_word(wlm.SLURMJOB, "second", "Succeeded")
 
 
 def test_a_container_runs_as_the_user_and_leaves_results(team: Team) -> None:
@@ -221,7 +209,7 @@ def test_a_container_runs_as_the_user_and_leaves_results(team: Team) -> None:
     team.slurm.run("sh", "-ec", IMAGE, "sh", says)
     image = f"docker://{REGISTRY}/sample:test"
     team.apply(wlm.WLMJOB, "box", image=image, results={"mount": volume("kept"), "from": f"{FOLDER}/told"})
-    team.wait(wlm.WLMJOB, "box", "Succeeded")
+    team.wait_word(wlm.WLMJOB, "box", "Succeeded")
     assert team.slurm.run("sh", "-c", f"cat {FOLDER}/told; stat -c %U {FOLDER}/told").split() == ["0", "alice"]
     team.wait_collected("wlm-wlmjob-box")
 
@@ -229,14 +217,14 @@ def test_a_container_runs_as_the_user_and_leaves_results(team: Team) -> None:
 def test_what_has_no_meaning_here_is_refused_by_name(team: Team) -> None:
     team.apply(slurm_kinds.SLURMJOB, "by-ssh", batch="#!/bin/sh\ntrue\n", ssh={"user": "me"})
     team.apply(wlm.WLMJOB, "bound", image="docker://alpine:3", options={"binds": ["/data:/mnt"]})
-    refused = team.wait(slurm_kinds.SLURMJOB, "by-ssh", "Failed")
+    refused = team.wait_word(slurm_kinds.SLURMJOB, "by-ssh", "Failed")
     assert (refused["reason"], "spec.ssh" in refused["message"]) == ("InvalidSpec", True)
-    refused = team.wait(wlm.WLMJOB, "bound", "Failed")
+    refused = team.wait_word(wlm.WLMJOB, "bound", "Failed")
     assert (refused["reason"], "spec.options.binds" in refused["message"]) == ("InvalidSpec", True)
 
 
 def test_deletion_cancels_the_job(team: Team) -> None:
     team.apply(wlm.SLURMJOB, "long", batch="#!/bin/sh\nsleep 600\n")
-    job = str(team.wait(wlm.SLURMJOB, "long", "Running")["jobId"])
+    job = str(team.wait_word(wlm.SLURMJOB, "long", "Running")["jobId"])
     team.kube("delete", full(wlm.SLURMJOB), "long", timeout=PATIENCE)
     team.slurm.wait_job(job, "CANCELLED")

@@ -1,4 +1,4 @@
-"""NodeSets and login pods of a Slurm that others run, in another namespace: theirs is left alone, no job is lost."""
+"""NodeSets, login pods and SlurmJobs of a Slurm that others run: theirs is left alone, and no job is lost."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import yaml
 
 from hack.localkube.kubectl import wait_for
 from slinky_api.labels import ANNOTATION_SECRET_SERVER
+from tests.support.job_namespace import JobNamespace
 from tests.support.pods import restarts
 from tests.support.slurm_in_kubernetes import PATIENCE, NewSlurm, SlurmInKubernetes
 
@@ -19,6 +20,8 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operator")]
 SAMPLE = Path(__file__).parents[3] / "config" / "samples" / "more" / "cluster-external.yaml"
 TOKEN, KEY = "elsewhere-token", "elsewhere-slurm-key"
 """Secrets of the sample."""
+
+USERS = {"passwd": "alice:x:2001:2001::/tmp:/bin/sh\n"}
 
 CONTROLLER = "slurm-controller-0"
 
@@ -38,7 +41,9 @@ class Sites:
 @pytest.fixture(scope="module")
 def sites(new_slurm: NewSlurm) -> Sites:
     home, away = new_slurm("home"), new_slurm("away", "elsewhere")
-    home.create()
+    home.create(identity={"passwd": {"configMapRef": {"name": "users"}}})
+    about = {"name": "users", "namespace": home.namespace}
+    home.kubectl.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": USERS}])
     home.nodeset("near", 1)
     home.wait_ready()
     home.wait_idle(["near-0"])
@@ -48,6 +53,7 @@ def sites(new_slurm: NewSlurm) -> Sites:
         .replace("slurmctld.example.com", f"{CONTROLLER}.slurm-controller.{home.namespace}.svc")
     )
     sample["metadata"]["namespace"] = away.namespace
+    sample["spec"]["jobs"] = {"tenants": [{"namespaces": [away.namespace], "user": "alice"}]}
     key = home.get("secret", "slurm-auth-slurm")["data"]["slurm.key"]
     server = sample["spec"]["server"]
     away.kubectl.apply(
@@ -109,6 +115,18 @@ def test_users_submit_from_login_pods(sites: Sites) -> None:
     home.wait_job(job, "COMPLETED")
 
 
+def test_jobs_as_objects_run_there_as_their_user(sites: Sites) -> None:
+    jobs, home = JobNamespace(sites.away, sites.away.namespace), sites.home
+    jobs.submit("hello", "#!/bin/sh\n#SBATCH --nodelist=near-0\n[ $(id -un) = alice ]\n", partition="all")
+    jobs.submit("long", "#!/bin/sh\n#SBATCH --nodelist=near-0\nsleep 600\n", partition="all")
+    done = jobs.wait("hello", state="Succeeded")
+    assert home.job(str(done["jobId"]))["UserId"].startswith("alice(")
+    assert (done["user"], done["nodes"]) == ("alice", "near-0")
+    job = str(jobs.wait("long", state="Running")["jobId"])
+    jobs.kube("delete", "slurmjob", "long", timeout=PATIENCE)
+    assert home.job_state(job) == "CANCELLED"
+
+
 def test_without_an_answer_nothing_is_drained_or_deleted(sites: Sites) -> None:
     home, away = sites.home, sites.away
     server = away.get("cluster", away.name)["spec"]["server"]
@@ -129,7 +147,11 @@ def test_without_an_answer_nothing_is_drained_or_deleted(sites: Sites) -> None:
     wait_for("the NodeSet says that it cannot", told, PATIENCE)
     assert set(away.slurmd_pods()) == {"afar-0"}
     assert home.states() == {"near-0": "idle", "afar-0": "idle"}
+    jobs = JobNamespace(away, away.namespace)
+    jobs.submit("later", "#!/bin/sh\n#SBATCH --nodelist=near-0\n", partition="all")
+    wait_for("the job waits", lambda: jobs.condition("later", "Submitted")[1] == "SlurmUnreachable", PATIENCE)
     give_token(away, server, good)
+    jobs.wait("later", state="Succeeded")
     home.wait_idle(["near-0"])
     wait_for("its pod's end", lambda: not away.slurmd_pods(), PATIENCE)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from hack.localkube.kubectl import Kubectl, wait_for
+from hack.localkube.kubectl import wait_for
 from hack.operator_install import NAMESPACE, Installation
+from tests.support.job_namespace import JobNamespace
 from tests.support.slurm_in_kubernetes import PATIENCE, RELEASED, NewSlurm, SlurmInKubernetes
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.usefixtures("operator")]
@@ -17,59 +17,6 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.alone, pytest.mark.usefixtur
 PASSWD = "alice:x:2001:2001::/home/alice:/bin/sh\nbob:x:2002:2002::/home/bob:/bin/sh\n"
 GROUP = "alice:x:2001:\nbob:x:2002:\nlab:x:2100:alice\n"
 LONG = "#!/bin/sh\nsleep 600\n"
-OUTPUT = "/tmp/%x.out"
-
-
-@dataclass(frozen=True)
-class Team:
-    """A namespace with SlurmJobs."""
-
-    slurm: SlurmInKubernetes
-    namespace: str
-
-    @property
-    def kubectl(self) -> Kubectl:
-        return self.slurm.kubectl
-
-    def kube(self, *arguments: str, timeout: float = 120.0) -> str:
-        return self.kubectl("--namespace", self.namespace, *arguments, timeout=timeout)
-
-    def submit(self, name: str, script: str, **spec: Any) -> None:
-        self.submit_all({name: script}, **spec)
-
-    def submit_all(self, scripts: dict[str, str], **spec: Any) -> None:
-        about = {"clusterName": self.slurm.name, "clusterNamespace": self.slurm.namespace, "output": OUTPUT}
-        self.kubectl.apply(
-            [
-                {
-                    "apiVersion": "slinky.slurm.net/v1alpha1",
-                    "kind": "SlurmJob",
-                    "metadata": {"name": name, "namespace": self.namespace},
-                    "spec": {
-                        key: value for key, value in {**about, "script": script, **spec}.items() if value is not None
-                    },
-                }
-                for name, script in scripts.items()
-            ]
-        )
-
-    def status(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.kubectl.get("--namespace", self.namespace, "slurmjob", name).get("status") or {}
-        return found
-
-    def wait(self, name: str, **wanted: Any) -> dict[str, Any]:
-        """Wait until the status has these values, and return it."""
-
-        def shown() -> bool:
-            status = self.status(name)
-            return all(status.get(key) == value for key, value in wanted.items())
-
-        wait_for(f"SlurmJob {name} with {wanted}", shown, PATIENCE)
-        return self.status(name)
-
-    def condition(self, name: str, kind: str) -> tuple[str, str, str]:
-        found = [one for one in self.status(name).get("conditions") or () if one["type"] == kind]
-        return (found[0]["status"], found[0]["reason"], found[0]["message"]) if found else ("", "", "")
 
 
 @pytest.fixture(scope="module")
@@ -97,19 +44,19 @@ def slurm(new_slurm: NewSlurm) -> SlurmInKubernetes:
 
 
 @pytest.fixture(scope="module")
-def alice(slurm: SlurmInKubernetes) -> Iterator[Team]:
+def alice(slurm: SlurmInKubernetes) -> Iterator[JobNamespace]:
     yield from team(slurm, "alice")
 
 
 @pytest.fixture(scope="module")
-def bob(slurm: SlurmInKubernetes) -> Iterator[Team]:
+def bob(slurm: SlurmInKubernetes) -> Iterator[JobNamespace]:
     yield from team(slurm, "bob")
 
 
-def team(slurm: SlurmInKubernetes, user: str) -> Iterator[Team]:
+def team(slurm: SlurmInKubernetes, user: str) -> Iterator[JobNamespace]:
     namespace = f"{slurm.namespace}-{user}"
     slurm.kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
-    yield Team(slurm, namespace)
+    yield JobNamespace(slurm, namespace)
     slurm.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
@@ -125,7 +72,9 @@ def output(slurm: SlurmInKubernetes, name: str, node: str) -> str:
     return slurm.kube("exec", node, "--container=slurmd", "--", "cat", f"/tmp/{name}.out")
 
 
-def test_a_job_runs_as_the_user_of_its_namespace(slurm: SlurmInKubernetes, alice: Team, bob: Team) -> None:
+def test_a_job_runs_as_the_user_of_its_namespace(
+    slurm: SlurmInKubernetes, alice: JobNamespace, bob: JobNamespace
+) -> None:
     for one, user in ((alice, "alice"), (bob, "bob")):
         name = f"of-{user}"
         one.submit(name, "#!/bin/sh\n#SBATCH --ntasks=1 --time=5\nid\n")
@@ -140,7 +89,7 @@ def test_a_job_runs_as_the_user_of_its_namespace(slurm: SlurmInKubernetes, alice
     assert "Succeeded" in lines[1]
 
 
-def test_how_jobs_end(slurm: SlurmInKubernetes, alice: Team) -> None:
+def test_how_jobs_end(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
     alice.submit_all({"code": "#!/bin/sh\nexit 3\n", "signal": "#!/bin/sh\nkill -9 $$\n", "outside": LONG})
     assert alice.wait("code", state="Failed")["exitCode"] == 3
     assert alice.status("code")["reason"] == "NonZeroExitCode"
@@ -152,7 +101,7 @@ def test_how_jobs_end(slurm: SlurmInKubernetes, alice: Team) -> None:
     assert len(alice.wait("again", state="Failed")["failedAttempts"]) == 1
 
 
-def test_an_array_and_a_job_that_waits_for_it(slurm: SlurmInKubernetes, alice: Team) -> None:
+def test_an_array_and_a_job_that_waits_for_it(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
     alice.submit("after", "#!/bin/sh\ntrue\n", dependsOn=[{"name": "tasks", "type": "afterany"}])
     wait_for("the wait", lambda: alice.condition("after", "Submitted")[1] == "DependencyNotSubmitted", PATIENCE)
     alice.submit("tasks", "#!/bin/sh\nexit $SLURM_ARRAY_TASK_ID\n", array="0-2%1", output="/dev/null")
@@ -161,7 +110,7 @@ def test_an_array_and_a_job_that_waits_for_it(slurm: SlurmInKubernetes, alice: T
     alice.wait("after", state="Succeeded")
 
 
-def test_what_may_not_be_asked_for(slurm: SlurmInKubernetes, alice: Team) -> None:
+def test_what_may_not_be_asked_for(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
     before = slurm.control("squeue", "--noheader", "--states=all", "--format=%i").split()
     alice.submit("as-bob", LONG, user="bob")
     alice.submit("nonsense", "#!/bin/sh\n#SBATCH --no-such-option\n")
@@ -176,7 +125,7 @@ def test_what_may_not_be_asked_for(slurm: SlurmInKubernetes, alice: Team) -> Non
     alice.kube("delete", "slurmjobs", *wanted, "--wait", timeout=PATIENCE)
 
 
-def test_deletion_cancels_what_waits_and_what_runs(slurm: SlurmInKubernetes, alice: Team) -> None:
+def test_deletion_cancels_what_waits_and_what_runs(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
     alice.submit("runs", LONG, nodes=2)
     alice.wait("runs", state="Running")
     alice.submit("waits", LONG, nodes=2)
@@ -188,7 +137,7 @@ def test_deletion_cancels_what_waits_and_what_runs(slurm: SlurmInKubernetes, ali
     slurm.wait_idle(["compute-0", "compute-1"])
 
 
-def test_a_job_is_suspended_before_it_starts_and_resumed(slurm: SlurmInKubernetes, alice: Team) -> None:
+def test_a_job_is_suspended_before_it_starts_and_resumed(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
     alice.submit("later", "#!/bin/sh\ntrue\n", suspend=True)
     wait_for("the wait", lambda: alice.condition("later", "Submitted")[1] == "Suspended", PATIENCE)
     alice.submit("fills", LONG, nodes=2)
@@ -204,7 +153,7 @@ def test_a_job_is_suspended_before_it_starts_and_resumed(slurm: SlurmInKubernete
 
 
 def test_the_operator_is_killed_while_jobs_are_submitted(
-    slurm: SlurmInKubernetes, alice: Team, operator: Installation
+    slurm: SlurmInKubernetes, alice: JobNamespace, operator: Installation
 ) -> None:
     names = [f"many-{number}" for number in range(20)]
     for begin in (0, 10):
@@ -219,7 +168,7 @@ def test_the_operator_is_killed_while_jobs_are_submitted(
     assert sorted(name for name in found if name.startswith("many-")) == sorted(names)
 
 
-def test_the_output_is_shown_live_and_its_pod_ends_as_the_job(slurm: SlurmInKubernetes, alice: Team) -> None:
+def test_the_output_is_shown_live_and_its_pod_ends_as_the_job(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
     script = f"#!/bin/sh\nid -un\necho trouble >&2\nuntil [ -e {RELEASED}$SLURM_JOB_ID ]; do sleep 0.1; done\nexit 4\n"
     alice.submit("talks", script, output=None, logs={})
     status = alice.wait("talks", state="Running")
@@ -244,13 +193,13 @@ def test_the_output_is_shown_live_and_its_pod_ends_as_the_job(slurm: SlurmInKube
     wait_for("the end of its pod", lambda: not logs_of(alice, "talks"), PATIENCE)
 
 
-def logs_of(team: Team, name: str) -> list[str]:
+def logs_of(team: JobNamespace, name: str) -> list[str]:
     """The pods with the output of a job."""
     found = team.kubectl.get("--namespace", team.namespace, "pods")["items"]
     return [pod["metadata"]["name"] for pod in found if pod["metadata"]["name"] == f"{name}-logs"]
 
 
-def test_files_are_prepared_and_results_collected_also_of_a_job_that_fails(alice: Team) -> None:
+def test_files_are_prepared_and_results_collected_also_of_a_job_that_fails(alice: JobNamespace) -> None:
     folder = "/var/spool/job-output"
     about = {"name": "input", "namespace": alice.namespace}
     given = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": {"word": "from the map\n"}}

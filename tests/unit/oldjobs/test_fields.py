@@ -29,6 +29,7 @@ FIELDS: Mapping[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "runtime": ({}, {"runtime": "Apptainer"}, {"image": "docker://a"}),
     "folder": ({}, {"folder": "/scratch"}, {"image": "docker://a"}),
     "shared_folder": ({}, {"sharedFolder": True}, TWO_NODES),
+    "logs": ({}, {"logs": True}, {"image": "docker://a"}),
     "shared_volume": ({}, {"sharedVolume": {"claimName": "data", "mountPath": "/data"}}, {"image": "docker://a"}),
 }
 """By field: what is said without it, with it, and a job to which that makes a difference."""
@@ -43,7 +44,7 @@ def made(sylabs: dict[str, Any], spec: dict[str, Any]) -> object:
         found = translate(wlm.WlmJobSpec.model_validate(spec), chosen.site)
     except InvalidJob as error:
         return error.problem
-    return found if found.shared_volume is not None else found.spec
+    return found if found.shared_volume is not None or found.logs else found.spec
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -214,3 +215,21 @@ async def test_files_become_those_of_the_slurmjob(world: OldWorld) -> None:
     assert child["spec"]["prepare"] == [{"volume": volume, "path": "/data/in", **bounds}]
     results = {"volume": volume, "path": "/data/out", "to": "hello", "when": "OnSuccess", **bounds}
     assert child["spec"]["results"] == [results]
+
+
+DATA = {"claimName": "data", "mountPath": "/data"}
+
+
+@pytest.mark.parametrize(
+    ("sylabs", "logs"),
+    [({}, None), ({"logs": True}, {}), ({"logs": True, "sharedVolume": DATA}, {"volume": DATA})],
+)
+async def test_output_is_shown_where_the_administrator_wants_it(
+    world: OldWorld, sylabs: dict[str, Any], logs: dict[str, Any] | None
+) -> None:
+    world.sylabs(**sylabs)
+    world.old(WLM)
+    await world.look(WLM)
+    child = world.child(WLM)
+    assert child is not None
+    assert child["spec"].get("logs") == logs

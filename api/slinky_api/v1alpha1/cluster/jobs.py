@@ -107,6 +107,8 @@ class Sylabs(ApiModel):
     shared_volume: JobVolume | None = None
     """A claim of that name in each namespace of a tenant, which nodes mount too: prepare and results reach files on it
     by their paths. Default: only files below /var/spool/job-output are reached."""
+    logs: bool = False
+    """Whether each job gets a pod that shows its output, as with spec.logs of a SlurmJob."""
 
 
 class Jobs(ApiModel):

@@ -207,20 +207,27 @@ class NodeOperations(Operations):
         await self.node(name, timeout=timeout)
         await self._session.call("delete_node", path={"node_name": name}, timeout=timeout)
 
-    async def delete_nodes(self, names: NodeNames, *, timeout: float | None = None) -> None:
+    async def delete_nodes(self, names: NodeNames, *, are_nodes: bool = False, timeout: float | None = None) -> None:
         """
         Delete the records of many dynamic nodes, hundreds in one call.
 
-        The names must be those of nodes: slurmctld takes the name of a NodeSet of slurm.conf for all nodes in it. Up to
-        8 names are asked for first, and those that no node has are left out; more are sent as they are.
+        Nodes are asked for first, more than 8 by one list of all, and names that no node has are left out: slurmctld
+        takes the name of a NodeSet of slurm.conf for all nodes in it.
 
         The server goes through all the names, deletes what it can, and tells the last thing that went wrong (measured
         with 24.11 and 26.05): Conflict if a job is on one of them, NotFound if one is unknown, only one of both where
         both is true. Either is raised after everything has been tried: read back what is left.
+
+        Parameters
+        ----------
+        names
+            Node names: a hostlist such as ``w-[0-3],w-7``, or a list of names and hostlists. Nothing is sent for none.
+        are_nodes
+            All names were just read from Slurm as those of nodes: nothing is asked first.
         """
         refused: errors.SlurmError | None = None
         wanted = list(dict.fromkeys(names))
-        if len(wanted) <= _ASKED_SINGLY:
+        if wanted and not are_nodes:
             unknown = await self._unknown(wanted, timeout)
             if unknown:
                 refused = errors.NotFound(f"no node {unknown[0]}")

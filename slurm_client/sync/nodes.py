@@ -92,9 +92,9 @@ class BlockingNodeCalls(Blocking):
         """Delete the record of a dynamic node; Conflict while a job is on it, NotFound if there is none."""
         self._wait(self._nodes.delete_node(name, timeout=timeout))
 
-    def delete_nodes(self, names: NodeNames, *, timeout: float | None = None) -> None:
+    def delete_nodes(self, names: NodeNames, *, are_nodes: bool = False, timeout: float | None = None) -> None:
         """Delete the records of many dynamic nodes, hundreds in one call."""
-        self._wait(self._nodes.delete_nodes(names, timeout=timeout))
+        self._wait(self._nodes.delete_nodes(names, are_nodes=are_nodes, timeout=timeout))
 
     def create_node(self, conf: Text, *, timeout: float | None = None) -> None:
         """Create a node record from one line of slurm.conf (v0.0.44 and newer)."""

@@ -140,7 +140,8 @@ async def delete_records(context: PassContext, names: Sequence[str]) -> None:
     context.unseen = True
     context.outcome.acted = True
     try:
-        await slurm.client.delete_nodes(wanted)
+        # Their records were in the answer right before.
+        await slurm.client.delete_nodes(wanted, are_nodes=True)
     except (slurm_errors.NotFound, slurm_errors.Conflict) as error:
         # Some records may be deleted now; the error does not say which ones are not.
         left = await slurm_queries.nodes(slurm, wanted)

@@ -257,6 +257,7 @@ async def test_the_name_of_a_nodeset_deletes_and_downs_no_node(target: Target, v
         for call in (
             slurm.delete_node("everything"),
             slurm.delete_nodes(["everything"]),
+            slurm.delete_nodes(["everything", *(f"nosuch-{number}" for number in range(12))]),
             slurm.down_nodes(["everything"], "x"),
             slurm.update_nodes(["everything"], state="DOWN"),
         ):

@@ -304,7 +304,7 @@ class SlurmDoor:
             raise slurm_errors.NotSupported("no such call", available_in=["v0.0.45"])
         self.world.order_end_jobs(job, "Requeue")
 
-    async def delete_nodes(self, names: Iterable[str]) -> None:
+    async def delete_nodes(self, names: Iterable[str], *, are_nodes: bool = False) -> None:
         self.world.order_delete_records(list(names))
 
     @property

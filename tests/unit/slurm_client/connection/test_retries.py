@@ -36,8 +36,8 @@ async def test_writes_that_were_sent_are_never_repeated(fake: FakeSlurmrestd) ->
         await slurm.connect()
         for call in (
             slurm.drain_nodes(["w-0"], "reason"),
-            # So many are not asked for first.
-            slurm.delete_nodes([f"w-{number}" for number in range(9)]),
+            # They are not asked for first.
+            slurm.delete_nodes(["w-0"], are_nodes=True),
             slurm.submit_job(JobSpec(script="#!/bin/sh\n")),
             slurm.reconfigure(),
             slurm.requeue_job(1),

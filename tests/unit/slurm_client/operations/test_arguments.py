@@ -299,6 +299,24 @@ async def test_a_state_that_ends_jobs_is_given_only_to_names_of_nodes(
     assert {request.method for request in fake.requests} == {"GET"}
 
 
+async def test_many_nodes_are_deleted_only_by_names_of_nodes(slurm: SlurmClient, fake: FakeSlurmrestd) -> None:
+    names = [*(f"gone-{number}" for number in range(12)), "w", "w-1"]
+    with pytest.raises(errors.NotFound, match="no node gone-0"):
+        await slurm.delete_nodes(names)
+    assert len(fake.calls("get_nodes")) == 1
+    assert not fake.calls("get_node")
+    (sent,) = fake.calls("delete_node")
+    assert sent.path.endswith("/w-1")
+    assert set(fake.nodes) == {"w-0", "w-2"}
+
+
+async def test_nodes_that_were_just_read_are_not_asked_for(slurm: SlurmClient, fake: FakeSlurmrestd) -> None:
+    await slurm.delete_nodes(["w-0", "w-1"], are_nodes=True)
+    assert not fake.calls("get_node")
+    assert len(fake.calls("delete_node")) == 1
+    assert set(fake.nodes) == {"w-2"}
+
+
 async def test_few_nodes_are_deleted_only_by_names_of_nodes(slurm: SlurmClient, fake: FakeSlurmrestd) -> None:
     with pytest.raises(errors.NotFound, match="no node w"):
         await slurm.delete_nodes(["w"])

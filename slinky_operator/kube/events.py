@@ -18,7 +18,6 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,11 +29,12 @@ from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import EVENTS
+from slinky_operator.kube.shared_memory import SharedMemory
 
 logger = logging.getLogger(__name__)
 
 REMEMBERED: Final = 4096
-"""Events whose count can still be raised; the least recently used are forgotten."""
+"""Events whose count can still be raised; the namespace with most of them forgets the least recently used."""
 
 SAME_AGAIN_EVERY: Final = 30.0
 """Seconds between two writes of the same Event's count."""
@@ -132,8 +132,8 @@ class Recorder:
         self._instance = instance
         self._clock = clock
         self._now = now
-        self._entries: OrderedDict[tuple[str, ...], _Entry] = OrderedDict()
-        self._budgets: OrderedDict[str, _Budget] = OrderedDict()
+        self._entries: SharedMemory[tuple[str, ...], _Entry] = SharedMemory(REMEMBERED)
+        self._budgets: SharedMemory[str, _Budget] = SharedMemory(REMEMBERED)
         self._dirty: dict[str, _Entry] = {}
         self._wake = asyncio.Event()
         self.dropped = 0
@@ -188,10 +188,11 @@ class Recorder:
         metadata = obj["metadata"]
         uid = metadata.get("uid") or ""
         owner = uid or f"{obj.get('kind')}/{metadata.get('namespace')}/{metadata['name']}"
-        budget = self._budget(owner)
+        namespace = metadata.get("namespace") or ""
+        budget = self._budget(namespace, owner)
         words = self._combined(budget, kind, reason, message)
         key = (owner, kind.value, reason, message if words == message else "")
-        entry = self._entries.get(key)
+        entry = self._entries.get(namespace, key)
         now = self._now()
         if entry is None:
             if budget.tokens < 1:
@@ -203,7 +204,7 @@ class Recorder:
             entry = _Entry(
                 name=f"{metadata['name'][:200]}.{stamp}",
                 # Events about cluster-scoped objects live where kubectl looks for them.
-                namespace=metadata.get("namespace") or "default",
+                namespace=namespace or "default",
                 involved=_reference(obj),
                 type=kind,
                 reason=reason,
@@ -211,26 +212,21 @@ class Recorder:
                 first=now,
                 last=now,
             )
-            self._entries[key] = entry
-            while len(self._entries) > REMEMBERED:
-                self._entries.popitem(last=False)
+            self._entries.put(namespace, key, entry)
             level = logging.WARNING if kind is EventType.WARNING else logging.INFO
             logger.log(level, "%s: %s", reason, message)
-        self._entries.move_to_end(key)
         entry.count += 1
         entry.last = now
         entry.message = words[:LONGEST_MESSAGE]
         self._dirty[entry.name] = entry
         self._wake.set()
 
-    def _budget(self, owner: str) -> _Budget:
+    def _budget(self, namespace: str, owner: str) -> _Budget:
         now = self._clock()
-        budget = self._budgets.get(owner)
+        budget = self._budgets.get(namespace, owner)
         if budget is None:
-            budget = self._budgets[owner] = _Budget(tokens=BURST, at=now)
-            while len(self._budgets) > REMEMBERED:
-                self._budgets.popitem(last=False)
-        self._budgets.move_to_end(owner)
+            budget = _Budget(tokens=BURST, at=now)
+            self._budgets.put(namespace, owner, budget)
         budget.tokens = min(float(BURST), budget.tokens + (now - budget.at) / REFILL)
         budget.at = now
         return budget

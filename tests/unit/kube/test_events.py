@@ -13,7 +13,7 @@ import pytest
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.errors import Target
-from slinky_operator.kube.events import AT_ONCE, BURST, COMBINE_AFTER, IN_A_ROW, Recorder
+from slinky_operator.kube.events import AT_ONCE, BURST, COMBINE_AFTER, IN_A_ROW, REMEMBERED, Recorder
 from slinky_operator.kube.objects import Object
 from tests.unit.runtime.virtual_time import now, run_virtually
 
@@ -262,6 +262,20 @@ def test_an_event_of_another_namespace_does_not_wait_for_thousands() -> None:
             assert len(written) == 1002
             # Those that are under way are not interrupted.
             assert max(written.index("one"), written.index("two")) - before < IN_A_ROW + 3 * AT_ONCE
+
+    run_virtually(body())
+
+
+def test_an_event_is_still_known_after_thousands_of_another_namespace() -> None:
+    async def body() -> None:
+        async with recording() as (recorder, api):
+            recorder.warning(_of("quiet", "q"), "SubmissionRefused", "over the limit")
+            for number in range(REMEMBERED + 10):
+                recorder.warning(_of("loud", f"l-{number}"), "SubmissionRefused", "over the limit")
+            recorder.warning(_of("quiet", "q"), "SubmissionRefused", "over the limit")
+            await recorder.flush()
+            (event,) = [one for one in api.events.values() if one["metadata"]["namespace"] == "quiet"]
+            assert event["count"] == 2
 
     run_virtually(body())
 

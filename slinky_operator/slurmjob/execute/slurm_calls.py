@@ -7,6 +7,8 @@ must work when the user was taken away meanwhile.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,6 +17,7 @@ from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.slurmjob.model import records
 from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.plan import SETTLED
 from slinky_operator.slurmjob.model.snapshot import History
 from slurm_client import JobSpec, MintedToken, SlurmClient, errors
 from slurm_client.errors import SlurmError
@@ -122,7 +125,8 @@ async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History
     """Ask slurmdbd how a job has ended, or whether a submission has become one.
 
     slurmdbd keeps the mark where AccountingStoreFlags has job_extra; elsewhere jobs of the same user and name that were
-    submitted since then are candidates.
+    submitted since then are candidates. So are jobs with the mark that were submitted at another time: users can change
+    marks, and clocks may differ. Name and account are not required, since users can change those of their jobs too.
 
     Raises
     ------
@@ -134,13 +138,29 @@ async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History
         return History(records.of_history(found, wanted.counted))
     # By name slurmdbd cannot be asked: it takes a name with a comma for two.
     listed = await client.db.jobs(wanted.since - TOLERANCE, now, steps=False, users=[wanted.user])
-    candidates = [one for one in listed if _fits(one, wanted)]
-    ours = [one for one in candidates if one.extra == wanted.mark.text]
-    unmarked = {one.array_job_id or one.id for one in candidates if not one.extra and one.name == wanted.name}
-    return History(records.of_history(ours), len(unmarked))
+    runs: dict[int, list[JobRecord]] = defaultdict(list)
+    for one in listed:
+        if one.user == wanted.user and one.extra == wanted.mark.text:
+            runs[_number(one)].append(one)
+    timely = [number for number, found in runs.items() if _is_timely(found, wanted)]
+    if timely:
+        first = min(timely, key=lambda number: (runs[number][0].name != wanted.name, number))
+        return History(records.of_history(runs[first]))
+    unmarked = {_number(one) for one in listed if _fits(one, wanted) and not one.extra and one.name == wanted.name}
+    return History(candidates=len(runs.keys() | unmarked))
 
 
 def _fits(record: JobRecord, wanted: Wanted) -> bool:
     """Whether a record may be of the job: numbers of jobs come again after slurmctld has lost its state."""
     began = record.submit_time
     return record.user == wanted.user and began is not None and began >= wanted.since - TOLERANCE
+
+
+def _is_timely(runs: Sequence[JobRecord], wanted: Wanted) -> bool:
+    """Whether a job was submitted while a call was under way; what was requeued has later runs too."""
+    first = min((one.submit_time for one in runs if one.submit_time is not None), default=None)
+    return first is not None and wanted.since - TOLERANCE <= first <= wanted.since + SETTLED + TOLERANCE
+
+
+def _number(record: JobRecord) -> int:
+    return record.array_job_id or record.id

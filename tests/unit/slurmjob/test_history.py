@@ -1,0 +1,89 @@
+"""A submission whose answer is not known is taken for a job of slurmdbd only if that was submitted at that time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.plan import SETTLED
+from slinky_operator.slurmjob.model.snapshot import History
+from slurm_client.models import JobRecord
+from slurm_client.models.job import JobState
+
+BEGUN = datetime(2026, 11, 23, 12, tzinfo=UTC)
+MARK = Mark("uid-1", 0)
+WANTED = slurm_calls.Wanted(MARK, "alice", "hello", BEGUN)
+OURS = JobRecord(
+    id=7,
+    user="alice",
+    name="hello",
+    extra=MARK.text,
+    submit_time=BEGUN + timedelta(seconds=1),
+    state=JobState.from_words(["COMPLETED"]),
+)
+FORGED = replace(OURS, id=6, name="forged", state=JobState.from_words(["FAILED"]))
+"""A job of the same user in another namespace, which was given the mark."""
+
+
+async def found(*records: JobRecord) -> History:
+    class Database:
+        async def jobs(self, *_: Any, **__: Any) -> tuple[JobRecord, ...]:
+            return records
+
+    class Client:
+        db = Database()
+
+    return await slurm_calls.history(cast("Any", Client()), WANTED, BEGUN + timedelta(hours=1))
+
+
+async def number(*records: JobRecord) -> int | None:
+    seen = (await found(*records)).seen
+    return seen.job_id if seen is not None else None
+
+
+async def test_two_jobs_with_the_mark_are_never_shown_as_one() -> None:
+    history = await found(FORGED, OURS)
+    assert history.seen is not None
+    assert (history.seen.job_id, history.seen.shown.phase) == (7, "Succeeded")
+    assert history.candidates == 0
+
+
+@pytest.mark.parametrize("late", [timedelta(minutes=5), timedelta(minutes=-5)])
+async def test_a_job_of_another_time_is_neither_taken_nor_taken_for_nothing(late: timedelta) -> None:
+    other = replace(FORGED, name="hello", submit_time=BEGUN + late)
+    assert await found(other) == History(candidates=1)
+    assert await number(other, OURS) == 7
+
+
+async def test_a_renamed_job_is_found_all_the_same() -> None:
+    assert await number(replace(OURS, name="renamed", account="other")) == 7
+
+
+async def test_a_job_that_was_requeued_hours_later_is_found() -> None:
+    again = replace(OURS, submit_time=BEGUN + timedelta(hours=2), state=JobState.from_words(["FAILED"]))
+    history = await found(OURS, again)
+    assert history.seen is not None
+    assert (history.seen.job_id, history.seen.shown.phase) == (7, "Failed")
+
+
+async def test_tasks_of_an_array_are_one_job() -> None:
+    tasks = [replace(OURS, id=7 + task, array_job_id=7, array_task_id=task) for task in range(3)]
+    history = await found(*tasks)
+    assert history.seen is not None
+    assert history.seen.array is not None
+    assert (history.seen.job_id, history.seen.array.succeeded) == (7, 3)
+
+
+async def test_the_slowest_call_is_waited_for() -> None:
+    assert await number(replace(OURS, submit_time=BEGUN + SETTLED)) == 7
+
+
+async def test_without_marks_the_name_makes_a_candidate() -> None:
+    assert await found(replace(OURS, extra="")) == History(candidates=1)
+    assert await found(replace(OURS, extra="", name="other")) == History()
+    assert await found(replace(OURS, user="bob")) == History()

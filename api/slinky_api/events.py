@@ -61,7 +61,7 @@ class EventReason(StrEnum):
     """The job of a SlurmJob has ended; the message says how."""
 
     JOB_CANCELLED = "JobCancelled"
-    """The job of a SlurmJob that is being deleted was cancelled."""
+    """The job of a SlurmJob was cancelled, since the SlurmJob is being deleted or its annotation asks for that."""
 
     SLURMJOB_CREATED = "SlurmJobCreated"
     """A SlurmJob was made of an object of an old kind; the message names it, and fields that have no effect."""

@@ -9,6 +9,7 @@ from typing import Final
 
 __all__ = [
     "ANNOTATION_AUTOSCALED",
+    "ANNOTATION_CANCEL",
     "ANNOTATION_CLAIM_RETENTION",
     "ANNOTATION_CLAIM_SIZE",
     "ANNOTATION_CONFIG_TOUCH",
@@ -151,6 +152,9 @@ LABEL_SCALING_MODE: Final = NODESET_PREFIX + "scaling-mode"
 LABEL_REVISION: Final = "controller-revision-hash"
 
 # Annotations on SlurmJobs
+
+ANNOTATION_CANCEL: Final = SLURMJOB_PREFIX + "cancel"
+"""``"true"`` on a SlurmJob: its job is cancelled, or never submitted, and the object stays. Other values do nothing."""
 
 ANNOTATION_SOURCE_GENERATION: Final = SLURMJOB_PREFIX + "source-generation"
 """On a SlurmJob made of an object of an old kind: the generation of that object's spec."""

@@ -43,7 +43,7 @@ JOB_KINDS: Final = {
 STATES: Final = ("idle", "allocated", "draining", "drained", "down", "starting", "unknown")
 """Of a NodeSet's nodes; each node is in one."""
 
-JOB_STATES: Final = ("Waiting", "Pending", "Running", "Suspended", "Ending", "Succeeded", "Failed", "Unknown")
+JOB_STATES: Final = ("Waiting", "Pending", "Running", "Suspended", "Ending", "Succeeded", "Failed", "Unknown", "DryRun")
 """Of a SlurmJob; one without a status waits."""
 
 LIMITS: Final = {"min": ("minReplicas", 0), "max": ("maxReplicas", None)}

@@ -179,7 +179,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
                 SLURMJOBS, job.name, job.namespace, uid=job.uid, resource_version=job.metadata.resource_version
             )
             return Result()
-        if step in {Step.PREPARE, Step.SUBMIT}:
+        if step in {Step.PREPARE, Step.SUBMIT, Step.DRY_RUN}:
             return await self._submitter.begin(obj, snapshot, planned, memory)
         if step in ORDERS:
             obj, snapshot, planned = await self._orders.give(obj, snapshot, planned, memory)

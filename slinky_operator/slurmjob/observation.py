@@ -55,14 +55,8 @@ def cluster_of(obj: Object) -> str:
     return f"{namespace or obj['metadata'].get('namespace')}/{name}"
 
 
-def has_ended(obj: Object) -> bool:
-    """Whether nothing of the job is to be looked for any more."""
-    found = (obj.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == SlurmJobCondition.FINISHED and one.get("status") == "True" for one in found)
-
-
 def _by_cluster(obj: Object) -> list[str]:
-    return [] if has_ended(obj) else [cluster_of(obj)]
+    return [] if dependencies.has_ended(obj) else [cluster_of(obj)]
 
 
 def _by_uid(obj: Object) -> list[str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from slinky_api import labels
 from slinky_operator.kube.cache.store import Key, Store, key_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, JOB_LOG_PODS, SLURMJOBS
 from slinky_operator.reconcile.triggers import Triggers
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurmjob.logs import bodies
-from slinky_operator.slurmjob.observation import AWAITED, CLUSTER_OF_JOB, UID, has_ended
+from slinky_operator.slurmjob.model.dependencies import has_ended
+from slinky_operator.slurmjob.observation import AWAITED, CLUSTER_OF_JOB, UID
 from slinky_operator.slurmjob.queues import Queues
 
 
@@ -119,7 +121,8 @@ def _of_interest(obj: Object) -> tuple[Any, ...]:
     """What others than the operator write, and what a step of its own leads on from."""
     status = obj.get("status") or {}
     known = status.get("submission"), status.get("jobId"), has_ended(obj)
-    return (*_generation(obj), obj["metadata"].get("finalizers"), *known)
+    is_cancelled = labels.is_true(obj["metadata"].get("annotations"), labels.ANNOTATION_CANCEL)
+    return (*_generation(obj), obj["metadata"].get("finalizers"), is_cancelled, *known)
 
 
 def _of_others(obj: Object) -> tuple[Any, ...]:

@@ -221,6 +221,13 @@ class JobWorld:
         about = {"name": name, "namespace": namespace, "uid": f"{self.uids}-{namespace}-{name}", "generation": 1}
         self.kube.put(SLURMJOBS, {"metadata": about, "spec": wanted})
 
+    def annotate(self, name: str = "hello", namespace: str = "team", **annotations: str) -> None:
+        """Set annotations of SlurmJobs, by their names without prefix; their generation stays."""
+        found = self.kube.objects["slurmjobs", namespace, name]
+        given = {labels.SLURMJOB_PREFIX + key: value for key, value in annotations.items()}
+        about = {**found["metadata"], "annotations": {**(found["metadata"].get("annotations") or {}), **given}}
+        self.kube.put(SLURMJOBS, {**found, "metadata": about})
+
     def delete(self, name: str = "hello", namespace: str = "team") -> None:
         found = self.kube.objects["slurmjobs", namespace, name]
         if not found["metadata"].get("finalizers"):

@@ -15,7 +15,7 @@ from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
 from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import orders
+from slinky_operator.slurmjob.model import cancellation, orders
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
 from slinky_operator.slurmjob.ports import Recorder
@@ -85,8 +85,7 @@ class Orders:
             return obj, snapshot if is_refusal else replace(snapshot, job=job), planned
         memory.order = orders.answered(step, seen, job.metadata.generation, memory.order, self._now())
         if step is Step.CANCEL:
-            words = f"job {seen.job_id} was cancelled, since the SlurmJob is being deleted"
-            self._recorder.normal(obj, EventReason.JOB_CANCELLED, words)
+            self._recorder.normal(obj, EventReason.JOB_CANCELLED, cancellation.done(job, seen.job_id))
         elif step is Step.RELEASE:
             job = job.model_copy(update={"status": before.model_copy(update={"held": None})})
         if snapshot.cluster is not None:

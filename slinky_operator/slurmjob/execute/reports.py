@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -26,7 +26,7 @@ from slinky_operator.slurmjob.ports import Kube, Recorder
 LONGEST: Final = 1000
 """Characters of Slurm's words in a condition or an Event."""
 
-_WAITS: Final = frozenset(
+_NEEDS_NO_HELP: Final = frozenset(
     {
         Reason.SUSPENDED,
         Reason.DEPENDENCY_NOT_SUBMITTED,
@@ -34,9 +34,14 @@ _WAITS: Final = frozenset(
         Reason.SUBMITTING,
         Reason.KEY_PENDING,
         Reason.PREPARING,
+        Reason.CANCELLED,
+        Reason.REQUEST_SHOWN,
     }
 )
 """Reasons that need nobody's help."""
+
+_EVENTS: Final[Mapping[Reason, EventReason]] = {Reason.CANCELLED: EventReason.JOB_CANCELLED}
+"""Reasons of conditions that have another one in Events."""
 
 _WARNED: Final = frozenset({Reason.HOLD_REFUSED, Reason.RELEASE_REFUSED, Reason.CANCEL_REFUSED, Reason.ACCOUNTING_DOWN})
 """Reasons that are worth an Event although Slurm has the job, or had it."""
@@ -92,6 +97,26 @@ class Reports:
         wanted = report.with_logs(snapshot.job, wanted, told, self._now())
         collected = await self._files.collect(snapshot.job, wanted, snapshot.cluster, self._now())
         wanted = report.with_files(snapshot.job, wanted, collected, self._now())
+        if planned.ends_as:
+            # For the version that was read: another process may have submitted the job.
+            _ = await self.patch(obj, stored, wanted, memory, obj["metadata"]["resourceVersion"])
+        self._tell(obj, stored, wanted, snapshot, planned, collected)
+        if not planned.ends_as:
+            written = await self._status.write(obj, obj.get("status") or {}, wanted.to_dict())
+            if written is not None:
+                self.note(memory, written.answer)
+        return min((one.wake for one in (told, collected) if one is not None and one.wake is not None), default=None)
+
+    def _tell(
+        self,
+        obj: Object,
+        stored: SlurmJobStatus,
+        wanted: SlurmJobStatus,
+        snapshot: Snapshot,
+        planned: Plan,
+        collected: Told | None,
+    ) -> None:
+        """Emit Events of what has happened between two statuses."""
         if planned.is_followed and planned.seen is not None:
             self._recorder.warning(obj, *attempts.words(snapshot.job, planned.seen))
         trouble = report.trouble(stored, collected)
@@ -105,12 +130,8 @@ class Reports:
         before = find(stored.conditions, SlurmJobCondition.SUBMITTED)
         is_news = planned.why is not None and (before is None or before.reason != planned.why[0])
         if planned.why is not None and is_news and (wanted.job_id is None or planned.why[0] in _WARNED):
-            emit = self._recorder.normal if planned.why[0] in _WAITS else self._recorder.warning
-            emit(obj, planned.why[0], cut(planned.why[1], LONGEST))
-        written = await self._status.write(obj, obj.get("status") or {}, wanted.to_dict())
-        if written is not None:
-            self.note(memory, written.answer)
-        return min((one.wake for one in (told, collected) if one is not None and one.wake is not None), default=None)
+            emit = self._recorder.normal if planned.why[0] in _NEEDS_NO_HELP else self._recorder.warning
+            emit(obj, _EVENTS.get(planned.why[0], planned.why[0]), cut(planned.why[1], LONGEST))
 
     def note(self, memory: Memory, obj: Object) -> None:
         """Remember the object as it is after a write."""

@@ -19,15 +19,14 @@ from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut
 from slinky_operator.runtime.controller import Result
-from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.execute import dry_run, slurm_calls
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
 from slinky_operator.slurmjob.files import facts
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import dependencies, report
-from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model import dependencies, report, requests
 from slinky_operator.slurmjob.model.plan import RETRY_S
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
@@ -84,12 +83,16 @@ class Submitter:
         self._now = now
 
     async def begin(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
-        """Submit the job, or prepare that; without the volumes that it needs neither is done."""
+        """Submit the job, prepare that, or show the request; without the volumes that it needs nothing is done."""
         lacking = await self._files.lacking(snapshot.job) if not planned.attempt else ""
         if lacking:
             words = f"{lacking}: create it, or name another in another SlurmJob"
             _ = await self._reports.show(obj, snapshot, Plan(why=(Reason.VOLUME_NOT_FOUND, words)), memory)
             return Result(LACKING_S)
+        if planned.step is Step.DRY_RUN:
+            planned = await dry_run.ended(self._access, snapshot)
+            _ = await self._reports.show(obj, snapshot, planned, memory)
+            return Result(planned.wake)
         if planned.step is Step.PREPARE:
             return await self._prepare(obj, snapshot, memory)
         return await self._submit(obj, snapshot, planned, memory)
@@ -153,11 +156,7 @@ class Submitter:
             # Others may look for the job before this call has ended: it is asked for once that is settled.
             logger.info("%s/%s: its submission began too slowly, and waits", job.namespace, job.name)
             return Result(RETRY_S)
-        wanted = replace(
-            submission.job,
-            extra=Mark(job.uid, planned.attempt).text,
-            dependency=dependencies.joined(submission.job.dependency, ready.text),
-        )
+        wanted = requests.wanted(job, submission, ready, planned.attempt)
         try:
             submitted = await slurm_calls.submit(client, granted.user, key, wanted)
         except SlurmError as error:

@@ -154,10 +154,12 @@ class Upkeep:
             The API server failed, or was overtaken by another writer.
         """
         logs = status.logs
-        if job.spec.logs is None or logs is None or logs.is_complete or job.deleting or status.job_id is None:
+        end = end_of(status)
+        # A job that is not submitted again has no number, but its pod has the output of the job before.
+        is_none = status.job_id is None and end is None
+        if job.spec.logs is None or logs is None or logs.is_complete or job.deleting or is_none:
             return None
         job, now = job.model_copy(update={"status": status}), moment.timestamp()
-        end = end_of(status)
         attempt = status.submission.attempt if status.submission is not None else 0
         memory = self._memory.setdefault(job.uid, _Memory())
         memory.facts = of(records, logs.task) or _still(memory.facts, job)

@@ -12,6 +12,7 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import JobFailure, SlurmJob, SlurmJobStatus
 from slinky_operator.jobs.phases import Phase, Shown
 from slinky_operator.jobs.phases import Reason as ShownReason
+from slinky_operator.slurmjob.model import cancellation
 from slinky_operator.slurmjob.model.records import Seen
 
 _KNOWN: Final = frozenset(reason.value for reason in ShownReason)
@@ -21,7 +22,7 @@ def is_followed(job: SlurmJob, seen: Seen) -> bool:
     """Whether another submission is to follow a job that has ended."""
     attempt = job.status.submission.attempt if job.status.submission is not None else 0
     is_failure = seen.shown.phase is Phase.FAILED and seen.shown.reason is not ShownReason.CANCELLED
-    return is_failure and attempt < job.spec.backoff_limit
+    return is_failure and attempt < job.spec.backoff_limit and not cancellation.is_asked(job)
 
 
 def failure_of(seen: Seen) -> JobFailure:

@@ -126,8 +126,8 @@ def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait
         )
     number = status.get("jobId")
     if not isinstance(number, int):
-        return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"waits until SlurmJob {name} has been submitted")
-    if kind in _AT_END and not _has_ended(status):
+        return _without_number(kind, name, other)
+    if kind in _AT_END and not has_ended(other):
         attempt, limit = _attempt(status), spec.get("backoffLimit") or 0
         if attempt < limit:
             return Wait(
@@ -143,9 +143,26 @@ def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait
     return "" if met.get(kind) else f"{kind}:{number}"
 
 
-def _has_ended(status: Mapping[str, Any]) -> bool:
-    """Whether no other submission follows."""
-    found = status.get("conditions") or ()
+def _without_number(kind: str, name: str, other: Object) -> str | Wait:
+    """The same of a SlurmJob that Slurm does not have: it has not been submitted yet, or never will be."""
+    state = (other.get("status") or {}).get("state")
+    if (other.get("spec") or {}).get("dryRun"):
+        why = "is a dry run"
+    elif not has_ended(other):
+        return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"waits until SlurmJob {name} has been submitted")
+    elif kind in {"after", "afterany"} or (kind == "afternotok" and state == "Failed"):
+        return ""
+    elif state == "Failed":
+        why = "was cancelled before it was submitted"
+    else:
+        why = "was cancelled, and it is not known whether it ran"
+    words = f"spec.dependsOn: {kind} never comes true, since SlurmJob {name} {why}; delete this SlurmJob"
+    return Wait(Reason.DEPENDENCY_NEVER_SATISFIED, words)
+
+
+def has_ended(obj: Object) -> bool:
+    """Whether the job of a SlurmJob has ended, and no other submission follows."""
+    found = (obj.get("status") or {}).get("conditions") or ()
     return any(one.get("type") == SlurmJobCondition.FINISHED and one.get("status") == "True" for one in found)
 
 
@@ -163,8 +180,8 @@ def _loop(obj: Object, find: Find) -> list[str]:
     while left and len(before) <= MOST_LOOKED_AT:
         current = left.pop()
         found = obj if current == start else find(current)
-        if found is None or isinstance((found.get("status") or {}).get("jobId"), int):
-            # What has been submitted waits for nobody here.
+        if found is None or isinstance((found.get("status") or {}).get("jobId"), int) or has_ended(found):
+            # What has been submitted, or never will be, waits for nobody here.
             continue
         for name in names(found):
             if name == start:

@@ -15,9 +15,10 @@ from slinky_api import labels
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs import tenants
+from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob.files.facts import is_collecting, needs_preparation
-from slinky_operator.slurmjob.model import attempts, dependencies, orders
+from slinky_operator.slurmjob.model import attempts, cancellation, dependencies, orders
 from slinky_operator.slurmjob.model.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
@@ -66,7 +67,7 @@ def plan(snapshot: Snapshot) -> Plan:
     if is_true(job.status.conditions, SlurmJobCondition.FINISHED):
         return _finished(snapshot)
     if begun is None:
-        return _before(snapshot)
+        return cancellation.not_submitted(job) if cancellation.is_asked(job) else _before(snapshot)
     if job.status.job_id is None:
         return _begun(snapshot)
     return _submitted(snapshot)
@@ -106,9 +107,13 @@ def _before(snapshot: Snapshot) -> Plan:
 
 
 def _submit(snapshot: Snapshot, attempt: int, *, failed: int | None = None) -> Plan:
+    if cancellation.is_asked(snapshot.job):
+        return cancellation.not_submitted(snapshot.job)
     forbidden = _forbidden(snapshot)
     if forbidden is not None:
         return forbidden
+    if snapshot.job.spec.dry_run:
+        return Plan(Step.DRY_RUN)
     if not _has_finalizer(snapshot):
         return Plan(Step.ADD_FINALIZER)
     if needs_preparation(snapshot.job):
@@ -138,7 +143,7 @@ def _begun(snapshot: Snapshot) -> Plan:
     assert begun is not None  # noqa: S101 - the caller has looked
     obstacle = _obstacle(snapshot)
     if obstacle is not None:
-        return Plan(wake=OBSTACLE_S, why=obstacle)
+        return Plan(wake=OBSTACLE_S, why=cancellation.awaiting(snapshot.job, obstacle))
     if snapshot.looked is not None and snapshot.looked.seen is not None:
         return _shown(snapshot, snapshot.looked.seen)
     started = begun.started_at or snapshot.now
@@ -149,7 +154,9 @@ def _begun(snapshot: Snapshot) -> Plan:
 
 def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Plan:
     """slurmctld does not have what was begun: it never had it, or has forgotten it."""
-    unknown = Plan(why=(Reason.SUBMISSION_UNKNOWN, _unknown(name, started)))
+    # What is to be cancelled is over in any case: slurmctld has no such job.
+    ends_as = Phase.UNKNOWN.value if cancellation.is_asked(snapshot.job) else ""
+    unknown = Plan(why=(Reason.SUBMISSION_UNKNOWN, _unknown(name, started)), ends_as=ends_as)
     if not snapshot.keeps_history:
         is_sure = snapshot.now - started <= REMEMBERED and not _forgets_early(snapshot.cluster)
         return _submit(snapshot, attempt) if is_sure else unknown
@@ -184,7 +191,7 @@ def _submitted(snapshot: Snapshot) -> Plan:
         return _followed(snapshot, failure)
     obstacle = _obstacle(snapshot)
     if obstacle is not None:
-        return Plan(wake=OBSTACLE_S, why=obstacle)
+        return Plan(wake=OBSTACLE_S, why=cancellation.awaiting(snapshot.job, obstacle))
     looked = snapshot.looked
     if looked is None:
         return Plan(wake=RETRY_S)
@@ -219,7 +226,7 @@ def _forgotten(snapshot: Snapshot) -> Plan:
             return Plan(wake=RETRY_S)
     message = "Slurm has forgotten the job before its end was seen"
     message += "" if snapshot.keeps_history else ", and keeps no history: the Cluster has no accounting"
-    return Plan(end_not_seen=True, why=(Reason.END_NOT_SEEN, message))
+    return Plan(why=(Reason.END_NOT_SEEN, message), ends_as=Phase.UNKNOWN.value)
 
 
 def _shown(snapshot: Snapshot, seen: Seen) -> Plan:
@@ -229,6 +236,8 @@ def _shown(snapshot: Snapshot, seen: Seen) -> Plan:
         return Plan(seen=seen, is_followed=attempts.is_followed(snapshot.job, seen))
     if snapshot.job.status.job_id is None:
         return Plan(seen=seen)
+    if cancellation.is_asked(snapshot.job):
+        return orders.due(snapshot, Step.CANCEL, seen)
     return orders.held(snapshot, seen)
 
 
@@ -270,13 +279,14 @@ def _deleting(snapshot: Snapshot) -> Plan:
     since = job.metadata.deletion_timestamp
     if finished and is_collecting(job) and since is not None and snapshot.now - since < COLLECTED:
         return Plan(wake=RETRY_S)
-    if begun is None or finished or job.spec.cancel_policy == "Keep":
+    is_kept = job.spec.cancel_policy == "Keep" and not cancellation.is_asked(job)
+    if begun is None or finished or is_kept:
         return Plan(Step.REMOVE_FINALIZER)
     if snapshot.cluster is None and snapshot.obstacle is None:
         return Plan(Step.REMOVE_FINALIZER, left_behind=True)
     obstacle = _obstacle(snapshot)
     if obstacle is not None:
-        return Plan(wake=OBSTACLE_S, why=(obstacle[0], f"the job is cancelled once Slurm answers: {obstacle[1]}"))
+        return Plan(wake=OBSTACLE_S, why=cancellation.awaiting(job, obstacle))
     return _cancelling(snapshot)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from slinky_api.conditions import Reason, SlurmJobCondition, find, merge
 from slinky_api.v1alpha1.common import Condition
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
+from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurmjob.files.upkeep import Told as ToldOfFiles
@@ -33,14 +34,8 @@ def status(snapshot: Snapshot, plan: Plan) -> SlurmJobStatus:
     stored = job.status
     if plan.seen is not None:
         return _seen(job, plan.seen, plan, snapshot.now)
-    if plan.end_not_seen and plan.why is not None:
-        return _update(
-            job,
-            snapshot.now,
-            {"state": Phase.UNKNOWN.value, "reason": str(plan.why[0]), "summary": cut(plan.why[1], LONGEST_SUMMARY)},
-            (SlurmJobCondition.RUNNING, "False", *plan.why),
-            (SlurmJobCondition.FINISHED, "True", *plan.why),
-        )
+    if plan.ends_as and plan.why is not None:
+        return _over(snapshot, plan, plan.why)
     if plan.why is None:
         return stored.model_copy(update={"observed_generation": job.metadata.generation})
     reason, message = plan.why
@@ -65,6 +60,26 @@ def status(snapshot: Snapshot, plan: Plan) -> SlurmJobStatus:
 
 
 _UNKNOWN: Final = frozenset({Reason.SUBMITTING, Reason.SUBMISSION_UNKNOWN})
+
+
+def _over(snapshot: Snapshot, plan: Plan, why: tuple[Reason, str]) -> SlurmJobStatus:
+    """Status of a job that counts as ended although Slurm has not said so."""
+    job, reason = snapshot.job, why[0]
+    changes: dict[str, Any] = {
+        "state": plan.ends_as,
+        "reason": str(reason),
+        "summary": cut(why[1], LONGEST_SUMMARY),
+    }
+    said = [(SlurmJobCondition.RUNNING, "False", *why), (SlurmJobCondition.FINISHED, "True", *why)]
+    if job.status.job_id is None:
+        said.append((SlurmJobCondition.SUBMITTED, "Unknown" if reason in _UNKNOWN else "False", *why))
+    prepared = find(job.status.conditions, SlurmJobCondition.PREPARED)
+    if prepared is not None and prepared.status != "True":
+        said.append((SlurmJobCondition.PREPARED, "False", *why))
+    if plan.request is not None:
+        changes["request"] = plan.request
+        changes["user"] = snapshot.granted.user if isinstance(snapshot.granted, tenants.Grant) else None
+    return _update(job, snapshot.now, changes, *said)
 
 
 def submitted(job: SlurmJob, job_id: int, now: datetime) -> tuple[Condition, ...]:
@@ -220,8 +235,8 @@ def trouble(stored: SlurmJobStatus, told: ToldOfFiles | None) -> tuple[Reason, s
 
 
 def end(status: SlurmJobStatus) -> tuple[bool, str] | None:
-    """What the Event about the end of a job says: whether it went well, and the words; None if it has not ended."""
+    """What the Event about the end of a job says: whether it went well, and the words; None if none has ended."""
     condition = find(status.conditions, SlurmJobCondition.FINISHED)
-    if condition is None or condition.status != "True":
+    if condition is None or condition.status != "True" or status.job_id is None:
         return None
     return status.state == Phase.SUCCEEDED.value, f"job {status.job_id}: {condition.message}"

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import Final
 
 from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.slurmjob.kind import JobRequest
 from slinky_operator.slurmjob.model.records import Seen
 
 
@@ -19,6 +20,7 @@ class Step(Enum):
     REMOVE_FINALIZER = auto()
     PREPARE = auto()
     SUBMIT = auto()
+    DRY_RUN = auto()
     ASK_HISTORY = auto()
     CANCEL = auto()
     HOLD = auto()
@@ -81,8 +83,10 @@ class Plan:
         Of `Step.SUBMIT`: number of the job before, which has failed.
     left_behind
         Of `Step.REMOVE_FINALIZER`: whether a job may run on that nobody can end.
-    end_not_seen
-        Whether the job counts as ended without Slurm having said how.
+    ends_as
+        State of a job that counts as ended although Slurm has not said so; empty for all others.
+    request
+        What a dry run has come to.
     is_followed
         Whether what was seen is the failure of a job after which another is submitted: it is noted first.
     is_held
@@ -96,6 +100,7 @@ class Plan:
     attempt: int = 0
     failed: int | None = None
     left_behind: bool = False
-    end_not_seen: bool = False
+    ends_as: str = ""
+    request: JobRequest | None = None
     is_followed: bool = False
     is_held: bool | None = None

@@ -1,4 +1,4 @@
-"""A SlurmJob that waits for one which may be submitted again waits for the submission that counts."""
+"""A SlurmJob that waits for one which may be submitted again, or never will be."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from slinky_operator.slurmjob.model import dependencies
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
@@ -94,3 +95,54 @@ async def test_it_is_woken_by_the_end_and_by_a_smaller_limit(world: JobWorld) ->
         await until(lambda: world.condition("Submitted", "fourth")[1] == "DependencyNotFinished")
         world.slurm.world.exit_job(world.status("third")["jobId"])
         await until(lambda: world.status("fourth").get("jobId"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_met"), [("afternotok", True), ("afterany", True), ("after", True), ("afterok", False)]
+)
+async def test_what_is_cancelled_before_it_is_submitted(world: JobWorld, kind: str, *, is_met: bool) -> None:
+    world.job(suspend=True)
+    world.job("second", dependsOn=[{"name": "hello", "type": kind}])
+    async with world.working():
+        await until(lambda: world.condition("Submitted", "second")[1] == "DependencyNotSubmitted")
+        world.annotate(cancel="true")
+        if is_met:
+            await until(lambda: world.status("second").get("jobId"))
+            assert not second(world).dependency
+            return
+        await until(lambda: world.condition("Submitted", "second")[1] == "DependencyNeverSatisfied")
+    message = (
+        "spec.dependsOn: afterok never comes true, since SlurmJob hello was cancelled before it was submitted; delete "
+        "this SlurmJob"
+    )
+    assert ("Warning", "DependencyNeverSatisfied", message) in world.events.told
+    assert world.condition("Submitted", "second")[2] == message
+
+
+async def test_a_dry_run_is_never_submitted(world: JobWorld) -> None:
+    world.job(dryRun=True)
+    world.job("second", dependsOn=[{"name": "hello", "type": "afterany"}])
+    await world.until(lambda: world.condition("Submitted", "second")[1] == "DependencyNeverSatisfied")
+    assert "SlurmJob hello is a dry run" in world.condition("Submitted", "second")[2]
+    assert world.in_slurm() == []
+
+
+@pytest.mark.parametrize(("kind", "is_met"), [("afterany", True), ("afternotok", False), ("afterok", False)])
+def test_what_was_cancelled_and_may_have_run(kind: str, *, is_met: bool) -> None:
+    over = {"type": "Finished", "status": "True"}
+    other = {"metadata": {"name": "a"}, "spec": {}, "status": {"state": "Unknown", "conditions": [over]}}
+    obj = {"metadata": {"name": "b"}, "spec": {"dependsOn": [{"name": "a", "type": kind}]}}
+    found = dependencies.resolve(obj, lambda _: other)
+    if is_met:
+        assert found == dependencies.Ready("")
+    else:
+        assert isinstance(found, dependencies.Wait)
+        assert "it is not known whether it ran" in found.message
+
+
+async def test_what_was_cancelled_is_in_no_loop(world: JobWorld) -> None:
+    world.job("a", dependsOn=[{"name": "b"}])
+    world.job("b", dependsOn=[{"name": "a"}])
+    await world.until(lambda: world.condition("Submitted", "a")[1] == "DependencyLoop")
+    world.annotate("b", cancel="true")
+    await world.until(lambda: world.condition("Submitted", "a")[1] == "DependencyNeverSatisfied")

@@ -49,6 +49,7 @@ OF_THE_OBJECT = {
     "backoff_limit": "test_life.py",
     "ttl_seconds_after_finished": "test_life.py",
     "cancel_policy": "test_life.py",
+    "dry_run": "test_dry_run.py",
     "logs": "test_logs.py",
     "shared_volume": "test_results.py",
     "prepare": "test_prepare.py",

@@ -20,11 +20,14 @@ from slinky_operator.kube.errors import Forbidden, Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import NODESETS, PODS, SECRETS, SLURMJOBS, Resource
 from slinky_operator.slurm import naming
+from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.logs import bodies, streams
 from slinky_operator.slurmjob.logs.facts import Facts
 from slinky_operator.slurmjob.logs.streams import Surroundings
+from slinky_operator.slurmjob.model.plan import SETTLED
 from slinky_operator.slurmjob.observation import INDEXES_OF_JOBS
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
+from slurm_client import errors as slurm_errors
 from slurm_client.testing.slurmctld.queue import uid_of
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -294,6 +297,24 @@ async def test_the_next_submission_is_followed_by_the_same_pod(logs: LogWorld) -
     logs.world.slurm.world.exit_job(second, 4)
     await logs.world.until(lambda: logs.world.condition("Finished")[0] == "True")
     assert (logs.file.state, logs.file.status) == (JobState.ENDED, 4)
+
+
+async def test_the_pod_ends_when_the_next_submission_is_cancelled_before_it_arrives(
+    logs: LogWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*_: Any) -> None:
+        raise slurm_errors.Timeout("no answer")
+
+    first = await logs.start(backoffLimit=1)
+    monkeypatch.setattr(slurm_calls, "submit", lost)
+    logs.world.slurm.world.exit_job(first, 3)
+    await logs.world.until(lambda: logs.world.condition("Submitted")[1] == "Submitting")
+    assert logs.file.state is JobState.RUNNING
+    logs.world.annotate(cancel="true")
+    logs.world.ahead += SETTLED + timedelta(seconds=5)
+    await logs.world.until(lambda: logs.world.condition("Finished")[0] == "True")
+    assert (logs.file.job, logs.file.state) == (str(first), JobState.ENDED)
+    assert logs.condition[1] == "LogsShown"
 
 
 @pytest.mark.parametrize("before", ["Running", "Finished"])

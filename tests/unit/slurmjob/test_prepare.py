@@ -242,3 +242,33 @@ async def test_both_lists_have_pods_of_their_own(files: FileWorld) -> None:
     files.pod_ends([COPIED])
     await files.world.until(lambda: files.world.condition("ResultsCollected")[0] == "True")
     assert prepared(files)[0] == "True"
+
+
+async def test_a_job_that_is_cancelled_while_files_are_copied_is_not_submitted(files: FileWorld) -> None:
+    files.world.job(sharedVolume=SHARED, prepare=[asked()])
+    await files.world.until(lambda: files.names() == ["hello-prepare"])
+    files.world.annotate(cancel="true")
+    await files.world.until(lambda: files.world.condition("Finished")[0] == "True")
+    assert prepared(files)[:2] == submitted(files)[:2] == ("False", "Cancelled")
+    files.pod_ends([AWAY], "hello-prepare")
+    for _ in range(3):
+        await files.world.step()
+    assert files.names() == ["hello-prepare"]
+    assert files.world.in_slurm() == []
+    assert not files.world.kube.objects["slurmjobs", "team", "hello"]["metadata"].get("finalizers")
+
+
+async def test_a_dry_run_needs_the_volumes_and_copies_nothing(files: FileWorld) -> None:
+    wanted: dict[str, Any] = {
+        "sharedVolume": SHARED,
+        "prepare": [asked({"secret": {"secretName": "s"}})],
+        "results": [result()],
+    }
+    files.world.job(dryRun=True, **wanted)
+    await files.world.until(lambda: submitted(files)[1] == "VolumeNotFound")
+    assert submitted(files)[2].startswith("namespace team has no Secret s")
+    files.kube.put(SECRETS, {"metadata": {"name": "s", "namespace": "team"}})
+    await files.world.until(lambda: files.world.status()["state"] == "DryRun")
+    assert files.names() == []
+    assert prepared(files) == ("", "", "")
+    await files.world.until(lambda: files.world.condition("ResultsCollected")[:2] == ("True", "NothingToCopy"))

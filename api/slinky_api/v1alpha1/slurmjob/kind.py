@@ -39,6 +39,10 @@ _OPAQUE: Final = frozenset({"parameters"})
 """Fields that rules of the API server cannot see into."""
 
 
+MAX_REQUEST: Final = 131_072
+"""Bytes of a request's body that is shown."""
+
+
 class JobDependency(ApiModel):
     """Another SlurmJob that must have come to something before this one starts."""
 
@@ -110,6 +114,9 @@ class SlurmJobObjectSpec(SlurmJobSpec):
     cancel_policy: Literal["Cancel", "Keep"] = "Cancel"
     """What becomes of the job when the object is deleted: Cancel ends it and waits until it has left its nodes, Keep
     leaves it in Slurm."""
+    dry_run: bool = False
+    """Whether the job is only looked at: all is checked as before a submission, and status.request has the request that
+    would have been sent to slurmrestd. Nothing is submitted, and no file is copied."""
     logs: JobLogPod | None = None
     """Whether a pod <name>-logs shows the output of the job, in its containers stdout and stderr. {} is enough.
     Default: none, no pod."""
@@ -177,12 +184,32 @@ class JobLogStatus(ApiModel):
     """Whether the pod knows how the job has ended."""
 
 
+class JobRequest(ApiModel):
+    """The request that would have submitted a job, without its token."""
+
+    method: str = ""
+    """Method of HTTP."""
+    path: str = ""
+    """Path on slurmrestd, with the version of its data parser."""
+    body: Annotated[str, Field(max_length=MAX_REQUEST)] | None = None
+    """The JSON that would have been sent, byte for byte, if it has 128 KiB at most; if not, without its script. Absent
+    if it has more even so."""
+    size: int = 0
+    """Bytes of the whole body."""
+    sha256: str = ""
+    """SHA-256 of the whole body."""
+    script_size: int | None = None
+    """Bytes of the script, where it was left out."""
+    script_sha256: str | None = None
+    """SHA-256 of the script, where it was left out."""
+
+
 class SlurmJobStatus(ApiModel):
     """The observed state of the job."""
 
     state: str = ""
-    """Where it is in its life: Waiting (not submitted), Pending, Running, Suspended, Ending, Succeeded, Failed or
-    Unknown."""
+    """Where it is in its life: Waiting (not submitted), Pending, Running, Suspended, Ending, Succeeded, Failed, Unknown
+    or, with spec.dryRun, DryRun."""
     reason: str = ""
     """Why, in one word."""
     summary: str = ""
@@ -225,6 +252,8 @@ class SlurmJobStatus(ApiModel):
     """Of the pod with the output."""
     files: JobFilesStatus | None = None
     """Of the files that are copied."""
+    request: JobRequest | None = None
+    """With spec.dryRun, the request that would have been sent."""
     held: bool | None = None
     """Whether the operator holds the job, because of spec.suspend; noted before Slurm is asked to."""
     observed_generation: int | None = None

@@ -1,0 +1,41 @@
+"""Cancellation of a job whose object stays: when it is asked for, and what is said of it. Pure.
+
+It is asked for by an annotation, as long as that is there; nothing of it is kept in the status. A job that Slurm has is
+cancelled as for a deletion, and ends as Slurm says. One that Slurm never had ends here.
+"""
+
+from __future__ import annotations
+
+from slinky_api import labels
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
+from slinky_operator.jobs.phases import Phase
+from slinky_operator.slurmjob.model.steps import Plan
+
+
+def is_asked(job: SlurmJob) -> bool:
+    """Whether the job is to be cancelled although its object stays."""
+    return labels.is_true(job.metadata.annotations, labels.ANNOTATION_CANCEL)
+
+
+def not_submitted(job: SlurmJob) -> Plan:
+    """The end of a job that Slurm does not have, and that is not submitted any more."""
+    again = " again" if job.status.failed_attempts else ""
+    words = f"the job was cancelled before it was submitted{again}, as {_SOURCE}"
+    return Plan(why=(Reason.CANCELLED, words), ends_as=Phase.FAILED.value)
+
+
+def awaiting(job: SlurmJob, why: tuple[Reason, str]) -> tuple[Reason, str]:
+    """What is shown while Slurm cannot be asked about a job that it may have."""
+    if not (job.deleting or is_asked(job)):
+        return why
+    return why[0], f"the job is cancelled once Slurm answers: {why[1]}"
+
+
+def done(job: SlurmJob, number: int) -> str:
+    """What an Event says once Slurm has taken the order."""
+    why = "since the SlurmJob is being deleted" if job.deleting else f"as {_SOURCE}"
+    return f"job {number} was cancelled, {why}"
+
+
+_SOURCE = f"annotation {labels.ANNOTATION_CANCEL} asks"

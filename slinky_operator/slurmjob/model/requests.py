@@ -1,0 +1,75 @@
+"""What is asked of Slurm for a SlurmJob, and how much of it a dry run shows. Pure.
+
+A submission and a dry run take the same job from here, and the client makes the same request of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Final
+
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.slurmjob.kind import MAX_REQUEST, JobRequest, SlurmJob
+from slinky_operator.jobs.translation import Submission
+from slinky_operator.slurmjob.model import dependencies
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.steps import Plan
+from slurm_client import JobSpec
+from slurm_client.models import SubmissionRequest
+
+DRY_RUN: Final = "DryRun"
+"""State of a dry run that has come to its end."""
+
+
+def wanted(job: SlurmJob, submission: Submission, ready: dependencies.Ready, attempt: int) -> JobSpec:
+    """The job as Slurm is asked for it: with its mark, and the numbers of those that it waits for.
+
+    Parameters
+    ----------
+    job
+        The SlurmJob.
+    submission
+        What its spec says.
+    ready
+        What it waits for.
+    attempt
+        Which submission it is.
+    """
+    asked = submission.job
+    dependency = dependencies.joined(asked.dependency, ready.text)
+    return replace(asked, extra=Mark(job.uid, attempt).text, dependency=dependency)
+
+
+def shown(request: SubmissionRequest) -> JobRequest:
+    """A request as it is shown: all of it, or without the script that makes it too long, or its length and digest."""
+    content = request.body.encode()
+    known = JobRequest(method=request.method, path=request.path, size=len(content), sha256=_digest(content))
+    if len(content) <= MAX_REQUEST:
+        return known.model_copy(update={"body": request.body})
+    body = json.loads(request.body)
+    script = str(body.pop("script", "")).encode()
+    rest = json.dumps(body, separators=(",", ":"))
+    changes = {
+        "script_size": len(script),
+        "script_sha256": _digest(script),
+        "body": rest if len(rest) <= MAX_REQUEST else None,
+    }
+    return known.model_copy(update=changes)
+
+
+def ended(request: JobRequest, submission: Submission) -> Plan:
+    """The end of a dry run, with what an Event about a submission would say."""
+    what = f"{request.method} {request.path}"
+    words = f"nothing is submitted, since spec.dryRun is set: status.request is what would be sent, {what}"
+    if request.body is None:
+        words += f", without its body, which has {request.size} bytes, more than {MAX_REQUEST} also without the script"
+    elif request.script_size is not None:
+        words += f", without the script, since it has {request.size} bytes, more than {MAX_REQUEST}"
+    notes = [*map(str, submission.conflicts), *submission.without_effect]
+    return Plan(why=(Reason.REQUEST_SHOWN, "; ".join([words, *notes])), ends_as=DRY_RUN, request=request)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

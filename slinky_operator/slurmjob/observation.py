@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from slinky_api.conditions import Reason, SlurmJobCondition, is_true
+from slinky_api.conditions import Reason, SlurmJobCondition, find, is_true
 from slinky_api.errors import InvalidObjectError
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJob
@@ -70,6 +70,22 @@ def _by_awaited(obj: Object) -> list[str]:
 INDEXES_OF_JOBS: Final[Mapping[str, Indexer]] = {CLUSTER_OF_JOB: _by_cluster, UID: _by_uid, AWAITED: _by_awaited}
 """Indexes the SlurmJob cache must have."""
 
+_OBSTACLES: Final = frozenset(
+    {Reason.CLUSTER_NOT_FOUND, Reason.CLUSTER_NOT_READY, Reason.CLUSTER_GONE, Reason.SLURM_UNREACHABLE}
+)
+"""Reasons why a job waits that are shown only of a spec without fault."""
+
+
+def _waits_without_fault(job: SlurmJob, granted: tenants.Grant | tenants.Refused, obstacle: Obstacle | None) -> bool:
+    """Whether nothing can be submitted now, and an earlier pass found no fault: scripts are not read every minute."""
+    known = find(job.status.conditions, SlurmJobCondition.SUBMITTED)
+    if known is None or known.observed_generation != job.metadata.generation or job.status.submission is not None:
+        return False
+    if isinstance(granted, tenants.Refused):
+        return known.reason in _OBSTACLES | {Reason.JOBS_NOT_ALLOWED}
+    return obstacle is not None and known.reason in _OBSTACLES
+
+
 Decided = tuple[Submission | InvalidJob | None, JobLogStatus | None]
 """What would be submitted, and what that says of its output."""
 
@@ -128,7 +144,8 @@ class Observer:
         cluster = await self._cluster(job)
         granted = await self._granted(cluster, job)
         obstacle = self._obstacle(cluster, job)
-        submission, logs = await self._submission(job, cluster, granted)
+        waits = _waits_without_fault(job, granted, obstacle)
+        submission, logs = (None, job.status.logs) if waits else await self._submission(job, cluster, granted)
         return Snapshot(
             job=job,
             now=self._now(),

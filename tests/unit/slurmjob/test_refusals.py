@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from slinky_operator.jobs import translation
+from slinky_operator.slurmjob import observation
 from slinky_operator.slurmjob.execute import submission
 from slinky_operator.slurmjob.model.plan import LABELS_S
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -40,6 +42,38 @@ async def test_labels_that_a_namespace_gets_later_are_noticed(world: JobWorld) -
     world.job()
     await refused(world, "JobsNotAllowed")
     assert (await world.step()).requeue_after == LABELS_S
+
+
+@pytest.mark.parametrize("spec", [{"clusterName": "other"}, {"namespace": "other"}])
+async def test_a_script_that_cannot_be_submitted_is_not_read_every_minute(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch, spec: dict[str, str]
+) -> None:
+    read = list[str]()
+
+    def translate(*arguments: Any, **options: Any) -> Any:
+        read.append(options["name"])
+        return translation.translate(*arguments, **options)
+
+    monkeypatch.setattr(observation, "translate", translate)
+    world.job(**spec)
+    where = spec.get("namespace", "team")
+    await world.step(namespace=where)
+    assert world.condition("Submitted", namespace=where)[1] in {"JobsNotAllowed", "ClusterNotFound"}
+    for _ in range(3):
+        await world.step(namespace=where)
+    assert read == ["hello"]
+    world.job(**spec, backoffLimit=1)
+    await world.step(namespace=where)
+    assert read == ["hello"] * 2
+
+
+async def test_what_a_tenant_may_not_ask_for_stays_said_without_slurm(world: JobWorld) -> None:
+    world.cluster(jobs={"tenants": [{**world.tenants[0], "partitions": ["main"]}]})
+    world.job(partition="gpu")
+    await refused(world, "JobsNotAllowed")
+    await world.clients.close_all()
+    await world.step()
+    assert world.condition("Submitted")[1] == "JobsNotAllowed"
 
 
 async def test_the_user_of_another(world: JobWorld) -> None:

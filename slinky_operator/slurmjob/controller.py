@@ -122,6 +122,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         self._parsed.forget(uid)
         _ = self._memory.pop(uid, None)
         self._upkeep.forget(uid)
+        self._observer.forget_job(uid)
 
     @override
     async def run_pass(self, key: Key, obj: Object) -> Result:

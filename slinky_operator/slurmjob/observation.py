@@ -16,7 +16,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJob
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
-from slinky_operator.jobs.translation import Submission, translate
+from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
@@ -30,6 +30,7 @@ from slinky_operator.slurmjob.model import dependencies, own_records, records
 from slinky_operator.slurmjob.model.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import Looked, Obstacle, Snapshot
 from slinky_operator.slurmjob.queues import Queues
+from slinky_operator.slurmjob.translations import Translations
 
 CLUSTER_OF_JOB: Final = "cluster of job"
 """Index of the SlurmJob cache over `<namespace>/<cluster>`; of those whose job has not ended."""
@@ -42,9 +43,6 @@ AWAITED: Final = "awaited"
 
 MANY_RECORDS: Final = 2000
 """Records of one array from which on they are counted in a thread."""
-
-LONG_SCRIPT: Final = 32_768
-"""Characters from which on a script is read in a thread."""
 
 
 def cluster_of(obj: Object) -> str:
@@ -128,6 +126,7 @@ class Observer:
         self._nodes = nodes
         self._now = now
         self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
+        self._translations = Translations()
 
     def entry(self, cluster: Cluster) -> ClusterClient | None:
         """The connection to a Cluster's Slurm."""
@@ -218,15 +217,18 @@ class Observer:
             return None, status.logs
         if status.job_id is not None and not job.spec.backoff_limit:
             return None, status.logs
-        if len(job.spec.script or "") > LONG_SCRIPT:
-            return await asyncio.to_thread(self._translate, job, cluster, granted)
-        return self._translate(job, cluster, granted)
-
-    def _translate(self, job: SlurmJob, cluster: Cluster | None, granted: tenants.Grant | tenants.Refused) -> Decided:
         user = granted.user if isinstance(granted, tenants.Grant) else ""
+        translated = await self._translations.of(job, user, self._now())
+        if isinstance(translated, InvalidJob):
+            return translated, status.logs
+        return self._decide(job, cluster, granted, translated)
+
+    def _decide(
+        self, job: SlurmJob, cluster: Cluster | None, granted: tenants.Grant | tenants.Refused, submission: Submission
+    ) -> Decided:
+        """Bring what is asked for to what is granted, and to where its output is reached."""
         logs = job.status.logs
         try:
-            submission = translate(job.spec, name=job.name, user=user, now=self._now())
             wanted = submission.job
             if isinstance(granted, tenants.Grant):
                 wanted = tenants.restrict(wanted, granted)
@@ -253,6 +255,10 @@ class Observer:
         begun = job.status.submission
         is_met = begun is not None and begun.failure is not None and bool(job.status.nodes)
         return dependencies.resolve(obj, lambda name: self._jobs.get(job.namespace, name), is_met=is_met)
+
+    def forget_job(self, uid: str) -> None:
+        """Forget a SlurmJob that is gone."""
+        self._translations.forget(uid)
 
     def forget_cluster(self, uid: str) -> None:
         """Forget a Cluster that is gone."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from slurm_client.notation.sbatch.lines import Word
 
+MOST = 4096
+"""Most options of one component; many letters are one word. sbatch has no such bound."""
+
 Takes = Literal["none", "value", "maybe"]
 """Whether an option takes a value; ``maybe`` only after an equals sign, or joined to its letter."""
 
@@ -65,9 +68,10 @@ def directives(
     Raises
     ------
     InvalidDirective
-        For a word that is no option, and for an option that is unknown, ambiguous, or lacks its value.
+        For a word that is no option, for an option that is unknown, ambiguous, or lacks its value, and for more than
+        :data:`MOST` options.
     """
-    index = 0
+    index = count = 0
     while index < len(words):
         word = words[index]
         index += 1
@@ -76,8 +80,11 @@ def directives(
         if word.text == "--" or not word.text.startswith("-") or word.text == "-":
             shown = words[index] if word.text == "--" else word
             raise InvalidDirective(f"{shown.text[:60]!r} is no option; options begin with - or --", line=shown.line)
-        found = [_long(word, takes, same)] if word.text.startswith("--") else list(_short(word, takes, letters))
+        found = iter((_long(word, takes, same),)) if word.text.startswith("--") else _short(word, takes, letters)
         for name, value in found:
+            count += 1
+            if count > MOST:
+                raise InvalidDirective(f"there are more than {MOST} options", line=word.line)
             if takes[name] == "value" and value is None:
                 if index == len(words):
                     raise InvalidDirective("needs a value", option=f"--{name}", line=word.line)

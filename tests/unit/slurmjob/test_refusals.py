@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.jobs import translation
-from slinky_operator.slurmjob import observation
+from slinky_operator.slurmjob import translations
 from slinky_operator.slurmjob.execute import submission
 from slinky_operator.slurmjob.model.plan import LABELS_S
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -54,7 +54,7 @@ async def test_a_script_that_cannot_be_submitted_is_not_read_every_minute(
         read.append(options["name"])
         return translation.translate(*arguments, **options)
 
-    monkeypatch.setattr(observation, "translate", translate)
+    monkeypatch.setattr(translations, "translate", translate)
     world.job(**spec)
     where = spec.get("namespace", "team")
     await world.step(namespace=where)

@@ -254,6 +254,7 @@ def test_what_is_no_script_is_refused(text: str) -> None:
 
 def test_a_line_has_a_bound() -> None:
     assert "words" in str(refusal("-H " * (MOST + 1)))
+    assert "options" in str(refusal("-" + "H" * (MOST + 1)))
     assert "words" in str(refusal(*["-H -H"] * (MOST // 2 + 1)))
 
 

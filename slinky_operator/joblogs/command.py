@@ -66,14 +66,26 @@ def serve(asked: argparse.Namespace) -> int:
     listener.close()
     theirs.close()
 
+    tidied = [folder for folder in folders[: len(asked.own_folder)] if asked.keep and _is_tidied(folder)]
+
     def tidy() -> None:
-        for folder in asked.own_folder:
+        for folder in tidied:
             retention.delete_old(folder, asked.keep)
 
     settings = opening.Settings(asked.key, tuple(folders))
-    opening.run(ours, settings, every=retention.EVERY if asked.keep else None, beside=tidy if asked.keep else None)
+    opening.run(ours, settings, every=retention.EVERY if tidied else None, beside=tidy if tidied else None)
     print("job-log-server: the process that talks to callers has ended", file=sys.stderr)  # noqa: T201
     return 1
+
+
+def _is_tidied(folder: str) -> bool:
+    """Whether old files of a folder may be deleted; said once, if not."""
+    found = retention.file_system(folder)
+    if found in retention.LOCAL:
+        return True
+    why = "other machines may have files of it open, so none is deleted, however old"
+    print(f"job-log-server: {folder} is on {found or 'an unknown file system'}: {why}", file=sys.stderr)  # noqa: T201
+    return False
 
 
 def _talk(listener: socket.socket, channel: socket.socket) -> None:

@@ -1,14 +1,15 @@
 """Deletes output that nobody has written to for some time, so that the folder of a long-lived node does not fill up.
 
-A file that any process has open stays, however old: a job may be silent for days. Only files directly in the folder
-are looked at; folders that users make in it are theirs.
+A file that any process has open stays, however old: a job may be silent for days. The kernel knows that only of its own
+machine, so nothing is deleted on a file system that several machines may share. Only files directly in the folder are
+looked at; folders that users make in it are theirs.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
+import re
 import signal
 import stat
 import time
@@ -25,6 +26,41 @@ EVERY: Final = 60.0
 
 WHOLE_LOOK_SECONDS: Final = 50
 """After which a look is given up; the next one goes on."""
+
+
+LOCAL: Final = frozenset(
+    {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "tmpfs", "overlay"},
+)
+"""File systems that no two machines have mounted at once."""
+
+_MOUNT_POINT: Final = 4
+"""Which field of a line it is."""
+
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+
+
+def file_system(folder: str, mounts: str | None = None) -> str:
+    """Type of the file system of a folder, as the kernel calls it; empty if that is not known.
+
+    Parameters
+    ----------
+    folder
+        Its path, without symbolic links.
+    mounts
+        Content of `/proc/self/mountinfo`; read there by default.
+    """
+    found, longest = "", -1
+    for line in (_MOUNTS.read_text(errors="surrogateescape") if mounts is None else mounts).splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kinds = before.split(), after.split()
+        if len(fields) <= _MOUNT_POINT or not kinds:
+            continue
+        point = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), fields[_MOUNT_POINT]).rstrip("/")
+        # What was mounted later on the same place hides what was there.
+        if f"{folder}/".startswith(f"{point}/") and len(point) >= longest:
+            found, longest = kinds[0], len(point)
+    return found
 
 
 def prepare(folder: str) -> None:
@@ -74,11 +110,10 @@ def _delete(place: int, name: str, before: float) -> bool:
 
 
 def _is_open(opened: int) -> bool:
-    """Whether anybody else has the file open: then the kernel gives no lease for writing."""
+    """Whether anybody else on this machine may have the file open: then the kernel gives no lease for writing."""
     try:
         fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-    except OSError as error:
-        if error.errno in {errno.EAGAIN, errno.EACCES}:
-            return True
-        raise
+    except OSError:
+        # Somebody has, or the file system has no leases.
+        return True
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -264,3 +265,25 @@ def test_old_files_go_unless_somebody_has_them_open() -> None:
                 second.terminate()
         assert old[1].exists()
         assert young.exists()
+
+
+def test_nothing_is_deleted_where_others_may_have_it_open(tmp_path: Path) -> None:
+    """Who has a file open is known of this machine alone. What the server does not know is taken for shared."""
+    folder, key = tmp_path / "shared", tmp_path / "key"
+    folder.mkdir()
+    key.write_bytes(bytes(64))
+    serve = [sys.executable, "-m", "slinky_operator.joblogs", "serve", "--key", str(key), "--host", "127.0.0.1"]
+    script = f"mount -t ramfs none {folder} && touch -d @0 {folder}/old.out && chown 65534 {folder}/old.out && exec "
+    words = shlex.join([*serve, "--port", "0", "--own-folder", str(folder), "--keep", "3600"])
+    with subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", script + words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=job_logs.environment(),
+    ) as server:
+        assert server.stderr is not None
+        line = next(line for line in server.stderr if "however old" in line)
+        assert f"{folder} is on ramfs" in line
+        next(line for line in server.stderr if "listens on port" in line)
+        assert Path(f"/proc/{server.pid}/root{folder}/old.out").exists()
+        server.terminate()

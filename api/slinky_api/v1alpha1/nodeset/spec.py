@@ -124,7 +124,7 @@ class JobLogs(ApiModel):
 
     keep_for: Duration = timedelta(hours=24)
     """How long output stays on the node after it was last written to; 0s: as long as the pod. What a process has open
-    stays in any case. Default: 24h."""
+    stays in any case; on a volume that nodes share everything does. Default: 24h."""
     resources: Resources | None = None
     """Resource requests and limits of the server's container. Default: requests and limits of 100m and 128Mi, which
     keep the pod in the QoS class Guaranteed if slurmd's container is."""

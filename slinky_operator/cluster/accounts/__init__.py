@@ -13,5 +13,5 @@ module                is about
 `comparison`          what came of it, as it is remembered until the next time
 ====================  ==============================================================================
 
-What calls slurmdbd is in `cluster.execute.accounts`.
+What calls slurmdbd is in `cluster.execute.slurm.accounts`.
 """

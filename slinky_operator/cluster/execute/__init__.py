@@ -1,1 +1,1 @@
-"""Carries out a plan: writes to Kubernetes, queries to Slurm, reloads."""
+"""Carries out a plan: `executor` takes its actions in order; `objects` writes to Kubernetes, `slurm` talks to Slurm."""

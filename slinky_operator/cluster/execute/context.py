@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from slinky_operator.cluster.execute import slurm_queries
 from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
+from slinky_operator.cluster.execute.slurm import slurm_queries
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder

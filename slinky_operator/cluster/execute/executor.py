@@ -46,17 +46,9 @@ from slinky_operator.cluster.actions import (
     UseReplicas,
     Write,
 )
-from slinky_operator.cluster.execute import (
-    accounting_queries,
-    accounts,
-    claim_writes,
-    key_writes,
-    kubernetes_writes,
-    monitors,
-    reload,
-    slurm_queries,
-)
 from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.execute.objects import claim_writes, key_writes, kubernetes_writes, monitors
+from slinky_operator.cluster.execute.slurm import accounting_queries, accounts, reload, slurm_queries
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object

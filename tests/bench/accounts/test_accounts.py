@@ -17,7 +17,7 @@ from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.accounts.comparison import Comparison
 from slinky_operator.cluster.actions import ApplyAccounts
-from slinky_operator.cluster.execute.accounts import apply_accounts
+from slinky_operator.cluster.execute.slurm.accounts import apply_accounts
 from slinky_operator.runtime.memory import freeze_caches, relax_collector
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient

@@ -18,7 +18,7 @@ from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.controller import ClusterReconciler, server_of
 from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
 from slinky_operator.cluster.execute.context import Tools
-from slinky_operator.cluster.execute.slurm_queries import agent_url
+from slinky_operator.cluster.execute.slurm.slurm_queries import agent_url
 from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.slurm_connection import Pace

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
 from slinky_operator.cluster.accounts.comparison import Comparison
 from slinky_operator.cluster.actions import ApplyAccounts
-from slinky_operator.cluster.execute import accounts
+from slinky_operator.cluster.execute.slurm import accounts
 from tests.support.account_database import CLUSTER, AccountDatabase
 
 ACCOUNTS = ("a", "b", "c", "d")

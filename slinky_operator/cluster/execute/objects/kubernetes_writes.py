@@ -8,9 +8,9 @@ from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster import succession
 from slinky_operator.cluster.actions import AdoptKey, SetFinalizer, StartPreflight, TearDown, TouchPod, Write
-from slinky_operator.cluster.execute import claim_writes
-from slinky_operator.cluster.execute.admission import refused_parts
 from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.execute.objects import claim_writes
+from slinky_operator.cluster.execute.objects.admission import refused_parts
 from slinky_operator.cluster.memory import Claim, Denied, Memory, left_out_again
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object

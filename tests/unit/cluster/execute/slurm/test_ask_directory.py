@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from slinky_operator.cluster.execute.slurm_queries import LAST_SECOND, LONGEST_DOMAIN, MOST_DOMAINS, ask_directory
+from slinky_operator.cluster.execute.slurm.slurm_queries import LAST_SECOND, LONGEST_DOMAIN, MOST_DOMAINS, ask_directory
 from slinky_operator.cluster.memory import Directory
 
 URL = "http://10.0.0.1:6820/files"

@@ -6,8 +6,8 @@ from typing import Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.actions import KeepMonitor, Write
-from slinky_operator.cluster.execute import kubernetes_writes
 from slinky_operator.cluster.execute.context import Tools
+from slinky_operator.cluster.execute.objects import kubernetes_writes
 from slinky_operator.cluster.memory import Denied, Memory
 from slinky_operator.kube import errors
 from slinky_operator.kube.resources import SERVICEMONITORS

@@ -24,6 +24,9 @@ HELD_BY_USER: Final = "JobHeldUser"
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
 """Slurm's words for who holds a job; a user cannot release what an administrator holds."""
 
+_BITMAP: Final = "0x"
+"""How indices of tasks begin in slurmdbd's records: ``0x3C`` are 2 to 5."""
+
 _HELD: Final = frozenset({HELD_BY_USER, HELD_BY_ADMIN})
 
 _ORDER: Final = (Phase.RUNNING, Phase.SUSPENDED, Phase.ENDING, Phase.PENDING, Phase.UNKNOWN)
@@ -109,7 +112,9 @@ def of_history(records: Sequence[JobRecord], counted: ArrayCounts | None = None)
         (record, shown(record.state, exit_code=record.exit_code, slurms_reason=record.state_reason))
         for record in last.values()
     ]
-    counts: Counter[Phase] = Counter(one.phase for _, one in parts)
+    counts: Counter[Phase] = Counter()
+    for record, one in parts:
+        counts[one.phase] += _tasks(record)
     leader, whole = min(parts, key=lambda part: _rank(part[1].phase))
     is_array = leader.array_job_id is not None
     if is_array:
@@ -140,10 +145,13 @@ def _shown(job: Job) -> Shown:
     )
 
 
-def _tasks(job: Job) -> int:
-    if not (job.array_tasks and job.is_pending):
+def _tasks(job: Job | JobRecord) -> int:
+    """How many tasks a record stands for: those that have not been started have one, also once they are cancelled."""
+    if not job.array_tasks or job.array_task_id is not None:
         return 1
     try:
+        if job.array_tasks.startswith(_BITMAP):
+            return max(1, int(job.array_tasks, 16).bit_count())
         return len(ArrayTasks.parse(job.array_tasks))
     except ValueError:
         # Cut by slurmctld where there are many: as many as can be counted.

@@ -122,7 +122,8 @@ class JobRecord(Entry):
     required_cpus, memory_per_cpu_mib, memory_per_node_mib
         What it asked for at least; ``None`` for no such wish.
     array_job_id, array_task_id, array_tasks, array_max_tasks
-        Of a task: array and index; of tasks that have not started, their indices; tasks that may run at once.
+        Of a task: array and index; of tasks that have not started, their indices as a bitmap, of which ``0x3C`` means
+        2 to 5; tasks that may run at once.
     het_job_id, het_job_offset
         Of a component of a heterogeneous job.
     association_id

@@ -18,11 +18,13 @@ from slurm_client.notation import hostlist
 from slurm_client.testing.answers.calls import error
 from slurm_client.testing.database.records import Record, merge, recorded
 from slurm_client.testing.refusals import FLAGS_INVALID
+from slurm_client.testing.slurmctld import arrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from slurm_client.models import Job
+    from slurm_client.notation.arrays import ArrayTasks
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _FIELDS = (
@@ -185,7 +187,11 @@ def record(job: Job, jobs: JobsOnRecord, cluster: str, association: int, now: da
             "state": {"current": [job.state.base], "reason": job.state_reason or "None"},
             "exit_code": exit_code,
             "derived_exit_code": _exit_code(None),
-            "array": {"job_id": job.array_job_id or 0, "task_id": _marked(job.array_task_id)},
+            "array": {
+                "job_id": job.array_job_id or 0,
+                "task_id": _marked(job.array_task_id),
+                "task": _bitmap(arrays.waiting(job)),
+            },
             "het": {"job_id": job.het_job_id or 0, "job_offset": _marked(job.het_job_offset)},
             "comment": {"job": job.comment, "administrator": job.admin_comment, "system": job.system_comment},
             "extra": job.extra,
@@ -207,6 +213,11 @@ def record(job: Job, jobs: JobsOnRecord, cluster: str, association: int, now: da
     if start and job.batch:
         made["steps"] = [_batch_step(job, times, exit_code)]
     return made
+
+
+def _bitmap(tasks: ArrayTasks | None) -> str:
+    """Write the indices of tasks that have not started as slurmdbd keeps them."""
+    return f"0x{sum(1 << index for index in tasks):X}" if tasks is not None else ""
 
 
 def _batch_step(job: Job, times: Record, exit_code: Record) -> Record:

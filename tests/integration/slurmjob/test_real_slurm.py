@@ -11,13 +11,15 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.plan import SETTLED
-from slurm_client import errors
+from slurm_client import MintedToken, errors
+from slurm_client.connection.transport import Transport, written
 from tests.support.accounting_host import AccountingHost
 from tests.support.cut import Cut
 from tests.support.mariadb_host import MariadbHost
@@ -265,3 +267,80 @@ async def test_slurmrestd_ends_at_each_step(slurm: AccountingHost) -> None:
         assert world.status("ends")["exitCode"] == 7
         for name in names.values():
             assert len(await asyncio.to_thread(numbers, slurm, name)) == 1
+
+
+async def test_annotations_cancel_jobs_and_keep_their_objects(slurm: AccountingHost, world: World) -> None:
+    """A job that runs, an array of which a part runs, one that is held, and one that was never submitted."""
+    names = ("runs", "array", "held", "never")
+    titles = {name: f"{name}-{world.uids}" for name in names}
+    specs: dict[str, dict[str, Any]] = {
+        "runs": {"backoffLimit": 2},
+        "array": {"array": "0-3%1"},
+        "held": {"parameters": FUTURE},
+        "never": {"suspend": True},
+    }
+    for name, spec in specs.items():
+        world.run(name, f"#SBATCH --job-name={titles[name]}\n{LONG}", **spec)
+    async with world.working():
+        await world.reaches("runs", "Running")
+        await world.reaches("array", "Running")
+        await world.reaches("held", "Queued")
+        world.job("held", suspend=True)
+        await world.reaches("held", "Held")
+        await world.reaches("never", "Suspended")
+        for name in names:
+            world.annotate(name, cancel="true")
+        for name in names:
+            await world.reaches(name, "Cancelled")
+        await until(lambda: all(world.condition("Finished", name)[0] == "True" for name in names))
+    for name in names:
+        assert world.says(name) == ("Failed", "Cancelled")
+        assert ("jobId" in world.status(name)) == (name != "never")
+    # Slurm does not list one that was cancelled before it was eligible.
+    for name, count in {"runs": 1, "never": 0}.items():
+        assert len(await asyncio.to_thread(numbers, slurm, titles[name])) == count
+    assert world.status("array")["array"]["failed"] == 4
+    await leaves(slurm, world.status("runs")["jobId"])
+
+
+async def test_a_dry_run_shows_the_request_that_is_sent(
+    slurm: AccountingHost, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """slurmrestd takes what is shown as it stands, and the same comes from the operator without `dryRun`."""
+    sent: list[tuple[str, str, bytes]] = []
+    real = Transport.send
+
+    async def recorded(self: Transport, request: errors.Request, *arguments: Any, **options: Any) -> Any:
+        if request.method == "POST" and request.path.endswith("/job/submit"):
+            sent.append((request.method, request.path, written(arguments[2])))
+        return await real(self, request, *arguments, **options)
+
+    monkeypatch.setattr(Transport, "send", recorded)
+    name = f"dry-{world.uids}"
+    spec: dict[str, Any] = {"env": [{"name": "A", "value": "grüße"}], "parameters": {"nice": 10}}
+    script = f"#SBATCH --job-name={name} --time=5\ntrue"
+    world.run("same", script, dryRun=True, **spec)
+    async with world.working():
+        await world.reaches("same", "RequestShown")
+    assert sent == []
+    assert await asyncio.to_thread(numbers, slurm, name) == []
+    shown = world.status("same")["request"]
+    headers = {
+        "X-SLURM-USER-NAME": USER,
+        "X-SLURM-USER-TOKEN": await MintedToken(slurm.jwt_key, USER).token(),
+        "Content-Type": "application/json",
+    }
+    async with httpx.AsyncClient() as client:
+        answer = await client.request(
+            shown["method"], slurm.url + shown["path"], content=shown["body"].encode(), headers=headers, timeout=60
+        )
+    assert answer.status_code == 200, answer.text
+    number = answer.json()["job_id"]
+    await forgets(slurm, number)
+    world.delete("same")
+    world.run("same", script, **spec)
+    async with world.working():
+        await world.reaches("same", "Completed")
+    assert sent == [(shown["method"], shown["path"], shown["body"].encode())]
+    assert world.status("same")["jobId"] != number
+    assert len(await asyncio.to_thread(numbers, slurm, name)) == 2

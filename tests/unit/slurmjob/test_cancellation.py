@@ -400,3 +400,20 @@ async def test_results_of_a_job_that_never_ran(world: JobWorld) -> None:
     world.annotate(cancel="true")
     await never_submitted(world)
     assert world.condition("ResultsCollected")[:2] == ("True", "NothingToCopy")
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+async def test_tasks_that_have_not_been_started_are_counted(world: JobWorld, *, is_forgotten: bool) -> None:
+    """They have one record, in slurmctld as in slurmdbd."""
+    world.cluster(accounting={})
+    world.job(array="0-5%2")
+    await world.until(lambda: (world.status().get("array") or {}).get("running") == 2)
+    assert world.status()["array"]["pending"] == 4
+    world.annotate(cancel="true")
+    if is_forgotten:
+        await killed_at(world, "endTime")
+        await world.clients.close_all()
+        world.slurm.world.clock.advance(1000)
+        await world.start()
+    await world.until(lambda: is_over(world))
+    assert world.status()["array"] == {"pending": 0, "running": 0, "succeeded": 0, "failed": 6}

@@ -20,10 +20,12 @@ from typing import Final
 import httpx
 
 from slinky_api import labels
+from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator import front
 from slinky_operator.autoscaling import spec as autoscaling
 from slinky_operator.cluster import spec as cluster
+from slinky_operator.jobs import phases
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.client import KubeClient
@@ -82,7 +84,9 @@ async def run(settings: Settings) -> None:
     TaskCrashed
         A background task ended, for example the election (leadership lost). The process must be restarted.
     """
-    metrics = Metrics(causes=drains.Cause, without_drain=delete_pods.WITHOUT_DRAIN)
+    metrics = Metrics(
+        causes=drains.Cause, without_drain=delete_pods.WITHOUT_DRAIN, ends=(*phases.ENDS, Reason.END_NOT_SEEN)
+    )
     stop, ended = asyncio.Event(), asyncio.Event()
     # From the start: PID 1 of a container does not receive a signal that it has no handler for.
     _listen(ended)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hack.dashboards.of_slurmjobs import SLURMJOBS
 from hack.dashboards.panels import Dashboard, Panel, Query, Variable
 
 NAMESPACE: Final = Variable("namespace", "slurm_operator_condition")
@@ -259,7 +260,7 @@ NODESETS: Final = Dashboard(
 OPERATOR: Final = Dashboard(
     "slurm-operator",
     "Slurm: the operator's inside",
-    "Whether the operator keeps up: queues, passes, calls, watches, its event loop and memory.",
+    "Whether the operator keeps up: queues, passes, calls, SlurmJobs, watches, its event loop and memory.",
     (),
     (
         (
@@ -395,6 +396,7 @@ OPERATOR: Final = Dashboard(
                 ),
             ),
         ),
+        SLURMJOBS,
         (
             "What it knows",
             (

@@ -96,6 +96,19 @@ _ENDS: Final = {
     "PREEMPTED": (Reason.PREEMPTED, "the job made room for another with a higher priority"),
     "TIMEOUT": (Reason.TIMEOUT, "the job reached its time limit"),
 }
+ENDS: Final = frozenset(
+    {
+        *(reason for reason, _ in _ENDS.values()),
+        Reason.COMPLETED,
+        Reason.EXIT_CODE,
+        Reason.SIGNALED,
+        Reason.FAILED,
+        Reason.LAUNCH_FAILED,
+        Reason.REVOKED,
+    }
+)
+"""Reasons of jobs that have ended."""
+
 _LEAVING: Final = (
     ("COMPLETING", Reason.COMPLETING, "Slurm ends what is left of the job on its nodes"),
     ("STAGE_OUT", Reason.STAGING_OUT, "Slurm copies the job's files out of its burst buffer"),

@@ -12,6 +12,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.metrics.names import PREFIX
 
 SEVERAL: Final = "several"
@@ -53,6 +54,8 @@ class Changes:
         All causes of drains.
     without_drain
         Causes for which pods are deleted that were not drained.
+    ends
+        All reasons with which jobs of SlurmJobs end.
     """
 
     def __init__(
@@ -61,8 +64,11 @@ class Changes:
         *,
         causes: Iterable[str] = (),
         without_drain: Iterable[str] = (),
+        ends: Iterable[str] = (),
     ) -> None:
         registry = registry if registry is not None else CollectorRegistry()
+        self.jobs = JobChanges(registry, ends=ends)
+        """The same of SlurmJobs."""
         self._created = Counter("pods_created", "slurmd pods created.", namespace=PREFIX, registry=registry)
         self._deleted = Counter(
             "pods_deleted", "slurmd pods deleted, by cause.", ["cause"], namespace=PREFIX, registry=registry

@@ -6,7 +6,6 @@ create objects in one namespace must not make the page endless.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -30,6 +29,7 @@ from slinky_operator.kube.resources import (
     WLM_WLMJOBS,
     Resource,
 )
+from slinky_operator.metrics import job_objects
 from slinky_operator.metrics.names import MOST_OBJECTS, PREFIX
 
 KINDS: Final = (CLUSTERS, NODESETS, LOGINSETS, TOKENS)
@@ -42,9 +42,6 @@ JOB_KINDS: Final = {
 
 STATES: Final = ("idle", "allocated", "draining", "drained", "down", "starting", "unknown")
 """Of a NodeSet's nodes; each node is in one."""
-
-JOB_STATES: Final = ("Waiting", "Pending", "Running", "Suspended", "Ending", "Succeeded", "Failed", "Unknown", "DryRun")
-"""Of a SlurmJob; one without a status waits."""
 
 LIMITS: Final = {"min": ("minReplicas", 0), "max": ("maxReplicas", None)}
 """Bounds of autoscaling, with their fields and defaults."""
@@ -88,13 +85,13 @@ class Objects(Collector):
 
     def describe(self) -> Iterable[Metric]:
         """Families without samples: the registry asks for their names."""
-        return (*self._families({}), _jobs(()))
+        return (*self._families({}), *job_objects.families(None))
 
     @override
     def collect(self) -> Iterator[Metric]:
         found = self._stores if self._leads() else {}
         yield from self._families({kind: store.items() for kind, store in found.items() if kind in _COUNTED})
-        yield _jobs(found[SLURMJOBS].items() if SLURMJOBS in found else ())
+        yield from job_objects.families(found[SLURMJOBS].items() if SLURMJOBS in found else None)
 
     def _families(self, found: Mapping[Resource, Sequence[Object]]) -> Iterator[Metric]:
         shown = {one: list(islice(found.get(one, ()), self._most)) for one in KINDS}
@@ -172,19 +169,6 @@ def _autoscaling(objects: Iterable[Object]) -> Iterator[Metric]:
         if shown.get("reason"):
             active.add_metric([*labels, str(shown["reason"])], float(bool(shown.get("active"))))
     yield from (wanted, limits, active)
-
-
-def _jobs(objects: Iterable[Object]) -> Metric:
-    """SlurmJobs, counted by state."""
-    family = _gauge("slurmjobs", "SlurmJobs by state, as their column STATE has it.", ["state"])
-    for state, count in sorted(Counter(_state_of(obj) for obj in objects).items()):
-        family.add_metric([state], count)
-    return family
-
-
-def _state_of(obj: Object) -> str:
-    state = str(_status(obj).get("state") or JOB_STATES[0])
-    return state if state in JOB_STATES else "Unknown"
 
 
 def _tokens(objects: Iterable[Object]) -> Metric:

@@ -24,6 +24,8 @@ class Metrics:
         All causes of drains.
     without_drain
         Causes for which pods are deleted that were not drained.
+    ends
+        All reasons with which jobs of SlurmJobs end.
     """
 
     def __init__(
@@ -32,11 +34,12 @@ class Metrics:
         *,
         causes: Iterable[str] = (),
         without_drain: Iterable[str] = (),
+        ends: Iterable[str] = (),
     ) -> None:
         self.registry = registry if registry is not None else CollectorRegistry()
         self.kubernetes_calls = KubernetesCalls(self.registry)
         self.slurm_calls = SlurmCalls(self.registry)
-        self.changes = Changes(self.registry, causes=causes, without_drain=without_drain)
+        self.changes = Changes(self.registry, causes=causes, without_drain=without_drain, ends=ends)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._reconciles = Counter(

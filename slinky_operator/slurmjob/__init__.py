@@ -13,6 +13,7 @@ module           concern
 `orders`         which hold, release or end of the job is due
 `attempts`       submissions that follow one that has failed
 `report`         status and conditions
+`figures`        what a change of the status adds to metrics
 `queues`         one poll of the jobs of each Cluster, for all SlurmJobs in it
 `observation`    from caches to the snapshot
 `controller`     one pass

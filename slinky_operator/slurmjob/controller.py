@@ -22,6 +22,7 @@ from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Key, Store, version_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.writes.finalizers import set_finalizer
@@ -34,7 +35,7 @@ from slinky_operator.slurmjob.execute.submission import Submitter
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import report
+from slinky_operator.slurmjob.model import figures, report
 from slinky_operator.slurmjob.model.plan import plan, without_history
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import ORDERS, Plan, Step
@@ -66,6 +67,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         The jobs of Clusters.
     upkeep, files
         The pods with output, and those that copy files.
+    changes
+        Counts what has happened, for metrics.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -81,6 +84,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         upkeep: Upkeep,
         files: FileUpkeep,
         *,
+        changes: JobChanges | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -89,14 +93,15 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         self._recorder = recorder
         self._observer = observer
         self._upkeep = upkeep
+        self._changes = changes = changes or JobChanges()
         self._now = now
         self._clock = clock
         self._parsed: ParseCache[SlurmJob] = ParseCache(SlurmJob)
         self._memory: dict[str, Memory] = {}
         self._uids: dict[Key, str] = {}
         self._access = SlurmAccess(secrets, observer)
-        self._reports = Reports(kube, recorder, upkeep, files, clock, now)
-        self._submitter = Submitter(self._access, self._reports, recorder, queues, files, now)
+        self._reports = Reports(kube, recorder, upkeep, files, changes, clock, now)
+        self._submitter = Submitter(self._access, self._reports, recorder, queues, files, changes, now)
         self._orders = Orders(self._access, self._reports, recorder, queues, now)
 
     @override
@@ -150,6 +155,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
 
     async def _observe(self, obj: Object, job: SlurmJob, memory: Memory) -> Snapshot:
         snapshot = await self._observer.observe(obj, job)
+        if job.status.job_id is None:
+            memory.ready_since = figures.ready_since(job, snapshot.now, memory.ready_since)
         if snapshot.looked is None or snapshot.looked.seen is not None:
             memory.missing_since = memory.history_away_since = None
         elif memory.missing_since is None:
@@ -170,10 +177,14 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             self._reports.note(memory, added)
             return Result()
         if step is Step.REMOVE_FINALIZER:
-            if planned.left_behind and job.status.job_id is not None:
-                words = f"job {job.status.job_id} was not cancelled: its Cluster is gone"
-                self._recorder.warning(obj, EventReason.JOB_LEFT_BEHIND, words)
+            if planned.left_behind:
+                self._recorder.warning(obj, EventReason.JOB_LEFT_BEHIND, report.left_behind(job.status))
             _ = await set_finalizer(self._kube, SLURMJOBS, obj, labels.FINALIZER_SLURMJOB, present=False)
+            if planned.left_behind:
+                self._changes.left_behind()
+            if planned.seen is not None:
+                # Its status will not be written any more.
+                self._changes.ended(planned.seen.shown.reason.value)
             return Result()
         if step is Step.DELETE:
             _ = await self._kube.delete(

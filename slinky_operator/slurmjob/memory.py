@@ -12,6 +12,8 @@ from slinky_operator.slurmjob.model.steps import Order
 class Memory:
     """What is remembered of one SlurmJob."""
 
+    ready_since: datetime | None = None
+    """From when on the job could have been submitted, for metrics."""
     refusals: int = 0
     refused_until: datetime | None = None
     order: Order | None = None

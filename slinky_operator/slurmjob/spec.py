@@ -47,7 +47,17 @@ def _build(services: Services) -> Built:
     image = Image(services.settings.image_agent, services.settings.image_pull_policy)
     upkeep = Upkeep(services.kube, secrets, nodes, image, services.caches.store(JOB_LOG_PODS))
     files = FileUpkeep(services.kube, secrets, nodes, image)
-    reconciler = SlurmJobReconciler(services.kube, services.recorder, secrets, jobs, observer, queues, upkeep, files)
+    reconciler = SlurmJobReconciler(
+        services.kube,
+        services.recorder,
+        secrets,
+        jobs,
+        observer,
+        queues,
+        upkeep,
+        files,
+        changes=services.changes.jobs,
+    )
     triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster, upkeep.pod_gone)
     return Built(reconciler, triggers.table())
 

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+from prometheus_client import CollectorRegistry
 from typing_extensions import override
 
 from slinky_api import labels
+from slinky_operator.jobs import phases
 from slinky_operator.kube.cache.informer import Handler
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
@@ -28,6 +30,7 @@ from slinky_operator.kube.resources import (
     SLURMJOBS,
     Resource,
 )
+from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.indexes import INDEXES_OF_NODESETS
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.reconcile.triggers import connect
@@ -162,6 +165,9 @@ class JobWorld:
         """How far the operator's clock is ahead."""
         self.uids = "uid"
         """First letters of the uids of SlurmJobs."""
+        self.registry = CollectorRegistry()
+        """Metrics of all operators, one after the other."""
+        self.changes = JobChanges(self.registry, ends=phases.ENDS)
         self.jobs = self.kube.cache(SLURMJOBS, INDEXES_OF_JOBS)
         self.clusters = self.kube.cache(CLUSTERS)
         self.nodesets = self.kube.cache(NODESETS, INDEXES_OF_NODESETS)
@@ -186,7 +192,16 @@ class JobWorld:
         self.upkeep = upkeep = Upkeep(self.kube, reader, nodes, Image("operator:1"), self.pods)
         files = FileUpkeep(self.kube, reader, nodes, Image("operator:1"))
         self.reconciler = SlurmJobReconciler(
-            self.kube, self.events, reader, self.jobs, observer, self.queues, upkeep, files, now=self.now
+            self.kube,
+            self.events,
+            reader,
+            self.jobs,
+            observer,
+            self.queues,
+            upkeep,
+            files,
+            changes=self.changes,
+            now=self.now,
         )
         self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, observer.forget_cluster, upkeep.pod_gone)
         entry = self.clients.get("cluster-1")
@@ -218,7 +233,13 @@ class JobWorld:
             changed = {**old["metadata"], "generation": old["metadata"]["generation"] + 1}
             self.kube.put(SLURMJOBS, {**old, "metadata": changed, "spec": {**old["spec"], **wanted}})
             return
-        about = {"name": name, "namespace": namespace, "uid": f"{self.uids}-{namespace}-{name}", "generation": 1}
+        about = {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"{self.uids}-{namespace}-{name}",
+            "generation": 1,
+            "creationTimestamp": self.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
         self.kube.put(SLURMJOBS, {"metadata": about, "spec": wanted})
 
     def annotate(self, name: str = "hello", namespace: str = "team", **annotations: str) -> None:
@@ -257,6 +278,10 @@ class JobWorld:
             for _, namespace, name in [key for key in self.kube.objects if key[0] == "slurmjobs"]:
                 await self.step(name, namespace)
             await asyncio.sleep(0.005)
+
+    def count(self, name: str, **labels: str) -> float | None:
+        """A sample of the operator's metrics about SlurmJobs, without its prefix."""
+        return self.registry.get_sample_value(f"slurm_operator_{name}", labels)
 
     async def submitted(self, name: str = "hello") -> int:
         await self.until(lambda: self.status(name).get("jobId"))

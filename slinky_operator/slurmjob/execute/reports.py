@@ -12,13 +12,14 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJobStatus
 from slinky_operator.kube.cache.store import version_of
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import SLURMJOBS
+from slinky_operator.metrics.job_changes import JobChanges
 from slinky_operator.reconcile.text import cut
 from slinky_operator.reconcile.writes.status_writer import StatusWriter, patch_between
 from slinky_operator.slurmjob.files import facts
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep, Told
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import attempts, report
+from slinky_operator.slurmjob.model import attempts, figures, report
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan
 from slinky_operator.slurmjob.ports import Kube, Recorder
@@ -56,6 +57,8 @@ class Reports:
         The API server, and Events.
     upkeep, files
         The pods with output, and those that copy files: what they do is a part of the status.
+    changes
+        Counts what has happened, for metrics.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -66,6 +69,7 @@ class Reports:
         recorder: Recorder,
         upkeep: Upkeep,
         files: FileUpkeep,
+        changes: JobChanges,
         clock: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
@@ -73,6 +77,7 @@ class Reports:
         self._recorder = recorder
         self._upkeep = upkeep
         self._files = files
+        self._changes = changes
         self._clock = clock
         self._now = now
         self._status = StatusWriter(SLURMJOBS, kube)
@@ -105,6 +110,7 @@ class Reports:
             written = await self._status.write(obj, obj.get("status") or {}, wanted.to_dict())
             if written is not None:
                 self.note(memory, written.answer)
+                figures.count(self._changes, stored, wanted, memory.ready_since, self._now())
         return min((one.wake for one in (told, collected) if one is not None and one.wake is not None), default=None)
 
     def _tell(
@@ -162,4 +168,5 @@ class Reports:
             uid=metadata["uid"],
         )
         self.note(memory, answer)
+        figures.count(self._changes, stored, wanted, memory.ready_since, self._now())
         return answer

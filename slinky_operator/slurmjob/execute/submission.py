@@ -17,6 +17,7 @@ from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJobStatus
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.objects import Object
+from slinky_operator.metrics.job_changes import ACCEPTED, NOT_SENT, REFUSED, UNANSWERED, JobChanges
 from slinky_operator.reconcile.text import cut
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurmjob.execute import dry_run, slurm_calls
@@ -62,6 +63,8 @@ class Submitter:
         The jobs of Clusters.
     files
         Pods that copy files.
+    changes
+        Counts what has happened, for metrics.
     now
         The wall clock.
     """
@@ -73,6 +76,7 @@ class Submitter:
         recorder: Recorder,
         queues: Queues,
         files: FileUpkeep,
+        changes: JobChanges,
         now: Callable[[], datetime],
     ) -> None:
         self._access = access
@@ -80,6 +84,7 @@ class Submitter:
         self._recorder = recorder
         self._queues = queues
         self._files = files
+        self._changes = changes
         self._now = now
 
     async def begin(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
@@ -161,6 +166,7 @@ class Submitter:
             submitted = await slurm_calls.submit(client, granted.user, key, wanted)
         except SlurmError as error:
             return await self._not_submitted(answer, snapshot, status, error, memory)
+        self._changes.submission(ACCEPTED)
         memory.refusals, memory.refused_until = 0, None
         self._tell_submission(obj, submitted.id, submission, [submitted.message, *map(str, submitted.warnings)])
         taken = status.model_copy(
@@ -189,11 +195,13 @@ class Submitter:
         words = cut(str(error), LONGEST)
         is_refusal = isinstance(error, slurm_calls.REFUSALS)
         if not is_refusal and not slurm_calls.was_not_sent(error):
+            self._changes.submission(UNANSWERED)
             logger.info("%s/%s: the answer to its submission is not known: %s", job.namespace, job.name, words)
             shown = Plan(why=(Reason.SUBMITTING, f"the answer to the submission is not known: {words}"))
             unknown = job.model_copy(update={"status": begun})
             _ = await self._reports.show(obj, replace(snapshot, job=unknown), shown, memory)
             return Result(1.0)
+        self._changes.submission(REFUSED if is_refusal else NOT_SENT)
         pause, why = RETRY_S, (Reason.SLURM_UNREACHABLE, f"Slurm does not answer: {words}")
         if is_refusal:
             pause = REFUSED_S[min(memory.refusals, len(REFUSED_S) - 1)]

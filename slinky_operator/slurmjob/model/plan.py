@@ -8,11 +8,12 @@ way any more. Only what is certainly not there is submitted again.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api import labels
-from slinky_api.conditions import Reason, SlurmJobCondition, is_true
+from slinky_api.conditions import Reason, SlurmJobCondition, find, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
@@ -55,6 +56,17 @@ _LOOKING: Final = (
     "the answer to the submission is not known: Slurm's jobs are looked through",
 )
 
+_NO_NEWS: Final = frozenset(
+    {
+        Reason.SUBMITTING,
+        Reason.SLURM_UNREACHABLE,
+        Reason.CLUSTER_NOT_FOUND,
+        Reason.CLUSTER_NOT_READY,
+        Reason.CLUSTER_GONE,
+    }
+)
+"""Reasons that say nothing new of a submission whose outcome is unknown."""
+
 _MIN_JOB_AGE: Final = re.compile(r"^\s*MinJobAge\s*=", re.IGNORECASE | re.MULTILINE)
 
 
@@ -69,7 +81,7 @@ def plan(snapshot: Snapshot) -> Plan:
     if begun is None:
         return cancellation.not_submitted(job) if cancellation.is_asked(job) else _before(snapshot)
     if job.status.job_id is None:
-        return _begun(snapshot)
+        return _unless_unknown(snapshot, _begun(snapshot))
     return _submitted(snapshot)
 
 
@@ -169,6 +181,13 @@ def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Pla
     if snapshot.now - (snapshot.missing_since or snapshot.now) < HISTORY_PATIENCE:
         return Plan(wake=RETRY_S, why=_LOOKING)
     return _submit(snapshot, attempt)
+
+
+def _unless_unknown(snapshot: Snapshot, planned: Plan) -> Plan:
+    """The plan; that a submission is of unknown outcome stays shown while Slurm cannot be asked, or is asked again."""
+    known = find(snapshot.job.status.conditions, SlurmJobCondition.SUBMITTED)
+    is_unknown = known is not None and known.reason == Reason.SUBMISSION_UNKNOWN
+    return replace(planned, why=None) if is_unknown and planned.why and planned.why[0] in _NO_NEWS else planned
 
 
 def _unknown(name: str, started: datetime) -> str:
@@ -318,6 +337,6 @@ def without_history(snapshot: Snapshot, away_since: datetime) -> Plan:
         words = (
             "the answer to the submission is not known, slurmctld does not have the job, and slurmdbd does not answer"
         )
-        return Plan(wake=wake, why=(Reason.SUBMITTING, f"{words}; it is asked again"))
+        return _unless_unknown(snapshot, Plan(wake=wake, why=(Reason.SUBMITTING, f"{words}; it is asked again")))
     words = f"slurmctld has forgotten job {number}, and slurmdbd, which knows how it ended, does not answer"
     return Plan(wake=wake, why=(Reason.ACCOUNTING_DOWN, f"{words}; it is asked again"))

@@ -240,3 +240,10 @@ def end(status: SlurmJobStatus) -> tuple[bool, str] | None:
     if condition is None or condition.status != "True" or status.job_id is None:
         return None
     return status.state == Phase.SUCCEEDED.value, f"job {status.job_id}: {condition.message}"
+
+
+def left_behind(status: SlurmJobStatus) -> str:
+    """What the Event about a job says that nobody can cancel."""
+    if status.job_id is not None:
+        return f"job {status.job_id} was not cancelled: its Cluster is gone"
+    return "the answer to the submission was lost, and the Cluster is gone: a job of it may run, and was not cancelled"

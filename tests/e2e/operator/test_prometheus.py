@@ -155,6 +155,54 @@ CASES = (
         3,
     ),
     Case(
+        "SlurmJobsNotSubmitted",
+        {'slurmjobs_waiting{pod="a",reason="KeyPending"}': "0x10 2x50"},
+        {
+            'slurmjobs_waiting{pod="a",reason="KeyPending"}': "0x50 2x10",
+            'slurmjobs_waiting{reason="Suspended"}': "2x60",
+        },
+        {"reason": "KeyPending"},
+        2,
+    ),
+    Case(
+        "SlurmJobsRefused",
+        {
+            'slurmjob_submissions_total{pod="a",outcome="refused"}': "0+1x60",
+            'slurmjob_submissions_total{pod="a",outcome="accepted"}': "7x60",
+        },
+        {
+            'slurmjob_submissions_total{pod="a",outcome="refused"}': "0+1x60",
+            'slurmjob_submissions_total{pod="a",outcome="accepted"}': "0x55 1x5",
+        },
+        value=15,
+    ),
+    Case(
+        "SlurmJobsSubmittedSlowly",
+        {
+            'slurmjob_submit_duration_seconds_bucket{pod="a",le="60"}': "0x60",
+            'slurmjob_submit_duration_seconds_bucket{pod="a",le="300"}': "0+10x60",
+            'slurmjob_submit_duration_seconds_bucket{pod="a",le="+Inf"}': "0+10x60",
+        },
+        {
+            'slurmjob_submit_duration_seconds_bucket{pod="a",le="60"}': "0+10x60",
+            'slurmjob_submit_duration_seconds_bucket{pod="a",le="300"}': "0+10x60",
+            'slurmjob_submit_duration_seconds_bucket{pod="a",le="+Inf"}': "0+10x60",
+        },
+        value=276,
+    ),
+    Case(
+        "SlurmJobLeftBehind",
+        {'slurmjobs_left_behind_total{pod="a"}': "0x30 2x30"},
+        {'slurmjobs_left_behind_total{pod="a"}': "2x60"},
+        value=2,
+    ),
+    Case(
+        "SlurmJobOutcomeUnknown",
+        {'slurmjob_submissions_unknown_total{pod="a"}': "0x30 2x30"},
+        {'slurmjob_submissions_unknown_total{pod="a"}': "2x60"},
+        value=2,
+    ),
+    Case(
         "SlurmExporterBlind",
         {f"slurm_exporter_up{SITE}": "1x40 0x20"},
         {f"slurm_exporter_up{SITE}": "1x55 0x5"},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinky_operator.jobs.phases import LONGEST, Phase, Reason, Shown, shown
+from slinky_operator.jobs.phases import ENDS, LONGEST, Phase, Reason, Shown, shown
 from slurm_client import wire
 from slurm_client.models.job import ExitCode, JobState
 
@@ -135,6 +135,17 @@ def test_no_pair_of_words_is_unknown_but_flags_without_a_base() -> None:
     bases = sorted(JobState.BASES)
     for base, flag in itertools.product(bases, sorted(JobState.FLAGS)):
         assert of(base, flag).phase != Phase.UNKNOWN, (base, flag)
+
+
+def test_the_reasons_of_ends_are_those_that_ends_have() -> None:
+    codes = (ExitCode(), ExitCode(return_code=0), ExitCode(return_code=3), ExitCode(signal=9))
+    found = {
+        one.reason
+        for pair in itertools.product(WORDS, repeat=2)
+        for code in codes
+        if (one := shown(JobState.from_words(pair), exit_code=code)).is_finished
+    }
+    assert found == ENDS
 
 
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=300)), max_size=4), st.text(max_size=1000))

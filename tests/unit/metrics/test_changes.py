@@ -16,6 +16,7 @@ from slinky_operator.metrics.changes import (
     Changes,
     label_of,
 )
+from slinky_operator.metrics.job_changes import OUTCOMES
 
 
 @pytest.fixture
@@ -111,3 +112,16 @@ def test_configurations_that_are_never_applied_are_forgotten(registry: Collector
 
 def test_the_outcomes_of_preflights_are_those_there_are() -> None:
     assert {outcome.name.lower() for outcome in Outcome} == set(PREFLIGHT_OUTCOMES)
+
+
+def test_figures_of_jobs_begin_at_zero_and_times_are_never_negative(registry: CollectorRegistry) -> None:
+    jobs = Changes(registry, ends=("Completed",)).jobs
+    assert [sample(registry, "slurmjob_submissions_total", outcome=one) for one in OUTCOMES] == [0] * len(OUTCOMES)
+    assert sample(registry, "slurmjobs_ended_total", reason="Completed") == 0
+    for name in ("slurmjobs_left_behind_total", "slurmjob_submissions_unknown_total"):
+        assert sample(registry, name) == 0
+    jobs.submitted(-1.0)
+    jobs.started(-1.0)
+    for name in ("submit", "pending"):
+        assert sample(registry, f"slurmjob_{name}_duration_seconds_sum") == 0
+        assert sample(registry, f"slurmjob_{name}_duration_seconds_count") == 1

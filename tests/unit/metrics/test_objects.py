@@ -20,6 +20,7 @@ from slinky_operator.kube.resources import (
     WLM_WLMJOBS,
     Resource,
 )
+from slinky_operator.metrics.job_objects import NEW, OTHER, STATES, WAITS
 from slinky_operator.metrics.objects import Objects
 
 
@@ -156,10 +157,15 @@ def test_objects_of_job_kinds_are_counted_and_have_no_samples_of_their_own() -> 
 def test_slurmjobs_are_counted_by_state_and_not_shown_one_by_one() -> None:
     states = {"a": "Running", "b": "Running", "c": "Failed", "d": "", "e": "Mutiny"}
     registry = registry_of(*(made(SLURMJOBS, name, {"state": state}) for name, state in states.items()))
-    assert values(registry, "slurmjobs", ("state",)) == {
-        ("Running",): 2,
-        ("Failed",): 1,
-        ("Waiting",): 1,
-        ("Unknown",): 1,
-    }
+    expected = {"Running": 2, "Failed": 1, "Waiting": 1, "Unknown": 1}
+    assert values(registry, "slurmjobs", ("state",)) == {(state,): expected.get(state, 0) for state in STATES}
     assert values(registry_of(made(SLURMJOBS, "a", {}), leads=False), "slurmjobs", ("state",)) == {}
+
+
+def test_slurmjobs_that_wait_are_counted_by_reason() -> None:
+    waits = {"a": "KeyPending", "b": "KeyPending", "c": "", "d": "Mutiny", "e": "SubmittedAgain"}
+    objects = [made(SLURMJOBS, name, {"state": "Waiting", "reason": reason}) for name, reason in waits.items()]
+    registry = registry_of(*objects, made(SLURMJOBS, "f", {"state": "Running", "reason": "Running"}))
+    expected = {"KeyPending": 2, NEW: 1, OTHER: 1, "SubmittedAgain": 1}
+    found = values(registry, "slurmjobs_waiting", ("reason",))
+    assert found == {(reason,): expected.get(reason, 0) for reason in (NEW, OTHER, *map(str, WAITS))}

@@ -13,7 +13,7 @@ from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm import naming
 from tests.support import job_logs
 from tests.support.job_logs import FOLLOWER, Follower, Node
-from tests.unit.slurmjob.test_logs import KEY, UID, LogWorld, node_pod
+from tests.unit.slurmjob.log_worlds import KEY, UID, LogWorld, node_pod
 from tests.unit.slurmjob.worlds import job_world
 
 

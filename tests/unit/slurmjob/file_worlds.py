@@ -12,7 +12,7 @@ from slinky_operator.joblogs.copies.orders import Copy, Place, Report
 from slinky_operator.joblogs.copies.permits import Permit
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
-from tests.unit.slurmjob.test_logs import KEY, LogWorld
+from tests.unit.slurmjob.log_worlds import KEY, LogWorld
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 SERVED = "/var/spool/job-output/run"

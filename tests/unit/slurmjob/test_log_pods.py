@@ -13,7 +13,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.slurmjob.logs import bodies, pod_life
 from tests.support.slurm_jobs import until
-from tests.unit.slurmjob.test_logs import LogWorld
+from tests.unit.slurmjob.log_worlds import LogWorld
 from tests.unit.slurmjob.worlds import job_world
 
 EVICTED = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}

@@ -13,7 +13,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS, SECRETS
 from slinky_operator.slurm import naming
 from tests.unit.slurmjob.file_worlds import SHARED, FileWorld, file_world, result
-from tests.unit.slurmjob.test_logs import node_pod
+from tests.unit.slurmjob.log_worlds import node_pod
 
 UID, GID = 2001, 2002
 COPIED = Report("", is_final=True, files=2, size=10)

@@ -20,7 +20,7 @@ from slinky_operator.slurmjob.files import bodies, ways
 from slinky_operator.slurmjob.logs import bodies as bodies_of_logs
 from slurm_client.testing.slurmctld.queue import uid_of
 from tests.unit.slurmjob.file_worlds import SERVED, SHARED, FileWorld, file_world, result
-from tests.unit.slurmjob.test_logs import KEY, node_pod
+from tests.unit.slurmjob.log_worlds import KEY, node_pod
 
 UID = uid_of("alice")
 COPIED = Report("", is_final=True, files=3, size=120)

@@ -151,6 +151,20 @@ async def test_ends_and_refusals(slurm: AccountingHost, world: World) -> None:
     assert world.condition("Finished", "never")[0] == "False"
 
 
+async def test_others_wait_for_the_submission_that_counts(slurm: AccountingHost, world: World) -> None:
+    once = f"/tmp/{world.uids}"
+    world.run("again", f"[ -e {once} ] || {{ touch {once}; exit 3; }}", backoffLimit=2)
+    world.run("twice", "exit 3", backoffLimit=1)
+    world.run("after", "true", dependsOn=[{"name": "again"}, {"name": "twice", "type": "afternotok"}])
+    world.run("never", "true", dependsOn=[{"name": "twice"}])
+    async with world.working():
+        await world.reaches("after", "Completed")
+        await world.reaches("never", "DependencyNeverSatisfied")
+    assert len(world.status("again")["failedAttempts"]) == 1
+    assert world.status("again")["state"] == "Succeeded"
+    assert world.status("after")["submitTime"] >= world.status("again")["endTime"]
+
+
 async def test_held_released_requeued_and_lost(slurm: AccountingHost, world: World) -> None:
     """What changes in Slurm meanwhile wakes other SlurmJobs; the held one is woken by its spec alone."""
     world.run("held", "true", parameters=FUTURE)

@@ -193,6 +193,47 @@ def test_the_output_is_shown_live_and_its_pod_ends_as_the_job(slurm: SlurmInKube
     wait_for("the end of its pod", lambda: not logs_of(alice, "talks"), PATIENCE)
 
 
+def test_the_output_is_cut_by_tail_and_since(alice: JobNamespace) -> None:
+    alice.submit("counts", "#!/bin/sh\nseq 1 1000\n", output=None, logs={})
+    alice.wait("counts", state="Succeeded")
+    logs = ("logs", "counts-logs", "--container=stdout")
+    wait_for("all of the output", lambda: len(alice.kube(*logs).splitlines()) == 1000, PATIENCE)
+    assert alice.kube(*logs, "--tail=2").split() == ["999", "1000"]
+    # The time of a line is that at which the pod has written it.
+    stamp = alice.kube(*logs, "--timestamps", "--tail=1").split()[0]
+    assert alice.kube(*logs, f"--since-time={stamp}").split()[-1] == "1000"
+    assert alice.kube(*logs, "--since-time=2100-01-01T00:00:00Z") == ""
+    alice.kube("delete", "slurmjob", "counts", "--wait", timeout=PATIENCE)
+
+
+def test_an_object_goes_when_its_time_is_over(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
+    alice.submit("brief", "#!/bin/sh\ntrue\n", ttlSecondsAfterFinished=1)
+    listed = ("get", "slurmjobs", "--output=name")
+    wait_for("its end", lambda: "slurmjob.slinky.slurm.net/brief" not in alice.kube(*listed).split(), PATIENCE)
+    assert slurm.control("squeue", "--noheader", "--states=all", "--name=brief", "--format=%T").split() == ["COMPLETED"]
+
+
+def test_five_hundred_are_submitted_once_each_and_deleted_at_once(slurm: SlurmInKubernetes, bob: JobNamespace) -> None:
+    names = {f"mass-{number}" for number in range(500)}
+    bob.submit_all(dict.fromkeys(names, LONG), output="/dev/null", nodes=2)
+
+    def numbers() -> set[int]:
+        items = bob.kubectl.get("--namespace", bob.namespace, "slurmjobs")["items"]
+        ours = (job.get("status", {}).get("jobId") for job in items if job["metadata"]["name"] in names)
+        return {number for number in ours if number}
+
+    def in_slurm(*options: str) -> list[str]:
+        listed = slurm.control("squeue", "--noheader", "--user=bob", "--format=%j", *options).split()
+        return sorted(name for name in listed if name.startswith("mass-"))
+
+    wait_for("500 submitted", lambda: len(numbers()) == 500, PATIENCE)
+    assert in_slurm() == sorted(names)
+    bob.kube("delete", "slurmjobs", "--all", "--wait=false", timeout=PATIENCE)
+    wait_for("500 gone", lambda: not bob.kubectl.get("--namespace", bob.namespace, "slurmjobs")["items"], PATIENCE)
+    assert in_slurm() == []
+    assert in_slurm("--states=CANCELLED") == sorted(names)
+
+
 def logs_of(team: JobNamespace, name: str) -> list[str]:
     """The pods with the output of a job."""
     found = team.kubectl.get("--namespace", team.namespace, "pods")["items"]

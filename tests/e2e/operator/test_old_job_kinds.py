@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -102,7 +103,7 @@ class Team(JobNamespace):
 
 
 @pytest.fixture(scope="module")
-def team(new_slurm: NewSlurm) -> Team:
+def team(new_slurm: NewSlurm) -> Iterator[Team]:
     """A Cluster that runs old kinds, one node with containers, and a namespace whose jobs are alice's."""
     slurm = new_slurm("oldjobs")
     namespace = f"{slurm.namespace}-alice"
@@ -139,7 +140,8 @@ def team(new_slurm: NewSlurm) -> Team:
     )
     slurm.wait_ready()
     slurm.wait_idle(["compute-0"])
-    return Team(slurm, namespace)
+    yield Team(slurm, namespace)
+    slurm.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
 def template() -> dict[str, Any]:

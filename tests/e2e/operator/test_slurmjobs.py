@@ -101,6 +101,22 @@ def test_how_jobs_end(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
     assert len(alice.wait("again", state="Failed")["failedAttempts"]) == 1
 
 
+def test_a_job_is_shown_without_being_submitted_and_cancelled_without_being_deleted(
+    slurm: SlurmInKubernetes, alice: JobNamespace
+) -> None:
+    before = slurm.control("squeue", "--noheader", "--states=all", "--format=%i").split()
+    alice.submit("dry", LONG, dryRun=True)
+    alice.kube("wait", "--for=condition=Finished", "slurmjob/dry", f"--timeout={PATIENCE:.0f}s", timeout=2 * PATIENCE)
+    assert "sleep 600" in alice.status("dry")["request"]["body"]
+    after = slurm.control("squeue", "--noheader", "--states=all", "--format=%i").split()
+    assert set(after) <= set(before)
+    alice.submit("ended", LONG)
+    job = str(alice.wait("ended", state="Running")["jobId"])
+    alice.kube("annotate", "slurmjob", "ended", "slurmjob.slinky.slurm.net/cancel=true")
+    assert alice.wait("ended", state="Failed")["reason"] == "Cancelled"
+    assert slurm.job_state(job) == "CANCELLED"
+
+
 def test_an_array_and_a_job_that_waits_for_it(slurm: SlurmInKubernetes, alice: JobNamespace) -> None:
     alice.submit("after", "#!/bin/sh\ntrue\n", dependsOn=[{"name": "tasks", "type": "afterany"}])
     wait_for("the wait", lambda: alice.condition("after", "Submitted")[1] == "DependencyNotSubmitted", PATIENCE)
@@ -226,10 +242,10 @@ def test_five_hundred_are_submitted_once_each_and_deleted_at_once(slurm: SlurmIn
         listed = slurm.control("squeue", "--noheader", "--user=bob", "--format=%j", *options).split()
         return sorted(name for name in listed if name.startswith("mass-"))
 
-    wait_for("500 submitted", lambda: len(numbers()) == 500, PATIENCE)
+    wait_for("500 submitted", lambda: len(numbers()) == 500, 2 * PATIENCE)
     assert in_slurm() == sorted(names)
-    bob.kube("delete", "slurmjobs", "--all", "--wait=false", timeout=PATIENCE)
-    wait_for("500 gone", lambda: not bob.kubectl.get("--namespace", bob.namespace, "slurmjobs")["items"], PATIENCE)
+    bob.kube("delete", "slurmjobs", "--all", "--wait=false", timeout=2 * PATIENCE)
+    wait_for("500 gone", lambda: not bob.kube("get", "slurmjobs", "--output=name"), 2 * PATIENCE)
     assert in_slurm() == []
     assert in_slurm("--states=CANCELLED") == sorted(names)
 

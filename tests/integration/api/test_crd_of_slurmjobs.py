@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from typing import Any
 
@@ -9,6 +10,7 @@ import httpx
 import pytest
 import yaml
 
+from slinky_api.v1alpha1.slurmjob.kind import MAX_REQUEST
 from tests.integration.api.conftest import ROOT
 from tests.support.control_plane import ControlPlane
 from tests.support.served import apply_job_crds
@@ -34,6 +36,10 @@ class Jobs:
         headers = {"Content-Type": "application/merge-patch+json"}
         return self._client.patch(f"{self._path}/{name}", json={"spec": spec}, headers=headers)
 
+    def show(self, name: str = "hello", **status: Any) -> httpx.Response:
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return self._client.patch(f"{self._path}/{name}/status", json={"status": status}, headers=headers)
+
 
 @pytest.fixture(scope="module")
 def served(control_plane: ControlPlane) -> None:
@@ -51,6 +57,17 @@ def test_a_job_is_taken_with_the_longest_script(jobs: Jobs) -> None:
     script = "#!/bin/sh\n" + "#" * 1_000_000
     assert jobs.create(script=script).status_code == 201
     assert jobs.change(suspend=True).status_code == 200
+
+
+def test_the_longest_request_of_a_dry_run_is_taken_beside_the_longest_script(jobs: Jobs) -> None:
+    env = [{"name": f"A{number}", "value": '"' * 30_000} for number in range(2)]
+    jobs.create(script="#!/bin/sh\n" + "#" * 1_000_000, dryRun=True, env=env).raise_for_status()
+    body = json.dumps({"job": {"environment": ['"' * (MAX_REQUEST // 2 - 20)]}}, separators=(",", ":"))
+    assert MAX_REQUEST - 100 < len(body) <= MAX_REQUEST
+    assert jobs.show(request={"method": "POST", "body": body, "size": 1_200_000}).status_code == 200
+    answer = jobs.show(request={"body": "a" * (MAX_REQUEST + 1)})
+    assert answer.status_code == 422
+    assert "status.request.body" in answer.text
 
 
 @pytest.mark.parametrize(

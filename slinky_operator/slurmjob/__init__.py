@@ -11,13 +11,15 @@ module           concern
 `steps`          what a pass may do
 `plan`           the next step, and what is to be shown
 `orders`         which hold, release or end of the job is due
+`cancellation`   what an annotation asks for
+`requests`       what Slurm is asked for, and what a dry run shows of it
 `attempts`       submissions that follow one that has failed
 `report`         status and conditions
 `figures`        what a change of the status adds to metrics
 `queues`         one poll of the jobs of each Cluster, for all SlurmJobs in it
 `observation`    from caches to the snapshot
 `controller`     one pass
-`execute`        what a step does: submission, orders, questions to slurmdbd, status and Events
+`execute`        what a step does: submission, dry run, orders, questions to slurmdbd, status and Events
 `memory`         what is remembered until the next one
 `ports`          what it needs of the API server
 `triggers`       what wakes a SlurmJob

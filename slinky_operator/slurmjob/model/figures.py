@@ -21,6 +21,7 @@ _OF_ITS_OWN: Final = frozenset(
         Reason.DEPENDENCY_NOT_SUBMITTED,
         Reason.DEPENDENCY_NOT_FINISHED,
         Reason.DEPENDENCY_LOOP,
+        Reason.DEPENDENCY_NEVER_SATISFIED,
         Reason.VOLUME_NOT_FOUND,
         Reason.PREPARING,
         Reason.PREPARE_FAILED,

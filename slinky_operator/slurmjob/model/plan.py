@@ -185,6 +185,8 @@ def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Pla
 
 def _unless_unknown(snapshot: Snapshot, planned: Plan) -> Plan:
     """The plan; that a submission is of unknown outcome stays shown while Slurm cannot be asked, or is asked again."""
+    if cancellation.is_asked(snapshot.job):
+        return planned
     known = find(snapshot.job.status.conditions, SlurmJobCondition.SUBMITTED)
     is_unknown = known is not None and known.reason == Reason.SUBMISSION_UNKNOWN
     return replace(planned, why=None) if is_unknown and planned.why and planned.why[0] in _NO_NEWS else planned

@@ -196,7 +196,10 @@ async def test_what_may_have_been_forgotten_ends_without_a_claim(world: JobWorld
     del world.slurm.world.jobs[world.in_slurm()[0].id]
     world.ahead += timedelta(hours=1)
     await world.until(lambda: world.condition("Submitted")[1] == "SubmissionUnknown")
+    await world.clients.close("cluster-1")
     world.annotate(cancel="true")
+    await world.until(lambda: "is cancelled once Slurm answers" in world.status()["summary"])
+    await world.start()
     await world.until(lambda: is_over(world))
     assert says(world) == ("Unknown", "SubmissionUnknown")
     assert world.condition("Submitted")[:2] == ("Unknown", "SubmissionUnknown")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -149,6 +150,12 @@ async def test_ends_and_refusals(slurm: AccountingHost, world: World) -> None:
     assert "artition" in world.condition("Submitted", "partition")[2]
     assert "array" in world.condition("Submitted", "large")[2].lower()
     assert world.condition("Finished", "never")[0] == "False"
+    # One for each job that Slurm has, and for each of them that has started.
+    assert world.count("slurmjob_submit_duration_seconds_count") == 7
+    assert world.count("slurmjob_pending_duration_seconds_count") == 6
+    assert (world.count("slurmjob_submissions_total", outcome="refused") or 0) >= 2
+    ended = Counter(world.says(name)[1] for name in ("good", "code", "signal", "cancelled", "array", "unwritable"))
+    assert {reason: world.count("slurmjobs_ended_total", reason=reason) for reason in ended} == ended
 
 
 async def test_others_wait_for_the_submission_that_counts(slurm: AccountingHost, world: World) -> None:
@@ -193,6 +200,9 @@ async def test_held_released_requeued_and_lost(slurm: AccountingHost, world: Wor
         await until(lambda: not any(world.exists(name) for name in ("held", "again", "moved")))
     assert world.says("lost")[0] == "Failed"
     assert world.status("lost")["nodes"] == "w-1"
+    # A requeued job is counted with its first start.
+    assert world.count("slurmjob_pending_duration_seconds_count") == 3
+    assert world.count("slurmjobs_ended_total", reason="NodeFail") == 1
 
 
 async def test_the_end_comes_from_slurmdbd(slurm: AccountingHost, world: World) -> None:

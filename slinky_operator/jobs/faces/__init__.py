@@ -9,6 +9,7 @@ module           concern
 `transfers`      ``prepare`` and ``results``
 `container`      an image with its options as a script
 `apptainer`      the script that runs an image with Apptainer
+`pyxis`          the same with pyxis
 `bundle`         the script that runs an image with ``srun --container``
 `image_folder`   the folder that such a script makes, and removes at its end
 `status`         the old ``status``

@@ -55,7 +55,7 @@ def lines(image: str, options: ContainerOptions, cpus: int) -> Iterator[str]:
         For an image that Apptainer does not find in the way in which it is written.
     """
     if image.startswith(LOCAL_FILE):
-        file = shlex.quote(_path(image))
+        file = shlex.quote(path_of(image))
         is_signed = True
     else:
         transport, separator, _ = image.partition("://")
@@ -86,7 +86,14 @@ def _options(options: ContainerOptions) -> Iterator[str]:
         yield shlex.quote(f"--bind={bind}")
 
 
-def _path(image: str) -> str:
+def path_of(image: str) -> str:
+    """Return the path of an image file on the nodes.
+
+    Raises
+    ------
+    InvalidJob
+        There is none.
+    """
     path = image.removeprefix(LOCAL_FILE)
     if not path:
         raise InvalidJob("spec.image", f"must have a path after {LOCAL_FILE}")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
-from slinky_api.sylabs.wlm import WlmJobSpec
-from slinky_operator.jobs.faces import apptainer, bundle
+from slinky_api.sylabs.wlm import ContainerOptions, WlmJobSpec
+from slinky_operator.jobs.faces import apptainer, bundle, pyxis
 from slinky_operator.jobs.faces.image_folder import script
 from slinky_operator.jobs.faces.site import Runtime, Site
 from slinky_operator.jobs.refusal import InvalidJob
+
+_LINES: Final[Mapping[Runtime, Callable[[str, ContainerOptions, int], Iterator[str]]]] = {
+    Runtime.APPTAINER: apptainer.lines,
+    Runtime.SLURM: bundle.lines,
+    Runtime.PYXIS: pyxis.lines,
+}
 
 
 def fields_of(spec: WlmJobSpec, site: Site) -> dict[str, Any]:
@@ -20,12 +27,11 @@ def fields_of(spec: WlmJobSpec, site: Site) -> dict[str, Any]:
         For an image or an option that cannot run here, and for more nodes than can see the image.
     """
     resources = spec.resources
-    by_apptainer = site.runtime is Runtime.APPTAINER
-    has_folder = not by_apptainer or apptainer.needs_folder(spec.image, spec.options)
+    has_folder = _needs_folder(spec, site.runtime)
     if has_folder and resources.nodes > 1 and not site.is_folder_shared:
         reason = "only the first node of a job gets the image, since nodes share no folder here: write 1"
         raise InvalidJob("spec.resources.nodes", reason)
-    lines = (apptainer if by_apptainer else bundle).lines(spec.image, spec.options, resources.cpu_per_node)
+    lines = _LINES[site.runtime](spec.image, spec.options, resources.cpu_per_node)
     fields: dict[str, Any] = {"script": script(lines, folder=site.folder if has_folder else None)}
     if resources.nodes:
         fields |= {"nodes": str(resources.nodes), "tasks": resources.nodes}
@@ -36,3 +42,10 @@ def fields_of(spec: WlmJobSpec, site: Site) -> dict[str, Any]:
     if resources.wall_time:
         fields["time"] = str(-(-resources.wall_time // 60))
     return fields
+
+
+def _needs_folder(spec: WlmJobSpec, runtime: Runtime) -> bool:
+    """Whether the job fetches its image by itself; pyxis does that on each node."""
+    if runtime is Runtime.APPTAINER:
+        return apptainer.needs_folder(spec.image, spec.options)
+    return runtime is Runtime.SLURM

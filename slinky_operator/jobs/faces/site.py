@@ -17,6 +17,8 @@ class Runtime(StrEnum):
     APPTAINER = "Apptainer"
     SLURM = "Slurm"
     """By ``srun --container``, with a bundle that skopeo and umoci make; the nodes need oci.conf."""
+    PYXIS = "Pyxis"
+    """By ``srun --container-image``, where the nodes have pyxis and enroot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,8 +98,9 @@ class Sylabs(ApiModel):
 
     labels: Annotated[tuple[SylabsLabel, ...], Field(max_length=256), _MAP_BY_LABEL] = ()
     """Labels of the site's own. An object with any other is refused, unless it is one that all virtual nodes had."""
-    runtime: Literal["Slurm", "Apptainer"] = "Slurm"
-    """How images run: by srun --container, for which nodes need oci.conf, skopeo, umoci and jq, or by Apptainer."""
+    runtime: Literal["Slurm", "Apptainer", "Pyxis"] = "Slurm"
+    """How images run: by srun --container, for which nodes need oci.conf, skopeo, umoci and jq, by Apptainer, or by
+    pyxis (srun --container-image) with enroot."""
     folder: Annotated[str, Text(_PLAIN_PATH, at_least=1, at_most=200, by_pattern=True)] = "/tmp"  # noqa: S108
     """Folder on the nodes in which a job makes one of its own for its image."""
     shared_folder: bool = False

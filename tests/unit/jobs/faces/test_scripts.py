@@ -217,7 +217,7 @@ def test_what_fails_ends_the_job_with_its_exit_code_and_without_its_folder(node:
     assert list(node.images.iterdir()) == []
 
 
-@pytest.mark.parametrize("runtime", Runtime)
+@pytest.mark.parametrize("runtime", [Runtime.APPTAINER, Runtime.SLURM])
 def test_an_image_with_folders_that_nobody_may_write_to_is_removed_all_the_same(
     users_node: Node, runtime: Runtime
 ) -> None:
@@ -370,10 +370,67 @@ def test_every_option_has_a_case_above() -> None:
     assert tried == {field.alias for field in wlm.ContainerOptions.model_fields.values()}
 
 
+# pyxis
+
+
+@pytest.mark.parametrize(
+    ("image", "named"),
+    [
+        ("docker://alpine:3", "docker://alpine:3"),
+        ("docker://library/alpine", "docker://library/alpine"),
+        ("docker://ghcr.io/team/tool:1", "docker://ghcr.io#team/tool:1"),
+        ("docker://localhost:5000/tool", "docker://localhost:5000#tool"),
+        ("local.file/images/a b.sqsh", "/images/a b.sqsh"),
+    ],
+)
+def test_pyxis_gets_the_image_in_the_words_of_enroot(node: Node, image: str, named: str) -> None:
+    options = {"allowUnsigned": image.startswith("local.file")}
+    text = script(node, Runtime.PYXIS, image=image, options=options, resources={"nodes": 2, "cpuPerNode": 4})
+    # The stand-in for srun runs what is left of its words, and a node has no /etc/rc for sh.
+    node.run(text)
+    words = (f"--container-image={named}", "--container-readonly", "--no-container-remap-root", "sh", "/etc/rc")
+    assert node.calls() == [step(*words, cpus=4)]
+
+
+def test_options_that_pyxis_has(node: Node) -> None:
+    options = {"writable": True, "fakeRoot": True, "binds": ["/data:/mnt:ro", "/scratch", "/it's:/a b"]}
+    node.run(script(node, Runtime.PYXIS, image="docker://a", options=options))
+    mounts = "--container-mounts=/data:/mnt:ro,/scratch:/scratch,/it's:/a b"
+    words = ("--container-image=docker://a", "--container-writable", "--container-remap-root", mounts, "sh", "/etc/rc")
+    assert node.calls() == [step(*words)]
+
+
+@pytest.mark.parametrize(
+    ("field", "spec"),
+    [
+        *(
+            (f"options.{name}", {"options": {name: value}})
+            for name, value in {
+                **dict.fromkeys(("cleanEnv", "ipc", "pid", "noPrivs"), True),
+                "app": "a",
+                "hostName": "a",
+                "binds": ["/a,/etc:/b"],
+            }.items()
+        ),
+        ("options.binds", {"options": {"binds": ["/a:/b:ro:rw"]}}),
+        ("options.binds", {"options": {"binds": [":/b"]}}),
+        ("options.allowUnsigned", {"image": "local.file/a.sqsh"}),
+        *(
+            ("image", {"image": image})
+            for image in ("library://a", "alpine", "docker://", "docker://a@b", "docker://a#b")
+        ),
+    ],
+)
+def test_what_pyxis_has_not_is_refused(node: Node, field: str, spec: dict[str, Any]) -> None:
+    with pytest.raises(InvalidJob) as refused:
+        script(node, Runtime.PYXIS, **{"image": "docker://a", **spec})
+    assert refused.value.field == f"spec.{field}"
+
+
 # Both
 
 
-@pytest.mark.parametrize("runtime", Runtime)
+@pytest.mark.parametrize("runtime", [Runtime.APPTAINER, Runtime.SLURM])
 def test_more_nodes_need_a_folder_that_they_share(runtime: Runtime) -> None:
     spec = wlm.WlmJobSpec.model_validate({"image": "docker://a", "resources": {"nodes": 2}})
     with pytest.raises(InvalidJob, match=r"spec\.resources\.nodes: only the first node"):
@@ -381,6 +438,11 @@ def test_more_nodes_need_a_folder_that_they_share(runtime: Runtime) -> None:
     assert translate(spec, Site(runtime=runtime, is_folder_shared=True)).spec.nodes == "2"
     one = wlm.WlmJobSpec.model_validate({"image": "docker://a", "resources": {"nodes": 1}})
     assert translate(one, Site(runtime=runtime)).spec.nodes == "1"
+
+
+def test_pyxis_fetches_the_image_on_each_node() -> None:
+    spec = wlm.WlmJobSpec.model_validate({"image": "docker://a", "resources": {"nodes": 2}})
+    assert translate(spec, Site(runtime=Runtime.PYXIS)).spec.nodes == "2"
 
 
 def test_a_file_that_all_nodes_have_needs_no_folder() -> None:

@@ -60,6 +60,9 @@ class EventReason(StrEnum):
     JOB_ENDED = "JobEnded"
     """The job of a SlurmJob has ended; the message says how."""
 
+    LATE_JOB_CANCELLED = "LateJobCancelled"
+    """A call to Slurm whose answer was lost reached it late; its job, the second of a SlurmJob, was cancelled."""
+
     JOB_CANCELLED = "JobCancelled"
     """The job of a SlurmJob was cancelled, since the SlurmJob is being deleted or its annotation asks for that."""
 

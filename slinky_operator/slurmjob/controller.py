@@ -31,7 +31,7 @@ from slinky_operator.slurmjob.execute import history
 from slinky_operator.slurmjob.execute.orders import Orders
 from slinky_operator.slurmjob.execute.reports import Reports
 from slinky_operator.slurmjob.execute.slurm_access import SlurmAccess
-from slinky_operator.slurmjob.execute.submission import Submitter
+from slinky_operator.slurmjob.execute.submission import SOON_S, Submitter
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.memory import Memory
@@ -161,10 +161,14 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             memory.missing_since = memory.history_away_since = None
         elif memory.missing_since is None:
             memory.missing_since = snapshot.now
+        if snapshot.listed_at is not None:
+            there = {one.job_id for one in snapshot.second_jobs}
+            memory.second_orders = {number: one for number, one in memory.second_orders.items() if number in there}
         return replace(
             snapshot,
             refused_until=memory.refused_until,
             order=memory.order,
+            second_orders=dict(memory.second_orders),
             missing_since=memory.missing_since,
         )
 
@@ -193,6 +197,9 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             return Result()
         if step in {Step.PREPARE, Step.SUBMIT, Step.DRY_RUN}:
             return await self._submitter.begin(obj, snapshot, planned, memory)
+        if step is Step.CANCEL_SECOND and planned.second is not None:
+            await self._orders.cancel_second(obj, snapshot, planned.second, memory)
+            return Result(SOON_S)
         if step in ORDERS:
             obj, snapshot, planned = await self._orders.give(obj, snapshot, planned, memory)
         wake = await self._reports.show(obj, snapshot, planned, memory)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from slinky_operator.slurmjob.model.steps import Order
@@ -17,6 +17,8 @@ class Memory:
     refusals: int = 0
     refused_until: datetime | None = None
     order: Order | None = None
+    second_orders: dict[int, Order] = field(default_factory=dict)
+    """The last cancellation of each second job, by its number."""
     missing_since: datetime | None = None
     """Since when slurmctld does not list the job, and slurmdbd answers."""
     history_away_since: datetime | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -24,11 +23,13 @@ from slinky_operator.reconcile.namespaces import Getter, NamespaceLabels
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import ContactState
+from slinky_operator.slurmjob import job_list
+from slinky_operator.slurmjob.job_list import JobList
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.logs.nodes import Nodes
-from slinky_operator.slurmjob.model import dependencies, own_records, records
-from slinky_operator.slurmjob.model.marks import Mark
-from slinky_operator.slurmjob.model.snapshot import Looked, Obstacle, Snapshot
+from slinky_operator.slurmjob.model import dependencies, late_calls
+from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.snapshot import Obstacle, Snapshot
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.translations import Translations
 
@@ -41,9 +42,6 @@ UID: Final = "uid"
 AWAITED: Final = "awaited"
 """Index of the SlurmJob cache over `<namespace>/<SlurmJob>` that others wait for."""
 
-MANY_RECORDS: Final = 2000
-"""Records of one array from which on they are counted in a thread."""
-
 
 def cluster_of(obj: Object) -> str:
     """Index value of the Cluster that a SlurmJob names."""
@@ -54,7 +52,15 @@ def cluster_of(obj: Object) -> str:
 
 
 def _by_cluster(obj: Object) -> list[str]:
-    return [] if dependencies.has_ended(obj) else [cluster_of(obj)]
+    # One whose submission had no answer is kept for the job that may come late.
+    is_awaited = bool(obj["metadata"].get("finalizers")) and late_calls.may_come(obj.get("status") or {})
+    return [cluster_of(obj)] if is_awaited or not dependencies.has_ended(obj) else []
+
+
+def _by_number(obj: Object) -> list[str]:
+    status = obj.get("status") or {}
+    numbers = {status.get("jobId"), *(status.get("failedAttempts") or ())} - {None}
+    return [job_list.number_in(cluster_of(obj), number) for number in numbers]
 
 
 def _by_uid(obj: Object) -> list[str]:
@@ -65,7 +71,12 @@ def _by_awaited(obj: Object) -> list[str]:
     return [f"{obj['metadata'].get('namespace')}/{name}" for name in dependencies.names(obj)]
 
 
-INDEXES_OF_JOBS: Final[Mapping[str, Indexer]] = {CLUSTER_OF_JOB: _by_cluster, UID: _by_uid, AWAITED: _by_awaited}
+INDEXES_OF_JOBS: Final[Mapping[str, Indexer]] = {
+    CLUSTER_OF_JOB: _by_cluster,
+    job_list.NUMBER: _by_number,
+    UID: _by_uid,
+    AWAITED: _by_awaited,
+}
 """Indexes the SlurmJob cache must have."""
 
 _OBSTACLES: Final = frozenset(
@@ -122,7 +133,7 @@ class Observer:
         self._jobs = jobs
         self._clusters = clusters
         self._slurm = slurm
-        self._queues = queues
+        self._list = JobList(queues, jobs, now)
         self._nodes = nodes
         self._now = now
         self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
@@ -145,13 +156,21 @@ class Observer:
         obstacle = self._obstacle(cluster, job)
         waits = _waits_without_fault(job, granted, obstacle)
         submission, logs = (None, job.status.logs) if waits else await self._submission(job, cluster, granted)
+        looked, listed_at = None, None
+        second_jobs: tuple[Seen, ...] = ()
+        if cluster is not None and obstacle is None:
+            looked = await self._list.looked(cluster, job)
+            if late_calls.is_looked_for(job):
+                listed_at, second_jobs = self._list.second_jobs(cluster, job, looked)
         return Snapshot(
             job=job,
             now=self._now(),
             cluster=cluster,
             granted=granted,
             obstacle=obstacle,
-            looked=await self._looked(cluster, job) if cluster is not None and obstacle is None else None,
+            looked=looked,
+            listed_at=listed_at,
+            second_jobs=second_jobs,
             keeps_history=cluster is not None and (cluster.spec.external or cluster.spec.accounting is not None),
             submission=submission,
             logs=logs,
@@ -188,26 +207,6 @@ class Observer:
         if entry.contact.state is not ContactState.READY:
             return Obstacle(Reason.SLURM_UNREACHABLE, f"Slurm does not answer: {entry.contact.why}")
         return None
-
-    async def _looked(self, cluster: Cluster, job: SlurmJob) -> Looked | None:
-        """What the list of jobs shows; a job is missing only if the whole list has been looked through."""
-        status = job.status
-        begun = status.submission
-        if begun is None or is_true(status.conditions, SlurmJobCondition.FINISHED):
-            return None
-        queue = self._queues.get(cluster.uid)
-        at = queue.asked_at(self._now()) if queue is not None else None
-        if queue is None or at is None:
-            return None
-        mark, user = Mark(job.uid, begun.attempt), status.user or ""
-        found = own_records.of(queue.records(mark, user), status.job_id, begun.started_at)
-        if not found and begun.started_at is not None and at > begun.started_at:
-            found = own_records.of(queue.all_records(mark, user), status.job_id, begun.started_at)
-        if len(found) > MANY_RECORDS:
-            seen = await asyncio.to_thread(records.of_queue, found, status.array)
-        else:
-            seen = records.of_queue(found, status.array)
-        return Looked(at, seen, tuple(found))
 
     async def _submission(
         self, job: SlurmJob, cluster: Cluster | None, granted: tenants.Grant | tenants.Refused

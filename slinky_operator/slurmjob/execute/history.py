@@ -10,6 +10,7 @@ from typing import Final
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.slurm_access import SlurmAccess
 from slinky_operator.slurmjob.memory import Memory
+from slinky_operator.slurmjob.model import late_calls
 from slinky_operator.slurmjob.model.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History, Snapshot
 from slurm_client.errors import SlurmError
@@ -31,6 +32,7 @@ async def ask(access: SlurmAccess, snapshot: Snapshot, memory: Memory, now: date
         user=status.user or "",
         name=begun.name,
         since=begun.started_at or snapshot.now,
+        settled=late_calls.settled(snapshot.cluster),
         job_id=status.job_id,
         counted=status.array,
     )

@@ -15,7 +15,8 @@ from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
 from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import cancellation, orders
+from slinky_operator.slurmjob.model import cancellation, late_calls, orders
+from slinky_operator.slurmjob.model.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
 from slinky_operator.slurmjob.ports import Recorder
@@ -91,3 +92,23 @@ class Orders:
         if snapshot.cluster is not None:
             self._queues.poke(snapshot.cluster.uid)
         return obj, replace(snapshot, job=job), planned
+
+    async def cancel_second(self, obj: Object, snapshot: Snapshot, seen: Seen, memory: Memory) -> None:
+        """End a second job; it is looked for again in the next pass."""
+        client, job = self._access.client(snapshot.cluster), snapshot.job
+        if client is None:
+            return
+        before = memory.second_orders.get(seen.job_id)
+        refusal = ""
+        try:
+            await slurm_calls.cancel(client, seen.job_id)
+        except SlurmError as error:
+            refusal = cut(str(error), LONGEST) or type(error).__name__
+            logger.info("%s/%s: second job %s was not cancelled: %s", job.namespace, job.name, seen.job_id, refusal)
+        given = orders.answered(Step.CANCEL, seen, job.metadata.generation, before, self._now(), refusal)
+        memory.second_orders[seen.job_id] = given
+        if before is None or bool(before.refusal) != bool(refusal):
+            reason = Reason.CANCEL_REFUSED if refusal else EventReason.LATE_JOB_CANCELLED
+            self._recorder.warning(obj, reason, orders.refused(given)[1] if refusal else late_calls.words(seen, job))
+        if snapshot.cluster is not None:
+            self._queues.poke(snapshot.cluster.uid)

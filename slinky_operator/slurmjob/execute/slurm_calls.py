@@ -16,8 +16,8 @@ from typing import Final
 from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.slurmjob.model import records
+from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.model.marks import Mark
-from slinky_operator.slurmjob.model.plan import SETTLED
 from slinky_operator.slurmjob.model.snapshot import History
 from slurm_client import JobSpec, MintedToken, SlurmClient, errors
 from slurm_client.errors import SlurmError
@@ -28,7 +28,7 @@ LIFE: Final = timedelta(minutes=2)
 """Of a user's token."""
 
 TIMEOUT: Final = 20.0
-"""Seconds for a submission, all attempts to connect included; `plan.SETTLED` must be longer."""
+"""Seconds for a submission, all attempts to connect included; `late_calls.SETTLED` must be longer."""
 
 TOLERANCE: Final = timedelta(seconds=5)
 """By which the clocks of operator and slurmctld may differ."""
@@ -119,6 +119,8 @@ class Wanted:
     """None if it is not known whether there is one."""
     counted: ArrayCounts | None = None
     """Tasks of an array that had ended when last looked."""
+    settled: timedelta = SETTLED
+    """How long after its beginning the submission may have reached slurmctld."""
 
 
 async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History:
@@ -159,7 +161,7 @@ def _fits(record: JobRecord, wanted: Wanted) -> bool:
 def _is_timely(runs: Sequence[JobRecord], wanted: Wanted) -> bool:
     """Whether a job was submitted while a call was under way; what was requeued has later runs too."""
     first = min((one.submit_time for one in runs if one.submit_time is not None), default=None)
-    return first is not None and wanted.since - TOLERANCE <= first <= wanted.since + SETTLED + TOLERANCE
+    return first is not None and wanted.since - TOLERANCE <= first <= wanted.since + wanted.settled + TOLERANCE
 
 
 def _number(record: JobRecord) -> int:

@@ -27,7 +27,7 @@ from slinky_operator.slurmjob.files import facts
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import dependencies, report, requests
+from slinky_operator.slurmjob.model import dependencies, late_calls, report, requests
 from slinky_operator.slurmjob.model.plan import RETRY_S
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
@@ -47,7 +47,7 @@ LACKING_S: Final = 15.0
 """Seconds until it is looked again whether the volumes of a job exist now."""
 
 BEGINNING_S: Final = 10.0
-"""Seconds that the write before a submission may take: `plan.SETTLED` counts from its beginning."""
+"""Seconds that the write before a submission may take: `late_calls.SETTLED` counts from its beginning."""
 
 
 class Submitter:
@@ -135,7 +135,9 @@ class Submitter:
         if client is None:
             return Result(SOON_S)
         started = self._now().replace(microsecond=0)
-        begun = JobSubmission(attempt=planned.attempt, started_at=started, name=submission.job.name or job.name)
+        lost = late_calls.unanswered_at(job.status.submission, is_lost=planned.failed is None)
+        name = submission.job.name or job.name
+        begun = JobSubmission(attempt=planned.attempt, started_at=started, unanswered_at=lost, name=name)
         failed = (*(job.status.failed_attempts or ()), *([planned.failed] if planned.failed is not None else []))
         changes = {
             "submission": begun,
@@ -212,8 +214,8 @@ class Submitter:
             )
             self._recorder.warning(obj, Reason.SUBMISSION_REFUSED, words)
         memory.refused_until = self._now() + timedelta(seconds=pause)
-        kept = None if begun.submission is None or not begun.submission.attempt else job.status.submission
-        before = job.status.model_copy(update={"submission": kept, "user": begun.user})
+        # What was begun before, and has no answer, may still lead to a job.
+        before = job.status.model_copy(update={"user": begun.user})
         refused = job.model_copy(update={"status": before})
         wanted = report.status(replace(snapshot, job=refused), Plan(why=why))
         _ = await self._reports.patch(obj, begun, wanted, memory)

@@ -6,7 +6,7 @@ of a SlurmJob in the other. It is neither shown there nor cancelled with that Sl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -16,7 +16,9 @@ TOLERANCE: Final = timedelta(seconds=5)
 """By which the clocks of operator and slurmctld may differ; an earlier job is chosen only if there is no other."""
 
 
-def of(found: Sequence[Job], job_id: int | None, started: datetime | None) -> tuple[Job, ...]:
+def of(
+    found: Sequence[Job], job_id: int | None, started: datetime | None, others: Collection[int] = ()
+) -> tuple[Job, ...]:
     """The records of one job, with all its tasks.
 
     Parameters
@@ -27,18 +29,23 @@ def of(found: Sequence[Job], job_id: int | None, started: datetime | None) -> tu
         Number of the job; None while it is not known.
     started
         When its submission was begun.
+    others
+        Numbers of the jobs of other SlurmJobs: none is taken while the number of this one is not known.
     """
     if job_id is not None:
-        ours = {_number(job) for job in found if job_id in {job.id, job.array_job_id, job.het_job_id}}
+        ours = {number_of(job) for job in found if job_id in {job.id, job.array_job_id, job.het_job_id}}
     else:
         # The first since then: who gives a job this mark has seen it in another before, or had it ready too early.
-        ours = {min((_is_early(job, started), _number(job)) for job in found)[1]} if found else set()
-    return tuple(job for job in found if _number(job) in ours)
+        free = [job for job in found if number_of(job) not in others]
+        ours = {min((is_early(job, started), number_of(job)) for job in free)[1]} if free else set()
+    return tuple(job for job in found if number_of(job) in ours)
 
 
-def _number(job: Job) -> int:
+def number_of(job: Job) -> int:
+    """The number of the job that a record is of, or of a part of."""
     return job.array_job_id or job.het_job_id or job.id
 
 
-def _is_early(job: Job, started: datetime | None) -> bool:
+def is_early(job: Job, started: datetime | None) -> bool:
+    """Whether a job was submitted before a time, by more than clocks differ."""
     return started is not None and job.submit_time is not None and job.submit_time < started - TOLERANCE

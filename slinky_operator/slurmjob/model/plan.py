@@ -1,31 +1,26 @@
 """The next step for a SlurmJob, and what it shows meanwhile. Pure.
 
 A submission is begun in the status before Slurm is asked, so a process that ends between the two leaves a trace. Then
-the job is looked for by its mark: in lists that were asked for `SETTLED` after the beginning, when no call can be under
-way any more. Only what is certainly not there is submitted again.
+the job is looked for by its mark: in lists that were asked for long enough after the beginning (`late_calls`). Only
+what is not there is submitted again. A call that arrives later all the same leads to a second job: it is cancelled.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason, SlurmJobCondition, find, is_true
-from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob.files.facts import is_collecting, needs_preparation
-from slinky_operator.slurmjob.model import attempts, cancellation, dependencies, orders
+from slinky_operator.slurmjob.model import attempts, cancellation, dependencies, late_calls, orders
 from slinky_operator.slurmjob.model.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
-
-SETTLED: Final = timedelta(seconds=45)
-"""After the beginning of a submission: longer than a call to Slurm may take, with all that is between."""
 
 REMEMBERED: Final = timedelta(seconds=120)
 """For so long after its submission slurmctld surely remembers a job, unless MinJobAge is set; its default is 300."""
@@ -51,11 +46,6 @@ COLLECTED: Final = timedelta(minutes=10)
 HISTORY_AWAY_S: Final = 30.0
 """Seconds between two questions to a slurmdbd that has not answered for `HISTORY_PATIENCE`."""
 
-_LOOKING: Final = (
-    Reason.SUBMITTING,
-    "the answer to the submission is not known: Slurm's jobs are looked through",
-)
-
 _NO_NEWS: Final = frozenset(
     {
         Reason.SUBMITTING,
@@ -67,11 +57,19 @@ _NO_NEWS: Final = frozenset(
 )
 """Reasons that say nothing new of a submission whose outcome is unknown."""
 
-_MIN_JOB_AGE: Final = re.compile(r"^\s*MinJobAge\s*=", re.IGNORECASE | re.MULTILINE)
-
 
 def plan(snapshot: Snapshot) -> Plan:
     """Decide on the next step."""
+    second = late_calls.to_cancel(snapshot)
+    if second is not None:
+        return Plan(Step.CANCEL_SECOND, second=second)
+    planned = _next(snapshot)
+    if planned.step is Step.REMOVE_FINALIZER and late_calls.is_kept(snapshot):
+        return replace(planned, step=Step.NOTHING, wake=RETRY_S)
+    return planned
+
+
+def _next(snapshot: Snapshot) -> Plan:
     job = snapshot.job
     begun = job.status.submission
     if job.deleting:
@@ -159,8 +157,9 @@ def _begun(snapshot: Snapshot) -> Plan:
     if snapshot.looked is not None and snapshot.looked.seen is not None:
         return _shown(snapshot, snapshot.looked.seen)
     started = begun.started_at or snapshot.now
-    if snapshot.looked is None or snapshot.looked.at < started + SETTLED:
-        return Plan(wake=RETRY_S, why=_LOOKING)
+    until = started + late_calls.settled(snapshot.cluster)
+    if snapshot.looked is None or snapshot.looked.at < until:
+        return Plan(wake=RETRY_S, why=late_calls.looking(until))
     return _lost(snapshot, begun.attempt, begun.name, started)
 
 
@@ -168,9 +167,9 @@ def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Pla
     """slurmctld does not have what was begun: it never had it, or has forgotten it."""
     # What is to be cancelled is over in any case: slurmctld has no such job.
     ends_as = Phase.UNKNOWN.value if cancellation.is_asked(snapshot.job) else ""
-    unknown = Plan(why=(Reason.SUBMISSION_UNKNOWN, _unknown(name, started)), ends_as=ends_as)
+    unknown = Plan(why=(Reason.SUBMISSION_UNKNOWN, late_calls.unknown(name, started)), ends_as=ends_as)
     if not snapshot.keeps_history:
-        is_sure = snapshot.now - started <= REMEMBERED and not _forgets_early(snapshot.cluster)
+        is_sure = snapshot.now - started <= REMEMBERED and not late_calls.forgets_early(snapshot.cluster)
         return _submit(snapshot, attempt) if is_sure else unknown
     if snapshot.history is None:
         return Plan(Step.ASK_HISTORY, wake=RETRY_S)
@@ -179,7 +178,8 @@ def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Pla
     if snapshot.history.candidates:
         return unknown
     if snapshot.now - (snapshot.missing_since or snapshot.now) < HISTORY_PATIENCE:
-        return Plan(wake=RETRY_S, why=_LOOKING)
+        until = (snapshot.missing_since or snapshot.now) + HISTORY_PATIENCE
+        return Plan(wake=RETRY_S, why=late_calls.looking(until))
     return _submit(snapshot, attempt)
 
 
@@ -190,19 +190,6 @@ def _unless_unknown(snapshot: Snapshot, planned: Plan) -> Plan:
     known = find(snapshot.job.status.conditions, SlurmJobCondition.SUBMITTED)
     is_unknown = known is not None and known.reason == Reason.SUBMISSION_UNKNOWN
     return replace(planned, why=None) if is_unknown and planned.why and planned.why[0] in _NO_NEWS else planned
-
-
-def _unknown(name: str, started: datetime) -> str:
-    return (
-        f"it is not known whether the submission of {started:%Y-%m-%dT%H:%M:%SZ} reached Slurm, which may have "
-        f"forgotten the job by now; it is not repeated. Look for job {name!r} with sacct; if it did not run, delete "
-        "this SlurmJob and create it again"
-    )
-
-
-def _forgets_early(cluster: Cluster | None) -> bool:
-    """Whether slurmctld may forget jobs earlier than by default."""
-    return cluster is None or cluster.spec.external or bool(_MIN_JOB_AGE.search(cluster.spec.extra_conf or ""))
 
 
 def _submitted(snapshot: Snapshot) -> Plan:
@@ -231,7 +218,7 @@ def _taken(snapshot: Snapshot) -> datetime:
     if begun.answered_at is not None:
         return begun.answered_at
     started = begun.started_at or snapshot.now
-    return started if snapshot.job.status.job_id is not None else started + SETTLED
+    return started if snapshot.job.status.job_id is not None else started + late_calls.settled(snapshot.cluster)
 
 
 def _forgotten(snapshot: Snapshot) -> Plan:
@@ -317,9 +304,11 @@ def _cancelling(snapshot: Snapshot) -> Plan:
     if looked is None:
         return Plan(wake=RETRY_S)
     if looked.seen is None:
+        until = _taken(snapshot) + SKEW
+        if looked.at >= until:
+            return Plan(Step.REMOVE_FINALIZER)
         # A call that was under way when the object went may still arrive.
-        is_settled = looked.at >= _taken(snapshot) + SKEW
-        return Plan(Step.REMOVE_FINALIZER) if is_settled else Plan(wake=RETRY_S)
+        return Plan(wake=RETRY_S, why=late_calls.looking(until) if snapshot.job.status.job_id is None else None)
     if looked.seen.is_finished:
         return Plan(Step.REMOVE_FINALIZER, seen=looked.seen)
     return orders.due(snapshot, Step.CANCEL, looked.seen)

@@ -53,13 +53,20 @@ def status(snapshot: Snapshot, plan: Plan) -> SlurmJobStatus:
         job,
         snapshot.now,
         {"state": WAITING, "reason": str(reason), "summary": cut(message, LONGEST_SUMMARY)},
-        (SlurmJobCondition.SUBMITTED, "Unknown" if reason in _UNKNOWN else "False", reason, message),
+        (SlurmJobCondition.SUBMITTED, _without_number(stored, reason), reason, message),
         (SlurmJobCondition.RUNNING, "False", reason, message),
         (SlurmJobCondition.FINISHED, "False", reason, message),
     )
 
 
 _UNKNOWN: Final = frozenset({Reason.SUBMITTING, Reason.SUBMISSION_UNKNOWN})
+
+
+def _without_number(stored: SlurmJobStatus, reason: Reason) -> str:
+    """Status of `Submitted` without the number of a job: what was begun, and has no answer, may be in Slurm."""
+    begun = stored.submission
+    is_open = begun is not None and begun.answered_at is None
+    return "Unknown" if is_open or reason in _UNKNOWN else "False"
 
 
 def _over(snapshot: Snapshot, plan: Plan, why: tuple[Reason, str]) -> SlurmJobStatus:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from slinky_api.conditions import Reason
@@ -72,5 +73,11 @@ class Snapshot:
     """Slurm has refused it: not tried again before."""
     order: Order | None = None
     """The last hold, release or cancellation that Slurm was asked for."""
+    second_jobs: tuple[Seen, ...] = ()
+    """Jobs that calls without an answer have led to besides the one that counts, and that have not ended."""
+    listed_at: datetime | None = None
+    """When the list of jobs was asked for in which they were looked for; None if they were not."""
+    second_orders: Mapping[int, Order] = field(default_factory=dict)
+    """The last cancellation of each of them, by its number."""
     missing_since: datetime | None = None
     """Since when slurmctld does not list the job any more, and slurmdbd answers."""

@@ -23,6 +23,7 @@ class Step(Enum):
     DRY_RUN = auto()
     ASK_HISTORY = auto()
     CANCEL = auto()
+    CANCEL_SECOND = auto()
     HOLD = auto()
     RELEASE = auto()
     DELETE = auto()
@@ -87,6 +88,8 @@ class Plan:
         State of a job that counts as ended although Slurm has not said so; empty for all others.
     request
         What a dry run has come to.
+    second
+        Of `Step.CANCEL_SECOND`: the job that is cancelled besides the one that counts.
     is_followed
         Whether what was seen is the failure of a job after which another is submitted: it is noted first.
     is_held
@@ -102,5 +105,6 @@ class Plan:
     left_behind: bool = False
     ends_as: str = ""
     request: JobRequest | None = None
+    second: Seen | None = None
     is_followed: bool = False
     is_held: bool | None = None

@@ -11,7 +11,7 @@ import pytest
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import orders
-from slinky_operator.slurmjob.model.plan import SETTLED
+from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed, until
 from tests.unit.slurmjob.worlds import JobWorld, job_world

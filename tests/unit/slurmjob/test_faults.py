@@ -15,11 +15,12 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
-from slinky_operator.slurmjob import observation, queues
+from slinky_operator.slurmjob import job_list, queues
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import dependencies, records
+from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.model.marks import Mark
-from slinky_operator.slurmjob.model.plan import HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S, SETTLED
+from slinky_operator.slurmjob.model.plan import HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S
 from slinky_operator.slurmjob.model.snapshot import History
 from slurm_client import errors
 from slurm_client.watch import SYNCED, Event
@@ -295,7 +296,7 @@ async def test_the_records_of_a_large_array_are_counted_in_a_thread(
         threads.append(threading.current_thread() is not threading.main_thread())
         return real(*arguments)
 
-    monkeypatch.setattr(observation, "MANY_RECORDS", 2)
+    monkeypatch.setattr(job_list, "MANY_RECORDS", 2)
     monkeypatch.setattr(records, "of_queue", counted)
     world.job(array="0-2")
     await world.until(lambda: (world.status().get("array") or {}).get("running") == 3)

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.model.marks import Mark
-from slinky_operator.slurmjob.model.plan import SETTLED
 from slinky_operator.slurmjob.model.snapshot import History
 from slurm_client.models import JobRecord
 from slurm_client.models.job import JobState

@@ -17,7 +17,7 @@ from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.logs import bodies
-from slinky_operator.slurmjob.model.plan import SETTLED
+from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.observation import INDEXES_OF_JOBS
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
 from slurm_client import errors as slurm_errors

@@ -13,8 +13,8 @@ import pytest
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import own_records
+from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.model.marks import Mark
-from slinky_operator.slurmjob.model.plan import SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -192,6 +192,6 @@ async def test_the_job_of_another_user_with_the_mark_is_not_taken(world: JobWorl
     await world.until(lambda: world.condition("Submitted")[1] == "Submitting")
     assert world.status().get("jobId") is None
     world.delete()
-    world.ahead += SETTLED + timedelta(seconds=5)
+    world.ahead += 2 * SETTLED + timedelta(seconds=5)
     await world.until(lambda: not world.exists())
     assert world.in_slurm()[0].state.base != "CANCELLED"

@@ -163,6 +163,8 @@ class JobSubmission(ApiModel):
     """When it was begun."""
     answered_at: datetime | None = None
     """When Slurm had taken it; absent while that is not known."""
+    unanswered_at: datetime | None = None
+    """When the last submission before it was begun whose answer is not known: its job may come as a second one."""
     name: str = ""
     """Name of the job in Slurm."""
     failure: JobFailure | None = None

@@ -1,0 +1,109 @@
+"""What the list of a Cluster's jobs shows of one SlurmJob: the job that counts, and those that came late."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from slinky_api.conditions import SlurmJobCondition, is_true
+from slinky_api.v1alpha1.cluster.kind import Cluster
+from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
+from slinky_operator.kube.cache.store import Store
+from slinky_operator.slurmjob.model import dependencies, late_calls, own_records, records
+from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.snapshot import Looked
+from slinky_operator.slurmjob.queues import Queue, Queues
+from slurm_client.models import Job
+
+NUMBER: Final = "number"
+"""Index of the SlurmJob cache over `number_in`: the jobs that SlurmJobs have, or had."""
+
+MANY_RECORDS: Final = 2000
+"""Records of one array from which on they are counted in a thread."""
+
+
+def number_in(cluster: str, number: object) -> str:
+    """Index value of the job of a Cluster, `<namespace>/<name>`."""
+    return f"{cluster}#{number}"
+
+
+class JobList:
+    """Finds the jobs of SlurmJobs.
+
+    Parameters
+    ----------
+    queues
+        The jobs of Clusters.
+    jobs
+        Cache of SlurmJobs, with the index `NUMBER`.
+    now
+        The wall clock.
+    """
+
+    def __init__(self, queues: Queues, jobs: Store, now: Callable[[], datetime]) -> None:
+        self._queues = queues
+        self._jobs = jobs
+        self._now = now
+
+    async def looked(self, cluster: Cluster, job: SlurmJob) -> Looked | None:
+        """What the list of jobs shows; a job is missing only if the whole list has been looked through."""
+        status = job.status
+        begun = status.submission
+        if begun is None or is_true(status.conditions, SlurmJobCondition.FINISHED):
+            return None
+        queue, at = self._list(cluster)
+        if queue is None or at is None:
+            return None
+        mark, user = Mark(job.uid, begun.attempt), status.user or ""
+        found = self._own(job, begun, queue.records(mark, user))
+        if not found and begun.started_at is not None and at > begun.started_at:
+            found = self._own(job, begun, queue.all_records(mark, user))
+        if len(found) > MANY_RECORDS:
+            seen = await asyncio.to_thread(records.of_queue, found, status.array)
+        else:
+            seen = records.of_queue(found, status.array)
+        return Looked(at, seen, tuple(found))
+
+    def _own(self, job: SlurmJob, begun: JobSubmission, marked: Sequence[Job]) -> tuple[Job, ...]:
+        number = job.status.job_id
+        # Numbers come again after slurmctld has lost its state: those of SlurmJobs that have ended mean nothing here.
+        numbers = map(own_records.number_of, marked) if number is None else ()
+        others = self._of_others(job, numbers, ended=False)
+        return own_records.of(marked, number, begun.started_at, others)
+
+    def _list(self, cluster: Cluster) -> tuple[Queue | None, datetime | None]:
+        """The jobs of a Cluster, and when they were asked for; None while they are not known whole."""
+        queue = self._queues.get(cluster.uid)
+        return queue, queue.asked_at(self._now()) if queue is not None else None
+
+    def second_jobs(
+        self, cluster: Cluster, job: SlurmJob, looked: Looked | None
+    ) -> tuple[datetime | None, tuple[Seen, ...]]:
+        """When the list was asked for, and the second jobs in it."""
+        queue, at = self._list(cluster)
+        begun = job.status.submission
+        if queue is None or at is None or begun is None:
+            return None, ()
+        is_leaving = job.deleting or is_true(job.status.conditions, SlurmJobCondition.FINISHED)
+        list_of = queue.all_records if is_leaving else queue.records
+        marks = (Mark(job.uid, attempt) for attempt in range(begun.attempt + 1))
+        marked = [one for mark in marks for one in list_of(mark, job.status.user or "")]
+        chosen = looked.seen.job_id if looked is not None and looked.seen is not None else None
+        found = late_calls.second_jobs(marked, job, chosen)
+        # A job whose mark was changed is lost to its SlurmJob, which then ends before it.
+        others = self._of_others(job, (one.job_id for one in found), ended=True)
+        return at, tuple(one for one in found if one.job_id not in others)
+
+    def _of_others(self, job: SlurmJob, numbers: Iterable[int], *, ended: bool) -> frozenset[int]:
+        """Which of these jobs are those of other SlurmJobs of the Cluster; with or without those that have ended."""
+
+        def is_of_another(number: int) -> bool:
+            for other in self._jobs.find(NUMBER, number_in("/".join(job.cluster_key), number)):
+                if other["metadata"].get("uid") != job.uid and (ended or not dependencies.has_ended(other)):
+                    return True
+            return False
+
+        return frozenset(number for number in numbers if is_of_another(number))

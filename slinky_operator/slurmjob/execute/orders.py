@@ -82,7 +82,7 @@ class Orders:
             why, wake = orders.refused(given), (given.again - given.at).total_seconds()
             memory.order, planned = given, replace(planned, wake=wake, why=why)
             # A job whose hold was refused is not held; one whose answer was lost may be.
-            is_refusal = isinstance(error, slurm_calls.REFUSALS)
+            is_refusal = slurm_calls.is_refusal(error)
             return obj, snapshot if is_refusal else replace(snapshot, job=job), planned
         memory.order = orders.answered(step, seen, job.metadata.generation, memory.order, self._now())
         if step is Step.CANCEL:

@@ -43,6 +43,9 @@ REFUSALS: Final = (
 )
 """Errors with which Slurm says that it has not taken a job."""
 
+TURNED_AWAY: Final = frozenset({400, 401, 403, 404, 405, 406, 411, 413, 414, 415, 417, 431, 511})
+"""Statuses that say without Slurm's words that a call was not carried out; after others of a proxy it may have been."""
+
 OVER: Final = (errors.InvalidTransition, errors.NotFound)
 """The job has ended before it could be held or released."""
 
@@ -53,6 +56,17 @@ def as_user(client: SlurmClient, user: str, key: SigningKey | None) -> SlurmClie
         return client.as_user(user)
     token = MintedToken(key.value, user, LIFE, algorithm=key.algorithm, key_id=key.key_id)
     return client.as_user(user, token)
+
+
+def is_refusal(error: SlurmError) -> bool:
+    """Whether Slurm has certainly not done what was asked: it says so itself, or the call has not come so far.
+
+    A proxy's 408, 409, 425 or 429 does not say whether slurmrestd has got the call.
+    """
+    if not isinstance(error, REFUSALS):
+        return False
+    is_slurms = any(report.number is not None for report in error.reports)
+    return is_slurms or error.status is None or error.status in TURNED_AWAY
 
 
 def was_not_sent(error: SlurmError) -> bool:
@@ -66,7 +80,7 @@ async def submit(client: SlurmClient, user: str, key: SigningKey | None, job: Jo
     Raises
     ------
     SlurmError
-        One of `REFUSALS`, or one for which `was_not_sent`, if there is no job; any other leaves that open.
+        One for which `is_refusal`, or `was_not_sent`, if there is no job; any other leaves that open.
     """
     view = as_user(client, user, key)
     try:

@@ -195,7 +195,7 @@ class Submitter:
         """Slurm has refused, or its answer is not known."""
         job = snapshot.job
         words = cut(str(error), LONGEST)
-        is_refusal = isinstance(error, slurm_calls.REFUSALS)
+        is_refusal = slurm_calls.is_refusal(error)
         if not is_refusal and not slurm_calls.was_not_sent(error):
             self._changes.submission(UNANSWERED)
             logger.info("%s/%s: the answer to its submission is not known: %s", job.namespace, job.name, words)

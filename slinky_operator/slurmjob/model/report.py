@@ -80,6 +80,10 @@ def _over(snapshot: Snapshot, plan: Plan, why: tuple[Reason, str]) -> SlurmJobSt
     said = [(SlurmJobCondition.RUNNING, "False", *why), (SlurmJobCondition.FINISHED, "True", *why)]
     if job.status.job_id is None:
         said.append((SlurmJobCondition.SUBMITTED, "Unknown" if reason in _UNKNOWN else "False", *why))
+    else:
+        # What was said while its end was looked for is over too.
+        words = f"Slurm had the job as {job.status.job_id}"
+        said.append((SlurmJobCondition.SUBMITTED, "True", Reason.SUBMITTED, words))
     prepared = find(job.status.conditions, SlurmJobCondition.PREPARED)
     if prepared is not None and prepared.status != "True":
         said.append((SlurmJobCondition.PREPARED, "False", *why))

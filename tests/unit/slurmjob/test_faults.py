@@ -206,6 +206,73 @@ async def test_a_slurmdbd_that_is_away_is_named_and_has_time_to_hear_of_the_end(
     assert world.condition("Submitted")[1] == "Submitted"
 
 
+async def test_a_slurmdbd_that_was_away_is_not_named_beside_an_end_that_nobody_saw(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: Any) -> Any:
+        raise errors.DatabaseDown("Unable to connect to database")
+
+    async def knows_nothing(*_: Any) -> History:
+        return History()
+
+    world.cluster(accounting={})
+    world.job()
+    number = await world.submitted()
+    await world.clients.close_all()
+    world.slurm.world.exit_job(number)
+    world.slurm.world.clock.advance(1000)
+    await world.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "history", away)
+        await world.until(lambda: world.condition("Submitted")[1] == "AccountingDown")
+    monkeypatch.setattr(slurm_calls, "history", knows_nothing)
+    for _ in range(3):
+        await world.step()
+    world.ahead += HISTORY_PATIENCE
+    await world.until(lambda: world.condition("Finished")[0] == "True")
+    assert world.condition("Finished")[1] == "EndNotSeen"
+    assert world.condition("Submitted") == ("True", "Submitted", f"Slurm had the job as {number}")
+
+
+async def test_what_may_be_in_slurm_is_not_said_to_be_missing_while_slurm_is_away(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*_: Any) -> Any:
+        raise errors.Timeout("no answer")
+
+    monkeypatch.setattr(slurm_calls, "submit", lost)
+    world.job()
+    await world.until(lambda: world.status().get("submission"))
+    await world.clients.close_all()
+    await world.until(lambda: world.condition("Submitted")[1] == "ClusterNotReady")
+    assert world.condition("Submitted")[0] == "Unknown"
+    world.job(clusterName="gone")
+    await world.until(lambda: world.condition("Submitted")[1] == "ClusterNotFound")
+    assert world.condition("Submitted")[0] == "Unknown"
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429])
+@pytest.mark.parametrize("body", ["<html></html>", {"errors": [{"error": "too many"}]}])
+async def test_a_proxy_that_gives_up_is_no_refusal_of_slurms(world: JobWorld, status: int, body: Any) -> None:
+    kind = "text/html" if isinstance(body, str) else "application/json"
+    world.slurm.faults.add("job/submit", status=status, body=body, content_type=kind, late=True)
+    world.job()
+    await world.submitted()
+    assert "SubmissionRefused" not in world.events.reasons()
+    assert submissions(world) == len(world.slurm.world.jobs) == 1
+
+
+@pytest.mark.parametrize("status", [400, 403, 413])
+async def test_a_proxy_that_turns_a_call_away_is_a_refusal(world: JobWorld, status: int) -> None:
+    world.slurm.faults.add("job/submit", status=status, body="<html></html>", content_type="text/html")
+    world.job()
+    await world.until(lambda: world.condition("Submitted")[1] == "SubmissionRefused")
+    assert world.condition("Submitted")[0] == "False"
+    world.ahead += timedelta(seconds=11)
+    await world.submitted()
+    assert submissions(world) == 2
+
+
 async def test_without_slurm_passes_are_rare(world: JobWorld) -> None:
     """An event ends the waiting: thousands of jobs do not look every few seconds."""
     world.job(clusterName="other")

@@ -15,7 +15,7 @@ from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.metrics.job_changes import OUTCOMES
 from slinky_operator.slurmjob.execute import slurm_calls, submission
 from slinky_operator.slurmjob.model import figures
-from slinky_operator.slurmjob.model.plan import SETTLED
+from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed
 from tests.unit.slurmjob.worlds import JobWorld, job_world

@@ -8,6 +8,25 @@ from datetime import datetime
 from slinky_operator.slurmjob.model.steps import Order
 
 
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Volumes that a job cannot be submitted without.
+
+    Parameters
+    ----------
+    names
+        Which do not exist, and where.
+    until
+        When they are looked for again.
+    looks
+        How often they were looked for.
+    """
+
+    names: str
+    until: datetime
+    looks: int
+
+
 @dataclass(slots=True)
 class Memory:
     """What is remembered of one SlurmJob."""
@@ -16,6 +35,7 @@ class Memory:
     """From when on the job could have been submitted, for metrics."""
     refusals: int = 0
     refused_until: datetime | None = None
+    lacking: Lacking | None = None
     order: Order | None = None
     second_orders: dict[int, Order] = field(default_factory=dict)
     """The last cancellation of each second job, by its number."""

@@ -26,7 +26,7 @@ from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknow
 from slinky_operator.slurmjob.files import facts
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
-from slinky_operator.slurmjob.memory import Memory
+from slinky_operator.slurmjob.memory import Lacking, Memory
 from slinky_operator.slurmjob.model import dependencies, late_calls, report, requests
 from slinky_operator.slurmjob.model.plan import RETRY_S
 from slinky_operator.slurmjob.model.snapshot import Snapshot
@@ -43,8 +43,8 @@ SOON_S: Final = 0.2
 REFUSED_S: Final = (10.0, 30.0, 60.0, 300.0)
 """Seconds after which a job that Slurm has refused is submitted again: a limit may have been the reason."""
 
-LACKING_S: Final = 15.0
-"""Seconds until it is looked again whether the volumes of a job exist now."""
+LACKING_S: Final = (15.0, 30.0, 60.0, 120.0, 300.0)
+"""Seconds until the next look whether the volumes of a job exist now: after the first look, the second and so on."""
 
 BEGINNING_S: Final = 10.0
 """Seconds that the write before a submission may take: `late_calls.SETTLED` counts from its beginning."""
@@ -89,11 +89,11 @@ class Submitter:
 
     async def begin(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
         """Submit the job, prepare that, or show the request; without the volumes that it needs nothing is done."""
-        lacking = await self._files.lacking(snapshot.job) if not planned.attempt else ""
-        if lacking:
-            words = f"{lacking}: create it, or name another in another SlurmJob"
+        lacking = await self._lacking(snapshot, memory) if not planned.attempt else None
+        if lacking is not None:
+            words = f"{lacking.names}: create it, or name another in another SlurmJob"
             _ = await self._reports.show(obj, snapshot, Plan(why=(Reason.VOLUME_NOT_FOUND, words)), memory)
-            return Result(LACKING_S)
+            return Result((lacking.until - snapshot.now).total_seconds())
         if planned.step is Step.DRY_RUN:
             planned = await dry_run.ended(self._access, snapshot)
             _ = await self._reports.show(obj, snapshot, planned, memory)
@@ -101,6 +101,17 @@ class Submitter:
         if planned.step is Step.PREPARE:
             return await self._prepare(obj, snapshot, memory)
         return await self._submit(obj, snapshot, planned, memory)
+
+    async def _lacking(self, snapshot: Snapshot, memory: Memory) -> Lacking | None:
+        """The volumes that the job lacks; they are looked for ever more rarely, whatever brings a pass meanwhile."""
+        known = memory.lacking
+        if known is not None and snapshot.now < known.until:
+            return known
+        names = await self._files.lacking(snapshot.job)
+        looks = known.looks if known is not None else 0
+        pause = timedelta(seconds=LACKING_S[min(looks, len(LACKING_S) - 1)])
+        memory.lacking = Lacking(names, snapshot.now + pause, looks + 1) if names else None
+        return memory.lacking
 
     async def _prepare(self, obj: Object, snapshot: Snapshot, memory: Memory) -> Result:
         """Let files be copied to the nodes; the job is submitted in a pass after that."""

@@ -1,4 +1,4 @@
-"""By which way a follower reaches the files of a job, and the tokens for them. Pure.
+"""By which way a follower reaches the files of a job, and the tokens for them. Pure but for `Misses`.
 
 A token is valid for one file, which is opened as the user of Slurm's record. Its end moves in steps, so that the same
 job has the same token for a while and nothing is written in between; the steps of different jobs do not coincide.
@@ -23,6 +23,12 @@ from slinky_operator.slurmjob.logs.placing import has_server
 
 STEP_S: Final = 1800
 """Seconds between two tokens of a job that runs; each is valid for at least twice as long."""
+
+LOOKS_S: Final = (5.0, 300.0)
+"""Seconds between looks for a way that may come, the first and the last: a node outside Kubernetes never is a pod."""
+
+SHARE: Final = 0.25
+"""Of the time that a way has been missing: so long is waited for the next look."""
 
 AFTER_END_S: Final = 86400
 """Seconds for which the tokens of a job that has ended are valid: its pod may have to wait for a node."""
@@ -73,6 +79,23 @@ class Surroundings:
     volume: JobVolume | None
     now: float
     uid: str
+
+
+@dataclass(slots=True)
+class Misses:
+    """Since when the output of one SlurmJob cannot be reached, which may change by itself."""
+
+    since: float | None = None
+
+    def retry(self, now: float, *, may_come: bool) -> float | None:
+        """Seconds until the next look, the more the longer it lasts; None if nothing is waited for."""
+        if not may_come:
+            self.since = None
+            return None
+        if self.since is None:
+            self.since = now
+        first, last = LOOKS_S
+        return min(max((now - self.since) * SHARE, first), last)
 
 
 def renewed_in(uid: str, now: float) -> float:

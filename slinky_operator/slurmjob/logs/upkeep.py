@@ -32,7 +32,7 @@ from slinky_operator.slurmjob.logs.bodies import Image
 from slinky_operator.slurmjob.logs.facts import End, Facts, end_of, of
 from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.logs.pod_life import PodEnds, PodStarts
-from slinky_operator.slurmjob.logs.streams import Surroundings, Way
+from slinky_operator.slurmjob.logs.streams import Misses, Surroundings, Way
 from slinky_operator.slurmjob.own_objects import Kube, NotOurs
 from slurm_client.models import Job as SlurmRecord
 
@@ -86,6 +86,7 @@ class _Memory:
     """Whether the pod has it too."""
     losses: int = 0
     """How often its pod has gone."""
+    misses: Misses = field(default_factory=Misses)
     ends: PodEnds = field(default_factory=PodEnds)
     starts: PodStarts = field(default_factory=PodStarts)
 
@@ -203,12 +204,13 @@ class Upkeep:
         else:
             ways = await self._ways(job, cluster, facts, now)
             wanted = _wanted(job, facts, ways, before, may_end=may_end)
+        retry = memory.misses.retry(now, may_come=any(found.may_come for _, found in ways))
         if before is None and not wanted.streams:
-            return _out_of_reach(ways, is_over=facts.end is not None)
+            return _out_of_reach(ways, retry, is_over=facts.end is not None)
         waits = await self._write(job, wanted, facts, memory, now)
         if wanted.state is JobState.ENDED:
             return self._complete(job, wanted, ways)
-        told = waits or _shown(job, ways, now)
+        told = waits or _shown(job, ways, retry, now)
         look = memory.starts.next_look(self.pods.get(job.namespace, bodies.name_of(job.name)), now)
         return replace(told, wake=min(one for one in (told.wake, look) if one is not None))
 
@@ -353,14 +355,12 @@ def _why(ways: tuple[tuple[str, Way], ...]) -> str:
     return "; ".join(f"{stream}: {found.why}" for stream, found in ways if found.place is None)
 
 
-def _out_of_reach(ways: tuple[tuple[str, Way], ...], *, is_over: bool) -> Told:
+def _out_of_reach(ways: tuple[tuple[str, Way], ...], retry: float | None, *, is_over: bool) -> Told:
     why = _why(ways) or "the job writes its output nowhere"
-    may_come = any(found.may_come for _, found in ways)
-    return Told(("False", Reason.OUTPUT_OUT_OF_REACH, why), RETRY_S if may_come else None, is_over and not may_come)
+    return Told(("False", Reason.OUTPUT_OUT_OF_REACH, why), retry, is_over and retry is None)
 
 
-def _shown(job: SlurmJob, ways: tuple[tuple[str, Way], ...], now: float) -> Told:
+def _shown(job: SlurmJob, ways: tuple[tuple[str, Way], ...], retry: float | None, now: float) -> Told:
     why = _why(ways)
     condition = ("False", Reason.OUTPUT_OUT_OF_REACH, why) if why else ("True", Reason.LOGS_SHOWN, _where(job))
-    wake = streams.renewed_in(job.uid, now)
-    return Told(condition, RETRY_S if any(found.may_come for _, found in ways) else wake)
+    return Told(condition, streams.renewed_in(job.uid, now) if retry is None else retry)

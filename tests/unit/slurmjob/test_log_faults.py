@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -178,6 +179,31 @@ async def test_a_key_of_another_cluster_signs_nothing_and_the_right_one_is_waite
     logs.kube.put(SECRETS, stored)
     await logs.world.kill()
     await logs.world.until(lambda: logs.condition[0] == "True")
+
+
+async def test_a_node_that_is_no_pod_is_looked_for_ever_more_rarely(logs: LogWorld) -> None:
+    pods = [logs.kube.find(PODS, f"w-{number}", "ns") for number in range(4)]
+    for pod in pods:
+        assert pod is not None
+        logs.kube.forget(PODS, pod)
+    await logs.start(output="/var/spool/job-output/mine-%j.out")
+    assert "is no pod of Cluster slurm" in logs.condition[2]
+    first, last = streams.LOOKS_S
+    result = await logs.world.step()
+    assert result.requeue_after is not None
+    assert result.requeue_after >= first
+    logs.world.ahead += timedelta(minutes=4)
+    result = await logs.world.step()
+    assert result.requeue_after is not None
+    assert 60 <= result.requeue_after < last
+    logs.world.ahead += timedelta(days=3)
+    assert (await logs.world.step()).requeue_after == last
+    for pod in pods:
+        assert pod is not None
+        logs.kube.put(PODS, pod)
+    result = await logs.world.step()
+    assert logs.condition[0] == "True"
+    assert result.requeue_after != last
 
 
 async def test_somebody_elses_pod_is_left_alone(logs: LogWorld) -> None:

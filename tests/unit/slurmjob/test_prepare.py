@@ -12,6 +12,7 @@ from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, PODS, SECRETS
 from slinky_operator.slurm import naming
+from slinky_operator.slurmjob.execute.submission import LACKING_S
 from tests.unit.slurmjob.file_worlds import SHARED, FileWorld, file_world, result
 from tests.unit.slurmjob.log_worlds import node_pod
 
@@ -268,6 +269,7 @@ async def test_a_dry_run_needs_the_volumes_and_copies_nothing(files: FileWorld) 
     await files.world.until(lambda: submitted(files)[1] == "VolumeNotFound")
     assert submitted(files)[2].startswith("namespace team has no Secret s")
     files.kube.put(SECRETS, {"metadata": {"name": "s", "namespace": "team"}})
+    files.world.ahead += timedelta(seconds=LACKING_S[0])
     await files.world.until(lambda: files.world.status()["state"] == "DryRun")
     assert files.names() == []
     assert prepared(files) == ("", "", "")

@@ -14,8 +14,9 @@ from slinky_operator.joblogs.copies import permits
 from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.errors import Forbidden, Target
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import PODS, SECRETS, Resource
+from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
 from slinky_operator.slurm import naming
+from slinky_operator.slurmjob.execute.submission import LACKING_S
 from slinky_operator.slurmjob.files import bodies, ways
 from slinky_operator.slurmjob.logs import bodies as bodies_of_logs
 from slurm_client.testing.slurmctld.queue import uid_of
@@ -159,6 +160,34 @@ async def test_a_claim_that_does_not_exist_keeps_the_job_back(files: FileWorld) 
     assert files.world.in_slurm() == []
     assert "VolumeNotFound" in files.world.events.reasons()
     files.claim("nowhere")
+    files.world.ahead += timedelta(seconds=LACKING_S[0])
+    await files.world.submitted()
+
+
+async def test_claims_that_do_not_exist_are_looked_for_ever_more_rarely(
+    files: FileWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    real = files.kube.get
+
+    async def get(resource: Resource, name: str, *more: Any, **options: Any) -> Object:
+        if resource == PERSISTENTVOLUMECLAIMS:
+            asked.append(name)
+        return await real(resource, name, *more, **options)
+
+    monkeypatch.setattr(files.kube, "get", get)
+    names = [f"nowhere-{number}" for number in range(8)]
+    wanted = [{"volume": {"persistentVolumeClaim": {"claimName": name}}, "path": SERVED} for name in names]
+    files.world.job(results=wanted)
+    await files.world.until(lambda: files.world.condition("Submitted")[1] == "VolumeNotFound")
+    for looks, pause in enumerate([*LACKING_S, LACKING_S[-1]], start=1):
+        for _ in range(3):
+            found = await files.world.step()
+            assert 0 < (found.requeue_after or 0) <= pause
+        assert asked == names * looks
+        files.world.ahead += timedelta(seconds=pause)
+    for name in names:
+        files.claim(name)
     await files.world.submitted()
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from slinky_api.v1alpha1.slurmjob.kind import MAX_REQUEST
+from slinky_api.v1alpha1.slurmjob.submission import MAX_SCRIPT
 from tests.integration.api.conftest import ROOT
 from tests.support.control_plane import ControlPlane
 from tests.support.served import apply_job_crds
@@ -31,6 +32,9 @@ class Jobs:
     def create(self, name: str = "hello", **spec: Any) -> httpx.Response:
         about = {"apiVersion": "slinky.slurm.net/v1alpha1", "kind": "SlurmJob", "metadata": {"name": name}}
         return self._client.post(self._path, json={**about, "spec": {**SPEC, **spec}}, timeout=60)
+
+    def get(self, name: str = "hello") -> httpx.Response:
+        return self._client.get(f"{self._path}/{name}")
 
     def change(self, name: str = "hello", **spec: Any) -> httpx.Response:
         headers = {"Content-Type": "application/merge-patch+json"}
@@ -70,6 +74,19 @@ def test_the_longest_request_of_a_dry_run_is_taken_beside_the_longest_script(job
     assert "status.request.body" in answer.text
 
 
+def test_a_longer_script_is_refused_by_its_field(jobs: Jobs) -> None:
+    answer = jobs.create(script="#!/bin/sh\n" + "#" * MAX_SCRIPT)
+    assert answer.status_code == 422
+    assert f"spec.script: Too long: may not be more than {MAX_SCRIPT} bytes" in answer.text
+
+
+def test_a_script_of_5_mb_is_refused_by_its_size(jobs: Jobs) -> None:
+    answer = jobs.create(script="#!/bin/sh\n" + "#" * 5_000_000)
+    assert answer.status_code == 413
+    assert answer.json()["message"] == "Request entity too large: limit is 3145728"
+    assert jobs.get().status_code == 404
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -80,6 +97,7 @@ def test_the_longest_request_of_a_dry_run_is_taken_beside_the_longest_script(job
         ("dependsOn", [{"name": "other"}]),
         ("user", "bob"),
         ("array", "0-1"),
+        ("parameters", {"nice": 10}),
         ("nodes", 2),
         ("logs", {"volume": {"claimName": "data", "mountPath": "/data"}, "task": 1}),
         ("dryRun", True),
@@ -94,6 +112,19 @@ def test_what_was_submitted_does_not_change(jobs: Jobs, field: str, value: Any) 
     assert answer.status_code == 422
     assert f"spec.{field}" in answer.text
     assert f"{field} is immutable" in answer.text
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"nice": 11}, {"nice": None}, {"oversubscribe": True}, {"wckey": {"deep": [1, {"a": "b"}]}}, None],
+    ids=str,
+)
+def test_parameters_do_not_change_within(jobs: Jobs, parameters: Any) -> None:
+    jobs.create(parameters={"nice": 10, "tags": ["a", {"b": "c"}]}).raise_for_status()
+    answer = jobs.change(parameters=parameters)
+    assert answer.status_code == 422
+    assert "spec.parameters" in answer.text
+    assert jobs.change(parameters={"nice": 10, "tags": ["a", {"b": "c"}]}, suspend=True).status_code == 200
 
 
 @pytest.mark.parametrize(

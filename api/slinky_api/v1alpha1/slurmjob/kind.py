@@ -35,8 +35,6 @@ SLURMJOB: Final = Resource(
 )
 
 _MUTABLE: Final = frozenset({"suspend", "backoffLimit", "ttlSecondsAfterFinished", "cancelPolicy"})
-_OPAQUE: Final = frozenset({"parameters"})
-"""Fields that rules of the API server cannot see into."""
 
 
 MAX_REQUEST: Final = 131_072
@@ -74,7 +72,7 @@ def _frozen(fields: dict[str, Any]) -> list[dict[str, JsonValue]]:
             field=f".{name}",
         )
         for name in sorted(fields)
-        if name not in _MUTABLE | _OPAQUE
+        if name not in _MUTABLE
     ]
 
 

@@ -6,7 +6,7 @@ Both run from the operator's image and use nothing but the standard library, so 
 keeps no list of jobs: each request carries a token (`tokens`) that the operator has made for one file of one job, and
 that says as whom it is to be opened. `opening` checks tokens and opens files, in a process that sees no network;
 `server` talks to callers, in a process without any right; `files` says what may be opened, `retention` deletes what
-nobody needs. `protocol` is what both sides agree on.
+nobody needs. `log` bounds what they print, `protocol` is what both sides agree on.
 
 `python -m slinky_operator.joblogs follow` runs in the pod of a job, as anybody. `job_file` is what the operator tells
 it, `sources` reads the server or a mounted file, `follower` prints until the job has ended and exits as the job did.

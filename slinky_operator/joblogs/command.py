@@ -17,6 +17,7 @@ from typing import Final
 from slinky_operator.joblogs import opening, retention
 from slinky_operator.joblogs.copies import porter
 from slinky_operator.joblogs.follower import PATIENCE, Follower, Pace, noting, to_descriptor
+from slinky_operator.joblogs.log import Log
 from slinky_operator.joblogs.server import Server
 
 NOBODY: Final = 65534
@@ -73,7 +74,8 @@ def serve(asked: argparse.Namespace) -> int:
             retention.delete_old(folder, asked.keep)
 
     settings = opening.Settings(asked.key, tuple(folders))
-    opening.run(ours, settings, every=retention.EVERY if tidied else None, beside=tidy if tidied else None)
+    every, beside = (retention.EVERY, tidy) if tidied else (None, None)
+    opening.run(ours, settings, Log(), every=every, beside=beside)
     print("job-log-server: the process that talks to callers has ended", file=sys.stderr)  # noqa: T201
     return 1
 

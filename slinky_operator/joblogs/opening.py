@@ -21,7 +21,9 @@ from typing import Final
 
 from slinky_operator.joblogs import files, tokens
 from slinky_operator.joblogs.copies.serving import BEGUN, Copies, Refused
+from slinky_operator.joblogs.log import Log
 from slinky_operator.joblogs.protocol import MAX_LINE
+from slinky_operator.joblogs.tokens import Grant
 
 OPEN_SECONDS: Final = 5
 """Within which a file is opened; a network file system may not answer."""
@@ -130,7 +132,12 @@ def _refusal(said: bytes) -> NotOpened:
 
 
 def run(
-    channel: socket.socket, settings: Settings, *, every: float | None = None, beside: Callable[[], None] | None = None
+    channel: socket.socket,
+    settings: Settings,
+    log: Log,
+    *,
+    every: float | None = None,
+    beside: Callable[[], None] | None = None,
 ) -> None:
     """Open files until the other process has ended.
 
@@ -138,16 +145,18 @@ def run(
     ----------
     channel
         To the process that talks to callers.
+    log
+        For what fails that should not.
     every, beside
         Seconds after which something else is done too, in a child of its own.
     """
     # Children are reaped by the kernel.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     due = time.monotonic()
-    copies = Copies(settings.folders, become)
+    opening = _Opening(channel, settings, log, Copies(settings.folders, become))
     while True:
         if every is not None and beside is not None and time.monotonic() >= due:
-            _in_child(beside)
+            opening.tend(beside)
             due = time.monotonic() + every
         channel.settimeout(None if every is None else max(0.1, due - time.monotonic()))
         try:
@@ -161,59 +170,97 @@ def run(
             continue
         with socket.socket(fileno=given[0]) as reply:
             if len(given) == 1:
-                _in_child(lambda reply=reply, token=token: _answer(reply, token, settings))  # type: ignore[misc]
+                opening.open(reply, token)
                 continue
             with socket.socket(fileno=given[1]) as connection:
-                _begin_copy(channel, reply, connection, token, settings, copies)
+                opening.copy(reply, token, connection)
 
 
-def _begin_copy(
-    channel: socket.socket,
-    reply: socket.socket,
-    connection: socket.socket,
-    token: bytes,
-    settings: Settings,
-    copies: Copies,
-) -> None:
-    """Check the token here, since copies of one user are counted, and let a child do the rest."""
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """Checks tokens, and has children do what they permit: what has no token is worth no process."""
+
+    channel: socket.socket
+    settings: Settings
+    log: Log
+    copies: Copies
+
+    def open(self, reply: socket.socket, token: bytes) -> None:
+        """Open the file of a token."""
+        try:
+            grant = _granted(token, self.settings.key)
+            self._in_child(lambda: _answer(reply, grant, self.settings))
+        except NotOpened as error:
+            self._refuse(reply, error.status, error.why)
+
+    def copy(self, reply: socket.socket, token: bytes, connection: socket.socket) -> None:
+        """Begin the copy of a token."""
+        try:
+            admitted = self.copies.admit(token, self.settings.key)
+        except Refused as error:
+            self._refuse(reply, error.status, error.why)
+            return
+
+        def work() -> None:
+            # It lives long: the end of this process must be seen on the channel nevertheless.
+            self.channel.close()
+            try:
+                self.copies.carry_out(admitted, reply, connection)
+            except (ConnectionError, TimeoutError) as error:
+                # Callers come and go; a copy that is not complete is asked for again.
+                self.log(f"a copy for job {admitted.permit.job} has ended early: {error}")
+
+        try:
+            self.copies.begun(self._in_child(work), admitted.permit)
+        except NotOpened as error:
+            self._refuse(reply, error.status, error.why)
+
+    def tend(self, work: Callable[[], None]) -> None:
+        """Do something else."""
+        try:
+            self._in_child(work)
+        except NotOpened as error:
+            self.log(f"{error.why}; tried again later")
+
+    def _refuse(self, reply: socket.socket, status: HTTPStatus, why: str) -> None:
+        try:
+            _say(reply, status, why)
+        except OSError as error:
+            # The other process has waited long enough.
+            self.log(f"nobody waits for an answer any more: {error}")
+
+    def _in_child(self, work: Callable[[], None]) -> int:
+        try:
+            child = os.fork()
+        except OSError as error:
+            why = f"the server cannot start a process: {error.strerror}"
+            raise NotOpened(HTTPStatus.SERVICE_UNAVAILABLE, why) from None
+        if child:
+            return child
+        code = 1
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            work()
+            code = 0
+        except Exception:  # noqa: BLE001 - the parent does not wait for it, so nobody else would say it
+            self.log.fault("a process of the server has failed")
+        finally:
+            # Nothing of the parent may run in a child, whatever has happened.
+            os._exit(code)
+
+
+def _granted(token: bytes, key: Path) -> Grant:
     try:
-        admitted = copies.admit(token, settings.key)
-    except Refused as error:
-        _say(reply, error.status, error.why)
-        return
-
-    def work() -> None:
-        # It lives long: the end of this process must be seen on the channel nevertheless.
-        channel.close()
-        copies.carry_out(admitted, reply, connection)
-
-    copies.begun(_in_child(work), admitted.permit)
-
-
-def _in_child(work: Callable[[], None]) -> int:
-    if child := os.fork():
-        return child
-    code = 1
-    try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        work()
-        code = 0
-    finally:
-        # Nothing of the parent may run in a child, whatever has happened.
-        os._exit(code)
-
-
-def _answer(reply: socket.socket, token: bytes, settings: Settings) -> None:
-    signal.alarm(OPEN_SECONDS)
-    try:
-        grant = tokens.verify(token.decode("ascii"), settings.key.read_bytes(), now=time.time())
+        return tokens.verify(token.decode("ascii"), key.read_bytes(), now=time.time())
     except (tokens.InvalidToken, UnicodeDecodeError) as error:
         why = str(error) if isinstance(error, tokens.InvalidToken) else "the token is not valid here"
-        _say(reply, HTTPStatus.FORBIDDEN, why)
-        return
+        raise NotOpened(HTTPStatus.FORBIDDEN, why) from None
     except (tokens.UnusableKey, OSError) as error:
-        _say(reply, HTTPStatus.SERVICE_UNAVAILABLE, f"the server has no key: {error}")
-        return
+        raise NotOpened(HTTPStatus.SERVICE_UNAVAILABLE, f"the server has no key: {error}") from None
+
+
+def _answer(reply: socket.socket, grant: Grant, settings: Settings) -> None:
+    signal.alarm(OPEN_SECONDS)
     become(grant.uid, grant.gids)
     try:
         opened = files.open_for(grant.uid, grant.path, settings.folders)

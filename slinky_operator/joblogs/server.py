@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import select
 import socket
-import sys
 import threading
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import Final
 
 from slinky_operator.joblogs import protocol
 from slinky_operator.joblogs.files import Held
+from slinky_operator.joblogs.log import Log
 from slinky_operator.joblogs.opening import NotOpened, Opener
 
 MAX_CONNECTIONS: Final = 256
@@ -70,6 +70,7 @@ class Server:
         self._limits = limits
         self._peers: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._log = Log()
 
     def serve(self, listener: socket.socket) -> None:
         """Answer for ever."""
@@ -79,19 +80,19 @@ class Server:
                 connection, address = listener.accept()
             except OSError as error:
                 # Somebody has gone before he was accepted, or descriptors are used up for a moment.
-                _log(f"accept: {error}")
+                self._log(f"accept: {error}")
                 time.sleep(FIRST_LOOK)
                 continue
             peer = str(address[0])
             if not self._admit(peer):
-                _turn_away(connection)
+                self._turn_away(connection)
                 continue
             try:
                 threading.Thread(target=self._attend, args=(connection, peer), daemon=True).start()
             except RuntimeError as error:
-                _log(f"{peer}: {error}")
+                self._log(f"{peer}: {error}")
                 self._forget(peer)
-                _turn_away(connection)
+                self._turn_away(connection)
 
     def _forget(self, peer: str) -> None:
         with self._lock:
@@ -106,6 +107,14 @@ class Server:
             self._peers[peer] += 1
             return True
 
+    def _turn_away(self, connection: socket.socket) -> None:
+        with connection:
+            connection.settimeout(0)
+            try:
+                connection.send(protocol.error(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections"))
+            except OSError as error:
+                self._log(f"one too many: {error}")
+
     def _attend(self, connection: socket.socket, peer: str) -> None:
         held = Held()
         try:
@@ -116,7 +125,7 @@ class Server:
         except OSError as error:
             # Callers come and go; one that is too slow asks again from where it was.
             if not isinstance(error, ConnectionError):
-                _log(f"{peer}: {error}")
+                self._log(f"{peer}: {error}")
         finally:
             held.close()
             self._forget(peer)
@@ -138,7 +147,7 @@ class Server:
             opened = self._opener.open(asked.token)
         except NotOpened as error:
             if error.status is not HTTPStatus.NOT_FOUND:
-                _log(f"{peer}: {error.status.value} {error.why}")
+                self._log(f"{peer}: {error.status.value} {error.why}")
             self._send(connection, protocol.error(error.status, error.why))
             return error.status is HTTPStatus.NOT_FOUND and not asked.is_copy
         tag = held.keep(opened)
@@ -219,16 +228,3 @@ def _ready(connection: socket.socket, seconds: float, *, write: bool = False) ->
     poll = select.poll()
     poll.register(connection, select.POLLOUT if write else select.POLLIN)
     return bool(poll.poll(max(0.0, seconds) * 1000))
-
-
-def _turn_away(connection: socket.socket) -> None:
-    with connection:
-        connection.settimeout(0)
-        try:
-            connection.send(protocol.error(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections"))
-        except OSError as error:
-            _log(f"one too many: {error}")
-
-
-def _log(line: str) -> None:
-    print(f"job-log-server: {line}", file=sys.stderr, flush=True)  # noqa: T201 - its log

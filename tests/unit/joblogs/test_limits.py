@@ -15,6 +15,7 @@ import pytest
 from typing_extensions import override
 
 from slinky_operator.joblogs import protocol
+from slinky_operator.joblogs.log import Log
 from slinky_operator.joblogs.opening import NotOpened, Opener
 from slinky_operator.joblogs.server import Limits, Server
 
@@ -121,6 +122,20 @@ def test_a_missing_file_can_be_asked_for_again_on_the_same_connection(tmp_path: 
         ask(connection)
         assert connection.recv(4096).startswith(b"HTTP/1.1 403 ")
         assert connection.recv(1) == b""
+
+
+def test_callers_do_not_fill_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    opener = OneFile(tmp_path)
+    opener.refusal = NotOpened(HTTPStatus.FORBIDDEN, "the token is not valid here")
+    with serving(opener, Limits()) as (server, port):
+        server._log = Log(3, lambda: 0.0)
+        for _ in range(10):
+            with connect(port) as connection:
+                ask(connection)
+                assert connection.recv(4096).startswith(b"HTTP/1.1 403 ")
+        wait_for(lambda: is_free(server))
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["job-log-server: 127.0.0.1: 403 the token is not valid here"] * 3
 
 
 def test_a_file_that_is_cut_while_it_is_sent_ends_the_connection(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from slinky_operator.joblogs import opening, retention
 from slinky_operator.joblogs.copies import porter
 from slinky_operator.joblogs.follower import PATIENCE, Follower, Pace, noting, to_descriptor
 from slinky_operator.joblogs.log import Log
+from slinky_operator.joblogs.retention import Retention
 from slinky_operator.joblogs.server import Server
 
 NOBODY: Final = 65534
@@ -57,8 +58,10 @@ def serve(asked: argparse.Namespace) -> int:
     if not folders:
         print("job-log-server: needs a folder", file=sys.stderr)  # noqa: T201
         return 2
+    log = Log()
     for folder in asked.own_folder:
-        retention.prepare(folder)
+        retention.prepare(folder, log)
+    tidied = [folder for folder in folders[: len(asked.own_folder)] if asked.keep and _is_tidied(folder, log)]
     listener = _listener(asked.host, asked.port)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if not os.fork():
@@ -67,26 +70,22 @@ def serve(asked: argparse.Namespace) -> int:
     listener.close()
     theirs.close()
 
-    tidied = [folder for folder in folders[: len(asked.own_folder)] if asked.keep and _is_tidied(folder)]
-
-    def tidy() -> None:
-        for folder in tidied:
-            retention.delete_old(folder, asked.keep)
-
     settings = opening.Settings(asked.key, tuple(folders))
-    every, beside = (retention.EVERY, tidy) if tidied else (None, None)
-    opening.run(ours, settings, Log(), every=every, beside=beside)
+    if tidied:
+        opening.run(ours, settings, log, every=retention.EVERY, beside=Retention(tidied, asked.keep, log).look)
+    else:
+        opening.run(ours, settings, log)
     print("job-log-server: the process that talks to callers has ended", file=sys.stderr)  # noqa: T201
     return 1
 
 
-def _is_tidied(folder: str) -> bool:
+def _is_tidied(folder: str, log: Log) -> bool:
     """Whether old files of a folder may be deleted; said once, if not."""
     found = retention.file_system(folder)
     if found in retention.LOCAL:
         return True
     why = "other machines may have files of it open, so none is deleted, however old"
-    print(f"job-log-server: {folder} is on {found or 'an unknown file system'}: {why}", file=sys.stderr)  # noqa: T201
+    log(f"{folder} is on {found or 'an unknown file system'}: {why}")
     return False
 
 

@@ -35,7 +35,7 @@ from slinky_operator.slurmjob.execute.submission import SOON_S, Submitter
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import figures, report
+from slinky_operator.slurmjob.model import arrays, figures, report
 from slinky_operator.slurmjob.model.plan import plan, without_history
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import ORDERS, Plan, Step
@@ -157,7 +157,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         snapshot = await self._observer.observe(obj, job)
         if job.status.job_id is None:
             memory.ready_since = figures.ready_since(job, snapshot.now, memory.ready_since)
-        if snapshot.looked is None or snapshot.looked.seen is not None:
+        if snapshot.looked is None or not arrays.is_lacking(snapshot.looked.seen):
             memory.missing_since = memory.history_away_since = None
         elif memory.missing_since is None:
             memory.missing_since = snapshot.now

@@ -62,9 +62,9 @@ class JobList:
         if not found and begun.started_at is not None and at > begun.started_at:
             found = self._own(job, begun, queue.all_records(mark, user))
         if len(found) > MANY_RECORDS:
-            seen = await asyncio.to_thread(records.of_queue, found, status.array)
+            seen = await asyncio.to_thread(records.of_queue, found, status.array, status.tasks)
         else:
-            seen = records.of_queue(found, status.array)
+            seen = records.of_queue(found, status.array, status.tasks)
         return Looked(at, seen, tuple(found))
 
     def _own(self, job: SlurmJob, begun: JobSubmission, marked: Sequence[Job]) -> tuple[Job, ...]:

@@ -40,7 +40,7 @@ class Memory:
     second_orders: dict[int, Order] = field(default_factory=dict)
     """The last cancellation of each second job, by its number."""
     missing_since: datetime | None = None
-    """Since when slurmctld does not list the job, and slurmdbd answers."""
+    """Since when slurmctld does not list the job, or tasks of it, and slurmdbd answers."""
     history_away_since: datetime | None = None
     written: int = 0
     """Version of the object after the operator's last write; a cache that shows an older one is behind."""

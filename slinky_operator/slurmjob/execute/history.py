@@ -27,6 +27,7 @@ async def ask(access: SlurmAccess, snapshot: Snapshot, memory: Memory, now: date
     if client is None or begun is None:
         return snapshot
     status = snapshot.job.status
+    listed = snapshot.looked.seen if snapshot.looked is not None else None
     wanted = slurm_calls.Wanted(
         mark=Mark(snapshot.job.uid, begun.attempt),
         user=status.user or "",
@@ -34,7 +35,8 @@ async def ask(access: SlurmAccess, snapshot: Snapshot, memory: Memory, now: date
         since=begun.started_at or snapshot.now,
         settled=late_calls.settled(snapshot.cluster),
         job_id=status.job_id,
-        counted=status.array,
+        counted=listed.array if listed is not None else status.array,
+        tasks=listed.tasks if listed is not None else status.tasks,
     )
     try:
         found = await slurm_calls.history(client, wanted, now)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts
+from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 from slinky_operator.slurmjob.model import records
 from slinky_operator.slurmjob.model.late_calls import SETTLED
@@ -132,7 +132,9 @@ class Wanted:
     job_id: int | None = None
     """None if it is not known whether there is one."""
     counted: ArrayCounts | None = None
-    """Tasks of an array that had ended when last looked."""
+    """What was counted of an array when last looked."""
+    tasks: ArrayTasks | None = None
+    """Which of its tasks had ended."""
     settled: timedelta = SETTLED
     """How long after its beginning the submission may have reached slurmctld."""
 
@@ -151,7 +153,7 @@ async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History
     """
     if wanted.job_id is not None:
         found = [one for one in await client.db.job_records(wanted.job_id) if _fits(one, wanted)]
-        return History(records.of_history(found, wanted.counted))
+        return History(records.of_history(found, wanted.counted, wanted.tasks))
     # By name slurmdbd cannot be asked: it takes a name with a comma for two.
     listed = await client.db.jobs(wanted.since - TOLERANCE, now, steps=False, users=[wanted.user])
     runs: dict[int, list[JobRecord]] = defaultdict(list)
@@ -161,7 +163,7 @@ async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History
     timely = [number for number, found in runs.items() if _is_timely(found, wanted)]
     if timely:
         first = min(timely, key=lambda number: (runs[number][0].name != wanted.name, number))
-        return History(records.of_history(runs[first]))
+        return History(records.of_history(runs[first], wanted.counted, wanted.tasks))
     unmarked = {_number(one) for one in listed if _fits(one, wanted) and not one.extra and one.name == wanted.name}
     return History(candidates=len(runs.keys() | unmarked))
 

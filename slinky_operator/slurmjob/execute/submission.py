@@ -27,7 +27,7 @@ from slinky_operator.slurmjob.files import facts
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.memory import Lacking, Memory
-from slinky_operator.slurmjob.model import dependencies, late_calls, report, requests
+from slinky_operator.slurmjob.model import arrays, dependencies, late_calls, report, requests
 from slinky_operator.slurmjob.model.plan import RETRY_S
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
@@ -162,8 +162,8 @@ class Submitter:
             "end_time": None,
             "nodes": None,
             "restarts": None,
-            # What is counted of an array is never counted down.
             "array": None,
+            "tasks": arrays.begun(submission.job.array),
             "logs": placing.begun(snapshot.logs, job.status, is_again=planned.failed is not None),
             "files": facts.begun(job.status),
         }

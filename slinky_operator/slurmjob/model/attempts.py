@@ -19,9 +19,9 @@ _KNOWN: Final = frozenset(reason.value for reason in ShownReason)
 
 
 def is_followed(job: SlurmJob, seen: Seen) -> bool:
-    """Whether another submission is to follow a job that has ended."""
+    """Whether another submission is to follow a job that has ended; none does if somebody ended a part of it."""
     attempt = job.status.submission.attempt if job.status.submission is not None else 0
-    is_failure = seen.shown.phase is Phase.FAILED and seen.shown.reason is not ShownReason.CANCELLED
+    is_failure = seen.shown.phase is Phase.FAILED and not seen.is_cancelled
     return is_failure and attempt < job.spec.backoff_limit and not cancellation.is_asked(job)
 
 
@@ -51,6 +51,7 @@ def noted(status: SlurmJobStatus) -> Seen | None:
         end_time=status.end_time,
         restarts=status.restarts or 0,
         array=status.array,
+        tasks=status.tasks,
         output=status.output or "",
     )
 

@@ -17,7 +17,7 @@ from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob.files.facts import is_collecting, needs_preparation
-from slinky_operator.slurmjob.model import attempts, cancellation, dependencies, late_calls, orders
+from slinky_operator.slurmjob.model import arrays, attempts, cancellation, dependencies, late_calls, orders
 from slinky_operator.slurmjob.model.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
@@ -239,6 +239,8 @@ def _forgotten(snapshot: Snapshot) -> Plan:
 
 def _shown(snapshot: Snapshot, seen: Seen) -> Plan:
     """Show what Slurm says, and act on it."""
+    if seen.unseen:
+        return _unseen(snapshot, seen)
     if seen.is_finished:
         # Noted first; what follows is decided by the pass that finds it noted.
         return Plan(seen=seen, is_followed=attempts.is_followed(snapshot.job, seen))
@@ -260,6 +262,22 @@ def _followed(snapshot: Snapshot, failure: Seen) -> Plan:
     if obstacle is not None:
         return Plan(wake=OBSTACLE_S, why=obstacle)
     return _submit(snapshot, attempt + 1, failed=failure.job_id)
+
+
+def _unseen(snapshot: Snapshot, seen: Seen) -> Plan:
+    """All tasks of an array that slurmctld lists have ended, but it does not list all: slurmdbd knows of them."""
+    if not snapshot.keeps_history:
+        return arrays.not_seen(seen)
+    if snapshot.history is None:
+        return Plan(Step.ASK_HISTORY, wake=RETRY_S)
+    told = snapshot.history.seen
+    if told is not None and told.is_finished and not told.unseen:
+        return _shown(snapshot, told)
+    if snapshot.now - (snapshot.missing_since or snapshot.now) < HISTORY_PATIENCE:
+        return Plan(seen=arrays.awaited(seen), wake=RETRY_S)
+    if told is None or not told.is_finished:
+        return arrays.not_seen(seen)
+    return Plan(seen=arrays.never_started(told))
 
 
 def _finished(snapshot: Snapshot) -> Plan:
@@ -329,5 +347,8 @@ def without_history(snapshot: Snapshot, away_since: datetime) -> Plan:
             "the answer to the submission is not known, slurmctld does not have the job, and slurmdbd does not answer"
         )
         return _unless_unknown(snapshot, Plan(wake=wake, why=(Reason.SUBMITTING, f"{words}; it is asked again")))
-    words = f"slurmctld has forgotten job {number}, and slurmdbd, which knows how it ended, does not answer"
-    return Plan(wake=wake, why=(Reason.ACCOUNTING_DOWN, f"{words}; it is asked again"))
+    seen = snapshot.looked.seen if snapshot.looked is not None else None
+    what = f"job {number}" if seen is None else f"tasks of job {number}"
+    words = f"slurmctld has forgotten {what}, and slurmdbd, which knows how it ended, does not answer"
+    shown = arrays.awaited(seen) if seen is not None else None
+    return Plan(wake=wake, seen=shown, why=(Reason.ACCOUNTING_DOWN, f"{words}; it is asked again"))

@@ -1,21 +1,21 @@
 """Slurm's records of one job, or of the tasks of an array, as one. Pure.
 
-slurmctld forgets tasks of an array one by one while others still run, so what was counted before is passed in and never
-counted down.
+slurmctld forgets tasks of an array one by one while others still run, and tasks that are cancelled before they start at
+once. So the tasks whose end was seen before are passed in. A task that runs again is taken off them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts
+from slinky_api.v1alpha1.slurmjob.kind import MAX_TASKS, ArrayCounts, ArrayTasks
 from slinky_operator.jobs.phases import Phase, Reason, Shown, shown
+from slinky_operator.jobs.task_sets import TaskSet, union
 from slurm_client.models import Job, JobRecord
-from slurm_client.notation.arrays import ArrayTasks
 
 LONGEST: Final = 512
 """Characters of a text of Slurm's that is repeated."""
@@ -24,10 +24,13 @@ HELD_BY_USER: Final = "JobHeldUser"
 HELD_BY_ADMIN: Final = "JobHeldAdmin"
 """Slurm's words for who holds a job; a user cannot release what an administrator holds."""
 
-_BITMAP: Final = "0x"
-"""How indices of tasks begin in slurmdbd's records: ``0x3C`` are 2 to 5."""
+ROOM: Final = 32
+"""Characters that a list of tasks still has room for if nothing was left out of it."""
 
 _HELD: Final = frozenset({HELD_BY_USER, HELD_BY_ADMIN})
+
+CANCELLED: Final = frozenset({Reason.CANCELLED, Reason.REVOKED})
+"""Ends that somebody wanted: the user, an administrator, or a federation that runs the job in another cluster."""
 
 _ORDER: Final = (Phase.RUNNING, Phase.SUSPENDED, Phase.ENDING, Phase.PENDING, Phase.UNKNOWN)
 """Of tasks in different phases, the first of these is that of the array."""
@@ -49,36 +52,46 @@ class Seen:
     end_time: datetime | None = None
     restarts: int = 0
     array: ArrayCounts | None = None
+    tasks: ArrayTasks | None = None
+    """Of an array, the tasks whose end was seen."""
     output: str = ""
     is_held: bool = False
     """Whether Slurm keeps it, or tasks of it, from starting, or from starting again."""
+    is_cancelled: bool = False
+    """Whether it, or a task of it, was cancelled."""
 
     @property
     def is_finished(self) -> bool:
         """Whether all of it has ended."""
         return self.shown.is_finished
 
+    @property
+    def unseen(self) -> int:
+        """Of an array that has ended, as far as Slurm lists it, the number of tasks whose end was not seen."""
+        if self.array is None or self.tasks is None or self.tasks.total is None or not self.is_finished:
+            return 0
+        return max(0, self.tasks.total - self.array.succeeded - self.array.failed)
 
-def of_queue(jobs: Sequence[Job], counted: ArrayCounts | None = None) -> Seen | None:
+
+def of_queue(jobs: Sequence[Job], counted: ArrayCounts | None = None, tasks: ArrayTasks | None = None) -> Seen | None:
     """What slurmctld says; None if it has no record.
 
     Parameters
     ----------
     jobs
         All records of the job.
-    counted
-        Tasks that had ended when last looked.
+    counted, tasks
+        What was counted of an array when last looked, and which of its tasks had ended.
     """
     if not jobs:
         return None
     parts = [(job, _shown(job)) for job in jobs]
-    counts: Counter[Phase] = Counter()
-    for job, one in parts:
-        counts[one.phase] += _tasks(job)
     leader, whole = min(parts, key=lambda part: _rank(part[1].phase))
-    is_array = any(job.array_job_id is not None for job in jobs)
-    if is_array:
-        whole = _whole([one for _, one in parts], whole, counted)
+    is_cancelled = any(one.reason in CANCELLED for _, one in parts)
+    array, noted = None, None
+    if any(job.array_job_id is not None for job in jobs):
+        array, noted = _counted(parts, counted or ArrayCounts(), tasks or ArrayTasks(), is_cancelled=is_cancelled)
+        whole = _whole([one for _, one in parts], whole, array)
     starts = [job.start_time for job in jobs if job.start_time is not None]
     ends = [job.end_time for job in jobs if job.end_time is not None]
     return Seen(
@@ -93,13 +106,17 @@ def of_queue(jobs: Sequence[Job], counted: ArrayCounts | None = None) -> Seen | 
         start_time=min(starts, default=None),
         end_time=max(ends, default=None) if whole.is_finished else None,
         restarts=max(job.restarts for job in jobs),
-        array=_counts(counts, counted) if is_array else None,
+        array=array,
+        tasks=noted,
         output=leader.standard_output_expanded[:LONGEST],
         is_held=any(job.hold or job.state_reason in _HELD for job in jobs),
+        is_cancelled=noted.cancelled if noted is not None else is_cancelled,
     )
 
 
-def of_history(records: Sequence[JobRecord], counted: ArrayCounts | None = None) -> Seen | None:
+def of_history(
+    records: Sequence[JobRecord], counted: ArrayCounts | None = None, tasks: ArrayTasks | None = None
+) -> Seen | None:
     """What slurmdbd says of the last run of each part; None if it has no record."""
     last: dict[int, JobRecord] = {}
     for record in records:
@@ -112,13 +129,12 @@ def of_history(records: Sequence[JobRecord], counted: ArrayCounts | None = None)
         (record, shown(record.state, exit_code=record.exit_code, slurms_reason=record.state_reason))
         for record in last.values()
     ]
-    counts: Counter[Phase] = Counter()
-    for record, one in parts:
-        counts[one.phase] += _tasks(record)
     leader, whole = min(parts, key=lambda part: _rank(part[1].phase))
-    is_array = leader.array_job_id is not None
-    if is_array:
-        whole = _whole([one for _, one in parts], whole, counted)
+    is_cancelled = any(one.reason in CANCELLED for _, one in parts)
+    array, noted = None, None
+    if leader.array_job_id is not None:
+        array, noted = _counted(parts, counted or ArrayCounts(), tasks or ArrayTasks(), is_cancelled=is_cancelled)
+        whole = _whole([one for _, one in parts], whole, array)
     return Seen(
         job_id=leader.array_job_id or leader.id,
         shown=whole,
@@ -131,7 +147,9 @@ def of_history(records: Sequence[JobRecord], counted: ArrayCounts | None = None)
         start_time=min((one.start_time for one, _ in parts if one.start_time is not None), default=None),
         end_time=max((one.end_time for one, _ in parts if one.end_time is not None), default=None),
         restarts=leader.restarts or 0,
-        array=_counts(counts, counted) if is_array else None,
+        array=array,
+        tasks=noted,
+        is_cancelled=noted.cancelled if noted is not None else is_cancelled,
     )
 
 
@@ -145,24 +163,18 @@ def _shown(job: Job) -> Shown:
     )
 
 
-def _tasks(job: Job | JobRecord) -> int:
-    """How many tasks a record stands for: those that have not been started have one, also once they are cancelled."""
-    if not job.array_tasks or job.array_task_id is not None:
-        return 1
-    try:
-        if job.array_tasks.startswith(_BITMAP):
-            return max(1, int(job.array_tasks, 16).bit_count())
-        return len(ArrayTasks.parse(job.array_tasks))
-    except ValueError:
-        # Cut by slurmctld where there are many: as many as can be counted.
-        return max(1, job.array_tasks.count(",") + 1)
+def _tasks(part: Job | JobRecord) -> TaskSet:
+    """The tasks of a record: one, or all of those that have not started."""
+    if part.array_task_id is not None:
+        return TaskSet.of([part.array_task_id])
+    return TaskSet.read(part.array_tasks)
 
 
 def _rank(phase: Phase) -> int:
     return _ORDER.index(phase) if phase in _ORDER else len(_ORDER)
 
 
-def _whole(parts: Sequence[Shown], leader: Shown, counted: ArrayCounts | None) -> Shown:
+def _whole(parts: Sequence[Shown], leader: Shown, counts: ArrayCounts) -> Shown:
     """The state of an array: that of its liveliest task, or that of the first which failed once all have ended."""
     if not leader.is_finished:
         return leader
@@ -170,16 +182,36 @@ def _whole(parts: Sequence[Shown], leader: Shown, counted: ArrayCounts | None) -
     if failed:
         worst = max(failed, key=lambda one: one.exit_code or 0)
         return replace(worst, message=f"{worst.message}; tasks of the array have failed")
-    if counted is not None and counted.failed:
+    if counts.failed:
         return Shown(Phase.FAILED, Reason.FAILED, "tasks of the array have failed", leader.exit_code)
     return leader
 
 
-def _counts(counts: Counter[Phase], counted: ArrayCounts | None) -> ArrayCounts:
-    before = counted or ArrayCounts()
+def _counted(
+    parts: Sequence[tuple[Job | JobRecord, Shown]], counted: ArrayCounts, tasks: ArrayTasks, *, is_cancelled: bool
+) -> tuple[ArrayCounts, ArrayTasks]:
+    """Count the tasks of an array: those that are listed now, and those whose end was seen before."""
+    counts: Counter[Phase] = Counter()
+    now: dict[Phase, list[TaskSet]] = defaultdict(list)
+    for part, one in parts:
+        named = _tasks(part)
+        # Slurm cuts long lists: then there are more than can be counted.
+        counts[one.phase] += max(1, len(named))
+        now[one.phase if one.is_finished else Phase.RUNNING].append(named)
+    succeeded, failed, live = (union(now[phase]) for phase in (Phase.SUCCEEDED, Phase.FAILED, Phase.RUNNING))
+    all_succeeded = (TaskSet.read(tasks.succeeded) | succeeded) - live - failed
+    all_failed = (TaskSet.read(tasks.failed) | failed) - live - succeeded
+    known = ArrayTasks(
+        total=max(tasks.total or 0, len(all_succeeded | all_failed | live)) or None,
+        succeeded=all_succeeded.written(MAX_TASKS),
+        failed=all_failed.written(MAX_TASKS),
+        cancelled=tasks.cancelled or is_cancelled,
+    )
+    # A list that has no room for all tasks is no reason to count down.
+    is_full = max(len(tasks.succeeded), len(tasks.failed)) > MAX_TASKS - ROOM
     return ArrayCounts(
         pending=counts[Phase.PENDING],
         running=counts[Phase.RUNNING] + counts[Phase.SUSPENDED] + counts[Phase.ENDING] + counts[Phase.UNKNOWN],
-        succeeded=max(before.succeeded, counts[Phase.SUCCEEDED]),
-        failed=max(before.failed, counts[Phase.FAILED]),
-    )
+        succeeded=max(len(all_succeeded), counted.succeeded if is_full else 0),
+        failed=max(len(all_failed), counted.failed if is_full else 0),
+    ), known

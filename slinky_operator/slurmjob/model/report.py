@@ -32,10 +32,10 @@ def status(snapshot: Snapshot, plan: Plan) -> SlurmJobStatus:
     """Build the status that a plan shows."""
     job = snapshot.job
     stored = job.status
-    if plan.seen is not None:
-        return _seen(job, plan.seen, plan, snapshot.now)
     if plan.ends_as and plan.why is not None:
         return _over(snapshot, plan, plan.why)
+    if plan.seen is not None:
+        return _seen(job, plan.seen, plan, snapshot.now)
     if plan.why is None:
         return stored.model_copy(update={"observed_generation": job.metadata.generation})
     reason, message = plan.why
@@ -87,6 +87,8 @@ def _over(snapshot: Snapshot, plan: Plan, why: tuple[Reason, str]) -> SlurmJobSt
     prepared = find(job.status.conditions, SlurmJobCondition.PREPARED)
     if prepared is not None and prepared.status != "True":
         said.append((SlurmJobCondition.PREPARED, "False", *why))
+    if plan.seen is not None:
+        changes |= {"array": plan.seen.array, "tasks": plan.seen.tasks, "end_time": plan.seen.end_time}
     if plan.request is not None:
         changes["request"] = plan.request
         changes["user"] = snapshot.granted.user if isinstance(snapshot.granted, tenants.Grant) else None
@@ -149,6 +151,7 @@ def _seen(job: SlurmJob, seen: Seen, plan: Plan, now: datetime) -> SlurmJobStatu
         "signal": shown.signal,
         "restarts": seen.restarts or None,
         "array": seen.array,
+        "tasks": seen.tasks,
         "output": seen.output or job.status.output,
         "held": _held(job, seen, plan),
     }

@@ -80,4 +80,4 @@ class Snapshot:
     second_orders: Mapping[int, Order] = field(default_factory=dict)
     """The last cancellation of each of them, by its number."""
     missing_since: datetime | None = None
-    """Since when slurmctld does not list the job any more, and slurmdbd answers."""
+    """Since when slurmctld does not list the job, or tasks of it, any more, and slurmdbd answers."""

@@ -10,6 +10,7 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model.late_calls import SETTLED
+from slinky_operator.slurmjob.model.plan import HISTORY_PATIENCE
 from slurm_client import MintedToken, errors
 from slurm_client.connection.transport import Transport, written
 from tests.support.accounting_host import AccountingHost
@@ -222,6 +224,41 @@ async def test_the_end_comes_from_slurmdbd(slurm: AccountingHost, world: World) 
         await world.reaches("late", "Timeout")
     assert world.status("unseen")["exitCode"] == 7
     assert world.says("late")[0] == "Failed"
+
+
+async def test_tasks_of_an_array_that_slurm_forgets(slurm: AccountingHost, world: World) -> None:
+    """The end of task 0 comes from slurmdbd; task 2 is cancelled before it starts, and no daemon has a record of it."""
+    script = "until [ -e /var/spool/task-$SLURM_ARRAY_TASK_ID ]; do sleep 0.1; done; exit $SLURM_ARRAY_TASK_ID"
+    world.run("tasks", script, array="0-3%1", backoffLimit=1)
+    async with world.working():
+        await world.reaches("tasks", "Running")
+    number = world.status("tasks")["jobId"]
+    _ = await command(slurm, "scancel", f"{number}_2")
+    for task, following in ((0, 1), (1, 3)):
+        (slurm.shared / f"task-{task}").touch()
+        await asyncio.to_thread(slurm.wait_for, partial(_runs, slurm, number, following), f"{task} ends", PATIENCE)
+    await asyncio.to_thread(slurm.wait_for, lambda: _listed(slurm, number) == 1, "tasks are forgotten", PATIENCE)
+    await world.kill()
+    async with world.working():
+        (slurm.shared / "task-3").touch()
+        await until(lambda: "its accounting is asked" in world.status("tasks")["summary"])
+        world.ahead = HISTORY_PATIENCE
+        await until(lambda: world.condition("Finished", "tasks")[0] == "True")
+    assert world.says("tasks") == ("Failed", "NonZeroExitCode")
+    assert world.status("tasks")["array"] == {"pending": 0, "running": 0, "succeeded": 1, "failed": 3}
+    assert world.status("tasks")["exitCode"] == 3
+    assert "(1 of 4)" in world.condition("Finished", "tasks")[2]
+    assert world.status("tasks")["jobId"] == number
+
+
+def _runs(slurm: AccountingHost, array: int, task: int) -> bool:
+    """Whether a task of an array runs."""
+    return slurm.run("squeue", "-h", "-j", str(array), "-t", "R", "-o", "%K").stdout.split() == [str(task)]
+
+
+def _listed(slurm: AccountingHost, array: int) -> int:
+    """How many tasks of an array slurmctld lists."""
+    return len(slurm.run("squeue", "-h", "-r", "-j", str(array), "-t", "all", "-o", "%K").stdout.split())
 
 
 async def test_a_lost_answer_is_found(slurm: AccountingHost, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,10 @@ MAX_REQUEST: Final = 131_072
 """Bytes of a request's body that is shown."""
 
 
+MAX_TASKS: Final = 4096
+"""Characters of a list of tasks."""
+
+
 class JobDependency(ApiModel):
     """Another SlurmJob that must have come to something before this one starts."""
 
@@ -137,6 +141,19 @@ class ArrayCounts(ApiModel):
     """Tasks that have succeeded."""
     failed: int = 0
     """Tasks that have failed or were cancelled."""
+
+
+class ArrayTasks(ApiModel):
+    """Tasks of an array whose end was seen, as 0-3,7: Slurm forgets them one by one."""
+
+    total: int | None = None
+    """How many tasks the array has."""
+    succeeded: Annotated[str, Field(max_length=MAX_TASKS)] = ""
+    """Tasks that have succeeded."""
+    failed: Annotated[str, Field(max_length=MAX_TASKS)] = ""
+    """Tasks that have failed or were cancelled."""
+    cancelled: bool = False
+    """Whether a task was cancelled."""
 
 
 class JobFailure(ApiModel):
@@ -242,6 +259,8 @@ class SlurmJobStatus(ApiModel):
     """How often Slurm has run it again."""
     array: ArrayCounts | None = None
     """Tasks by state, of an array."""
+    tasks: ArrayTasks | None = None
+    """Which tasks of an array have ended."""
     output: str | None = None
     """File of standard output, on its first node."""
     submission: JobSubmission | None = None

@@ -1,0 +1,63 @@
+"""Arrays of which slurmctld does not list all tasks any more. Pure.
+
+slurmctld forgets each task some time after its end, and at once a task that is cancelled before it starts. Of the
+latter slurmdbd has no record either (24.11 and 26.05).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slinky_api.conditions import Reason
+from slinky_api.v1alpha1.slurmjob.kind import ArrayTasks
+from slinky_operator.jobs.phases import Phase, Shown
+from slinky_operator.jobs.phases import Reason as ShownReason
+from slinky_operator.jobs.task_sets import TaskSet
+from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.steps import Plan
+
+
+def begun(array: str | None) -> ArrayTasks | None:
+    """What is noted of an array before its submission."""
+    if not array:
+        return None
+    tasks = TaskSet.read(array)
+    return ArrayTasks(total=None if tasks.is_cut else len(tasks))
+
+
+def is_lacking(seen: Seen | None) -> bool:
+    """Whether slurmctld does not list the job, or tasks of it, any more, of which slurmdbd must tell."""
+    return seen is None or seen.unseen > 0
+
+
+def awaited(seen: Seen) -> Seen:
+    """What is shown until slurmdbd has told of the other tasks."""
+    words = f"all tasks that Slurm lists have ended; of the other {seen.unseen} its accounting is asked"
+    return replace(seen, shown=Shown(Phase.ENDING, ShownReason.COMPLETING, words), end_time=None)
+
+
+def never_started(seen: Seen) -> Seen:
+    """slurmdbd has told of all that it knows: the other tasks were cancelled before they started."""
+    total = seen.tasks.total if seen.tasks is not None else None
+    words = f"tasks of the array were cancelled before they started ({seen.unseen} of {total})"
+    shown = seen.shown
+    if shown.phase is Phase.FAILED:
+        shown = replace(shown, message=f"{shown.message}; {words}")
+    else:
+        shown = Shown(Phase.FAILED, ShownReason.CANCELLED, words, shown.exit_code)
+    counts = seen.array.model_copy(update={"failed": seen.array.failed + seen.unseen}) if seen.array else None
+    return replace(seen, shown=shown, array=counts, is_cancelled=True)
+
+
+def not_seen(seen: Seen) -> Plan:
+    """Nobody knows of the other tasks. No other job follows, since one may have been cancelled."""
+    known, count = seen.array, seen.unseen
+    succeeded, failed = (known.succeeded, known.failed) if known is not None else (0, 0)
+    words = (
+        f"the array has ended, and Slurm has forgotten {count} of its tasks before their end was seen, or they were "
+        f"cancelled before they started; at least {succeeded} have succeeded, at least {failed} have failed"
+    )
+    if failed:
+        # That much is certain.
+        return Plan(seen=replace(seen, shown=replace(seen.shown, message=f"{seen.shown.message}; {words}")))
+    return Plan(seen=seen, why=(Reason.END_NOT_SEEN, words), ends_as=Phase.UNKNOWN.value)

@@ -49,6 +49,7 @@ class Reason(StrEnum):
     COMPLETED = "Completed"
     EXIT_CODE = "NonZeroExitCode"
     SIGNALED = "Signaled"
+    FILE_NOT_OPENED = "FileNotOpened"
     FAILED = "Failed"
     TIMEOUT = "Timeout"
     DEADLINE = "Deadline"
@@ -102,12 +103,16 @@ ENDS: Final = frozenset(
         Reason.COMPLETED,
         Reason.EXIT_CODE,
         Reason.SIGNALED,
+        Reason.FILE_NOT_OPENED,
         Reason.FAILED,
         Reason.LAUNCH_FAILED,
         Reason.REVOKED,
     }
 )
 """Reasons of jobs that have ended."""
+
+_NOT_OPENED: Final = 53
+"""Signal of a job whose output or input slurmstepd cannot open as its user (24.11 and 26.05)."""
 
 _LEAVING: Final = (
     ("COMPLETING", Reason.COMPLETING, "Slurm ends what is left of the job on its nodes"),
@@ -141,6 +146,7 @@ def shown(
     slurms_reason: str = "",
     hold: bool = False,
     restarts: int = 0,
+    files: str = "",
 ) -> Shown:
     """Say what a job object shows for a state of Slurm.
 
@@ -156,13 +162,15 @@ def shown(
         Whether the record says that the job is held.
     restarts
         How often it was requeued; slurmctld takes the flags for that away before it runs again (24.11 and 26.05).
+    files
+        The job's output, error and input, where Slurm says them.
     """
     for flag, reason, message in _LEAVING:
         if flag in state:
             return Shown(Phase.ENDING, reason, message)
     runs_again = not state.flags.isdisjoint(_AGAIN | _HOLDS.keys())
     if state.base in FINISHED and not runs_again:
-        return _end(state, exit_code)
+        return _end(state, exit_code, files)
     if state.base == "PENDING" or runs_again:
         again = restarts > 0 or not state.flags.isdisjoint(_AGAIN)
         return _pending(state, " ".join(slurms_reason[:LONGEST].split()), hold=hold, again=again)
@@ -172,7 +180,7 @@ def shown(
     return Shown(Phase.UNKNOWN, Reason.UNKNOWN_STATE, f"Slurm's state {word} is not known here")
 
 
-def _end(state: JobState, exit_code: ExitCode | None) -> Shown:
+def _end(state: JobState, exit_code: ExitCode | None, files: str) -> Shown:
     code = exit_code.return_code if exit_code else None
     signal = (exit_code.signal or None) if exit_code else None
     if state.base in _ENDS:
@@ -181,7 +189,7 @@ def _end(state: JobState, exit_code: ExitCode | None) -> Shown:
             reason, message = Reason.REVOKED, "the job runs in another cluster of the federation"
         return Shown(Phase.FAILED, reason, message, code, signal)
     if signal:
-        return Shown(Phase.FAILED, Reason.SIGNALED, f"the script was ended by signal {signal}", code, signal)
+        return Shown(Phase.FAILED, *_signaled(signal, files), code, signal)
     if code:
         return Shown(Phase.FAILED, Reason.EXIT_CODE, f"the script ended with exit code {code}", code)
     if state.base == "COMPLETED":
@@ -189,6 +197,15 @@ def _end(state: JobState, exit_code: ExitCode | None) -> Shown:
     if "LAUNCH_FAILED" in state:
         return Shown(Phase.FAILED, Reason.LAUNCH_FAILED, "the job could not be started on its node", code)
     return Shown(Phase.FAILED, Reason.FAILED, "the job failed, and Slurm names no exit code", code)
+
+
+def _signaled(signal: int, files: str) -> tuple[Reason, str]:
+    if signal != _NOT_OPENED:
+        return Reason.SIGNALED, f"the script was ended by signal {signal}"
+    return Reason.FILE_NOT_OPENED, (
+        f"Slurm could not open a file of the job{f': {files}' if files else ''}; its user must be able to write "
+        f"output and error on the node, and to read input (0:{signal}, or the script was ended by signal {signal})"
+    )
 
 
 def _pending(state: JobState, slurms_reason: str, *, hold: bool, again: bool) -> Shown:

@@ -27,6 +27,8 @@ HELD_BY_ADMIN: Final = "JobHeldAdmin"
 ROOM: Final = 32
 """Characters that a list of tasks still has room for if nothing was left out of it."""
 
+_NO_FILE: Final = frozenset({"", "/dev/null"})
+
 _HELD: Final = frozenset({HELD_BY_USER, HELD_BY_ADMIN})
 
 CANCELLED: Final = frozenset({Reason.CANCELLED, Reason.REVOKED})
@@ -126,7 +128,15 @@ def of_history(
     if not last:
         return None
     parts = [
-        (record, shown(record.state, exit_code=record.exit_code, slurms_reason=record.state_reason))
+        (
+            record,
+            shown(
+                record.state,
+                exit_code=record.exit_code,
+                slurms_reason=record.state_reason,
+                files=_files(record),
+            ),
+        )
         for record in last.values()
     ]
     leader, whole = min(parts, key=lambda part: _rank(part[1].phase))
@@ -159,8 +169,27 @@ def _begun(record: JobRecord) -> float:
 
 def _shown(job: Job) -> Shown:
     return shown(
-        job.state, exit_code=job.exit_code, slurms_reason=job.state_reason, hold=job.hold, restarts=job.restarts
+        job.state,
+        exit_code=job.exit_code,
+        slurms_reason=job.state_reason,
+        hold=job.hold,
+        restarts=job.restarts,
+        files=_files(job),
     )
+
+
+def _files(part: Job | JobRecord) -> str:
+    """Output, error and input of a job, where they are files of their own."""
+    named = {
+        "output": part.standard_output_expanded,
+        "error": part.standard_error_expanded,
+        "input": part.standard_input_expanded,
+    }
+    kinds: dict[str, str] = {}
+    for kind, path in named.items():
+        if path not in _NO_FILE:
+            _ = kinds.setdefault(path[:LONGEST], kind)
+    return ", ".join(f"{kind} {path}" for path, kind in kinds.items())
 
 
 def _tasks(part: Job | JobRecord) -> TaskSet:

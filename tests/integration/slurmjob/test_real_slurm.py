@@ -128,6 +128,7 @@ async def test_ends_and_refusals(slurm: AccountingHost, world: World) -> None:
     world.run("cancelled", LONG)
     world.run("array", "exit $((SLURM_ARRAY_TASK_ID == 1 ? 4 : 0))", array="0-2")
     world.run("unwritable", "true", output="/etc/slurm/out")
+    world.run("error", "true", error="/etc/slurm/err")
     world.run("never", "true", dependsOn=[{"name": "code"}])
     world.run("partition", "true", partition="nosuch")
     world.run("large", "true", array="0-1000000")
@@ -139,7 +140,8 @@ async def test_ends_and_refusals(slurm: AccountingHost, world: World) -> None:
         await world.reaches("signal", "Signaled")
         await world.reaches("cancelled", "Cancelled")
         await world.reaches("array", "NonZeroExitCode")
-        await until(lambda: world.condition("Finished", "unwritable")[0] == "True")
+        await world.reaches("unwritable", "FileNotOpened")
+        await world.reaches("error", "FileNotOpened")
         await world.reaches("partition", "SubmissionRefused")
         await world.reaches("large", "SubmissionRefused")
         await world.reaches("never", "DependencyNeverSatisfied")
@@ -149,14 +151,18 @@ async def test_ends_and_refusals(slurm: AccountingHost, world: World) -> None:
     assert world.status("array")["array"] == {"pending": 0, "running": 0, "succeeded": 2, "failed": 1}
     assert world.status("array")["exitCode"] == 4
     assert world.says("unwritable")[0] == "Failed"
+    assert ": output /etc/slurm/out;" in world.condition("Finished", "unwritable")[2]
+    assert ": error /etc/slurm/err;" in world.condition("Finished", "error")[2]
     assert "artition" in world.condition("Submitted", "partition")[2]
     assert "array" in world.condition("Submitted", "large")[2].lower()
     assert world.condition("Finished", "never")[0] == "False"
     # One for each job that Slurm has, and for each of them that has started.
-    assert world.count("slurmjob_submit_duration_seconds_count") == 7
-    assert world.count("slurmjob_pending_duration_seconds_count") == 6
+    assert world.count("slurmjob_submit_duration_seconds_count") == 8
+    assert world.count("slurmjob_pending_duration_seconds_count") == 7
     assert (world.count("slurmjob_submissions_total", outcome="refused") or 0) >= 2
-    ended = Counter(world.says(name)[1] for name in ("good", "code", "signal", "cancelled", "array", "unwritable"))
+    ended = Counter(
+        world.says(name)[1] for name in ("good", "code", "signal", "cancelled", "array", "unwritable", "error")
+    )
     assert {reason: world.count("slurmjobs_ended_total", reason=reason) for reason in ended} == ended
 
 

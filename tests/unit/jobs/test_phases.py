@@ -83,7 +83,7 @@ def test_every_word_of_every_data_parser_is_in_a_case_above() -> None:
     assert len(WORDS) > 25
     assert set(WORDS) <= shown_words
     assert {reason for _, _, reason in CASES} | {
-        "Held", "DependencyNeverSatisfied", "NonZeroExitCode", "Signaled",
+        "Held", "DependencyNeverSatisfied", "NonZeroExitCode", "Signaled", "FileNotOpened",
     } == {reason.value for reason in Reason}  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def test_no_pair_of_words_is_unknown_but_flags_without_a_base() -> None:
 
 
 def test_the_reasons_of_ends_are_those_that_ends_have() -> None:
-    codes = (ExitCode(), ExitCode(return_code=0), ExitCode(return_code=3), ExitCode(signal=9))
+    codes = (ExitCode(), ExitCode(return_code=0), ExitCode(return_code=3), ExitCode(signal=9), ExitCode(signal=53))
     found = {
         one.reason
         for pair in itertools.product(WORDS, repeat=2)
@@ -153,3 +153,12 @@ def test_any_words_are_shown_within_bounds(words: list[str], why: str) -> None:
     found = of(*words, why=why)
     assert len(found.message) < LONGEST + 150
     assert "\n" not in found.message
+
+
+def test_a_file_that_slurm_cannot_open_is_named() -> None:
+    exit_code = ExitCode(signal=53)
+    found = shown(JobState("FAILED"), exit_code=exit_code, files="output /etc/out")
+    assert (found.phase, found.reason, found.signal) == (Phase.FAILED, Reason.FILE_NOT_OPENED, 53)
+    assert "output /etc/out;" in found.message
+    assert of("FAILED", signal=53).reason is Reason.FILE_NOT_OPENED
+    assert of("CANCELLED", signal=53).reason is Reason.CANCELLED

@@ -7,4 +7,4 @@ from typing import Final
 PREFIX: Final = "slurm_operator"
 
 MOST_OBJECTS: Final = 2_000
-"""Objects of one kind with samples of their own, by namespace and name; whoever makes more makes no larger page."""
+"""Objects of one kind with samples of their own, by namespace and name: more objects make the page no larger."""

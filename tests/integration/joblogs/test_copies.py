@@ -61,7 +61,7 @@ def owned(path: Path, content: bytes, uid: int = ALICE) -> Path:
 def test_results_of_a_user_arrive_in_his_volume(node: Node, volume: Path) -> None:
     results = folder_of(node, "results")
     owned(results / "small", b"one")
-    owned(results / "large", CONTENT)
+    owned(results / "large", CONTENT).chmod(0o700)
     (results / "link").symlink_to("/etc/passwd")
     code, report = copy(volume, node.copied("results"), there(volume, "hello/results"))
     assert (code, report.files, report.size, report.left_out) == (0, 2, len(CONTENT) + 3, 1)
@@ -69,6 +69,12 @@ def test_results_of_a_user_arrive_in_his_volume(node: Node, volume: Path) -> Non
     assert (arrived / "large").read_bytes() == CONTENT
     assert {one.name for one in arrived.iterdir()} == {"small", "large"}
     assert (arrived / "small").stat().st_uid == ALICE
+    # Those who may mount the volume may read them, although only alice may read the job's own.
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (arrived, arrived / "small", arrived / "large")] == [
+        0o755,
+        0o644,
+        0o755,
+    ]
     assert [one.name for one in (volume / "in" / "hello").iterdir()] == ["results"]
     # Made once more, it is the same.
     assert copy(volume, node.copied("results"), there(volume, "hello/results"))[0] == 0

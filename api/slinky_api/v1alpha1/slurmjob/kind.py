@@ -1,4 +1,4 @@
-"""Kind SlurmJob: a batch job as an object. What Slurm is asked for is in `slurmjob`, who may ask in `cluster_jobs`."""
+"""Kind SlurmJob: a batch job as an object. What is submitted is in `submission`, who may submit in `cluster.jobs`."""
 
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal

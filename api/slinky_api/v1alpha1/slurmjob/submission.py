@@ -1,7 +1,7 @@
 """What a job that is an object asks of Slurm: the part of a SlurmJob's spec that becomes a submission.
 
-There is no kind SlurmJob yet: no CRD is written for this, and nothing can be applied. Fields carry the names, and the
-notation, of sbatch's options: ``memory: 4G`` are 4096 MiB on each node.
+The rest of the spec, and the kind itself, are in `kind`; files that are copied, in `files`. Fields carry the names,
+and the notation, of sbatch's options: ``memory: 4G`` are 4096 MiB on each node.
 """
 
 from typing import Annotated, Final

@@ -71,7 +71,7 @@ def resolve(obj: Object, find: Find, *, is_met: bool = False) -> Wait | Ready:
             continue
         if is_met:
             continue
-        part = _part(kind, name, find(name), (obj.get("spec") or {}))
+        part = _part(kind, name, find(name), obj)
         if isinstance(part, Wait):
             loop = _loop(obj, find)
             if not loop:
@@ -119,7 +119,7 @@ def _part(kind: str, name: str, other: Object | None, own: Object) -> str | Wait
     if other is None:
         return Wait(Reason.DEPENDENCY_NOT_SUBMITTED, f"spec.dependsOn: there is no SlurmJob {name} yet")
     spec, status = other.get("spec") or {}, other.get("status") or {}
-    if any(spec.get(field) != own.get(field) for field in ("clusterName", "clusterNamespace")):
+    if _cluster(other) != _cluster(own):
         return Wait(
             Reason.DEPENDENCY_NOT_SUBMITTED,
             f"spec.dependsOn: SlurmJob {name} is for another Cluster, and Slurm cannot wait for it",
@@ -158,6 +158,12 @@ def _without_number(kind: str, name: str, other: Object) -> str | Wait:
         why = "was cancelled, and it is not known whether it ran"
     words = f"spec.dependsOn: {kind} never comes true, since SlurmJob {name} {why}; delete this SlurmJob"
     return Wait(Reason.DEPENDENCY_NEVER_SATISFIED, words)
+
+
+def _cluster(obj: Object) -> tuple[Any, Any]:
+    """Namespace and name of the Cluster that a SlurmJob is for."""
+    spec = obj.get("spec") or {}
+    return spec.get("clusterNamespace") or obj["metadata"].get("namespace"), spec.get("clusterName")
 
 
 def has_ended(obj: Object) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurmjob.model import dependencies
 from tests.support.slurm_jobs import until
 from tests.unit.slurmjob.worlds import JobWorld, job_world
@@ -49,6 +50,17 @@ async def test_the_submission_that_counts_is_named(world: JobWorld) -> None:
     assert second(world).dependency.startswith(f"afterok:{last}")
     world.slurm.world.exit_job(last)
     await world.until(lambda: world.status("second").get("state") == "Running")
+
+
+@pytest.mark.parametrize("named", ["hello", "second"])
+async def test_the_namespace_of_a_cluster_need_not_be_named_by_both(world: JobWorld, named: str) -> None:
+    about = {"name": "slurm", "namespace": "team", "uid": "cluster-2", "generation": 1}
+    world.kube.put(CLUSTERS, {"metadata": about, "spec": {"jobs": {"tenants": world.tenants}}})
+    others = {"second": [{"name": "hello"}]}
+    for name in ("hello", "second"):
+        world.job(name, clusterNamespace="team" if name == named else None, dependsOn=others.get(name))
+    await world.until(lambda: world.condition("Submitted", "second")[0] == "False")
+    assert world.condition("Submitted", "second")[2] == "waits until SlurmJob hello has been submitted"
 
 
 async def test_success_of_the_first_one_is_enough(world: JobWorld) -> None:

@@ -37,6 +37,8 @@ class Memory:
     refused_until: datetime | None = None
     lacking: Lacking | None = None
     order: Order | None = None
+    cancelled: int | None = None
+    """Number of the last job whose cancellation was reported."""
     second_orders: dict[int, Order] = field(default_factory=dict)
     """The last cancellation of each second job, by its number."""
     missing_since: datetime | None = None

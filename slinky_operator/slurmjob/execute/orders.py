@@ -85,7 +85,8 @@ class Orders:
             is_refusal = slurm_calls.is_refusal(error)
             return obj, snapshot if is_refusal else replace(snapshot, job=job), planned
         memory.order = orders.answered(step, seen, job.metadata.generation, memory.order, self._now())
-        if step is Step.CANCEL:
+        if step is Step.CANCEL and memory.cancelled != seen.job_id:
+            memory.cancelled = seen.job_id
             self._recorder.normal(obj, EventReason.JOB_CANCELLED, cancellation.done(job, seen.job_id))
         elif step is Step.RELEASE:
             job = job.model_copy(update={"status": before.model_copy(update={"held": None})})

@@ -200,6 +200,25 @@ async def test_a_refused_cancellation_is_shown_and_tried_again(
     await world.until(lambda: not world.exists())
 
 
+async def test_a_cancellation_that_takes_long_is_reported_once(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[int]()
+
+    async def nothing(_: Any, number: int) -> None:
+        asked.append(number)
+
+    await waiting(world)
+    world.delete()
+    with monkeypatch.context() as patched:
+        patched.setattr(slurm_calls, "cancel", nothing)
+        for count in range(1, 5):
+            await world.until(lambda count=count: len(asked) >= count)  # type: ignore[misc]
+            world.ahead += orders.AGAIN
+    await world.until(lambda: not world.exists())
+    assert world.events.reasons().count("JobCancelled") == 1
+
+
 async def test_a_change_of_suspend_alone_wakes_the_operator(world: JobWorld) -> None:
     """While nothing changes in Slurm, and no pass is due."""
     await waiting(world)

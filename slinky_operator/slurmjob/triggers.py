@@ -85,9 +85,12 @@ class SlurmJobTriggers:
         if old is None or (new is not None and (_has_ended(old) or not _has_ended(new))):
             return
         for uid in bodies.owners(old):
-            if new is None:
-                self._pod_gone(uid)
             for job in self._jobs.find(UID, uid):
+                # A pod of another namespace is nobody's here, whatever owner it names.
+                if job["metadata"].get("namespace") != old["metadata"].get("namespace"):
+                    continue
+                if new is None:
+                    self._pod_gone(uid)
                 yield key_of(job)
 
     def contact(self, cluster_uid: str) -> Iterable[Key]:

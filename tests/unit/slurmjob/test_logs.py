@@ -137,14 +137,18 @@ def test_the_loss_of_a_pod_wakes_its_job() -> None:
     nothing = cast("Any", None)
     triggers = SlurmJobTriggers(jobs, nothing, nothing, nothing, lost.append)
     pod = node_pod("w-0", "10.0.0.1")
-    ours = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [{"kind": "SlurmJob", "uid": "u"}]}}
+    owner = [{"kind": "SlurmJob", "uid": "u"}]
+    forged = {**pod, "metadata": {**pod["metadata"], "ownerReferences": owner}}
+    ours = {**pod, "metadata": {**pod["metadata"], "namespace": "team", "ownerReferences": owner}}
     bodies.prune_pod(ours)
     assert ours.keys() == {"metadata", "status"}
     assert list(triggers.log_pod(None, ours)) == []
     assert list(triggers.log_pod(ours, ours)) == []
     assert list(triggers.log_pod(pod, None)) == []
-    assert lost == ["uid-w"]
+    assert list(triggers.log_pod(forged, None)) == []
+    assert lost == []
     assert list(triggers.log_pod(ours, None)) == [("team", "hello")]
+    assert lost == ["u"]
 
 
 async def test_a_job_that_ends_at_once_has_its_pod_too(logs: LogWorld) -> None:

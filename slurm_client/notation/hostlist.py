@@ -51,6 +51,56 @@ def size(hostlist: str) -> int:
         return 1
 
 
+def shorten(hostlist: str, longest: int) -> str:
+    """
+    Return a host list that is no longer than this; of a longer one whole names or ranges, and how many more there are.
+
+    Parameters
+    ----------
+    hostlist
+        A host list.
+    longest
+        Most characters of the result, at least 32.
+
+    Examples
+    --------
+    >>> shorten("w-[0-2,07],login", 32)
+    'w-[0-2,07],login'
+    >>> shorten("w-[0-2,07,11-13,21-23,31-33],login", 32)
+    'w-[0-2,07,11-13] and 7 more'
+    """
+    if len(hostlist) <= longest:
+        return hostlist
+    words: list[str] = []
+    try:
+        words = _split(hostlist)
+        count = sum(map(_count_one, words))
+    except ValueError:
+        count = LIMIT + 1
+    if count > LIMIT:
+        return f"{hostlist[: longest - 1]}…"
+    room = longest - len(f" and {count} more")
+    kept: list[str] = []
+    for word in words:
+        left = room - sum(len(one) + 1 for one in kept)
+        part = word if len(word) <= left else _shortened(word, left)
+        kept += [part] if part else []
+        if part != word:
+            break
+    more = count - sum(map(_count_one, kept))
+    return f"{','.join(kept)} and {more} more" if kept else f"{count} nodes"
+
+
+def _shortened(word: str, longest: int) -> str:
+    """Return a name with as many of its bracketed ranges as fit; empty if that is none."""
+    pieces = _BRACKETS.split(word)
+    if len(pieces) != 3:
+        return ""
+    left = longest - len(pieces[0]) - len(pieces[2]) - 1
+    end = pieces[1].rfind(",", 0, max(left, 0))
+    return f"{pieces[0]}[{pieces[1][:end]}]{pieces[2]}" if end > 0 else ""
+
+
 def _expand(hostlist: str) -> tuple[str, ...]:
     try:
         words = _split(hostlist)

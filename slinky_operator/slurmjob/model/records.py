@@ -16,6 +16,7 @@ from slinky_api.v1alpha1.slurmjob.kind import MAX_TASKS, ArrayCounts, ArrayTasks
 from slinky_operator.jobs.phases import Phase, Reason, Shown, shown
 from slinky_operator.jobs.task_sets import TaskSet, union
 from slurm_client.models import Job, JobRecord
+from slurm_client.notation import hostlist
 
 LONGEST: Final = 512
 """Characters of a text of Slurm's that is repeated."""
@@ -102,7 +103,7 @@ def of_queue(jobs: Sequence[Job], counted: ArrayCounts | None = None, tasks: Arr
         user=leader.user[:LONGEST],
         account=leader.account[:LONGEST],
         partition=leader.partition[:LONGEST],
-        nodes=leader.node_list[:LONGEST],
+        nodes=hostlist.shorten(leader.node_list, LONGEST),
         slurm_reason=leader.state_reason[:LONGEST],
         submit_time=leader.submit_time,
         start_time=min(starts, default=None),
@@ -151,7 +152,7 @@ def of_history(
         user=leader.user[:LONGEST],
         account=leader.account[:LONGEST],
         partition=leader.partition[:LONGEST],
-        nodes=leader.node_list[:LONGEST],
+        nodes=hostlist.shorten(leader.node_list, LONGEST),
         slurm_reason=leader.state_reason[:LONGEST],
         submit_time=leader.submit_time,
         start_time=min((one.start_time for one, _ in parts if one.start_time is not None), default=None),

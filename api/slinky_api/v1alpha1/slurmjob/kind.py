@@ -240,7 +240,7 @@ class SlurmJobStatus(ApiModel):
     partition: str | None = None
     """Its partition."""
     nodes: str | None = None
-    """Nodes that it runs on, or ran on, in Slurm's notation."""
+    """Nodes that it runs on, or ran on, in Slurm's notation; of a long list the first, and how many more there are."""
     slurm_reason: str | None = None
     """Why it waits, or ended as it did, in Slurm's word."""
     submit_time: datetime | None = None

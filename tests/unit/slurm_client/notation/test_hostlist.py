@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_client.notation.hostlist import LIMIT, expand, size
+from slurm_client.notation.hostlist import LIMIT, expand, shorten, size
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,34 @@ from slurm_client.notation.hostlist import LIMIT, expand, size
 )
 def test_names_are_expanded_in_order(text: str, names: tuple[str, ...]) -> None:
     assert expand(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("w-[0-2]," * 4, "w-[0-2]," * 4),
+        ("w-0000," * 9 + "w-1", "w-0000,w-0000,w-0000 and 7 more"),
+        ("w-[0-2,07,11-13,21-23,31-33],login", "w-[0-2,07,11-13] and 7 more"),
+        ("login,w-[0-2,07,11-13,21-23,31-33]", "login,w-[0-2,07] and 9 more"),
+        ("r[0-9,10-19,20-29]n[0-9,10-19,20-29]", "900 nodes"),
+        ("w-[0-9,10-19,20-29,30-39,x]-login", "w-[0-9,10-19,20-29,30-39,x]-log…"),
+        ("w-[" + "0," * 40, "w-[0,0,0,0,0,0,0,0,0,0,0,0,0,0,…"),
+    ],
+)
+def test_a_long_list_is_cut_at_whole_ranges_and_says_so(text: str, shown: str) -> None:
+    assert shorten(text, 32) == shown
+    assert len(shown) <= 32
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.integers(32, 120))
+def test_what_is_left_of_a_list_is_the_beginning_of_it(numbers: list[int], longest: int) -> None:
+    text = f"login,w-[{','.join(map(str, numbers))}],other"
+    shown = shorten(text, longest)
+    kept, _, more = shown.partition(" and ")
+    names = expand(kept)
+    assert len(shown) <= longest
+    assert expand(text)[: len(names)] == names
+    assert len(names) + int(more.removesuffix(" more") or 0) == size(text)
 
 
 @pytest.mark.parametrize("text", ["w-[", "w-]", "w-[]", "w-[3-1]", "w-[a-b]", "w-[0-99999999999]", "w-[[0-1]]"])

@@ -19,7 +19,7 @@ import pytest
 from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.slurm.connection.contact import ContactState
 from slinky_operator.slurmjob.execute import slurm_calls
-from slinky_operator.slurmjob.model.late_calls import SETTLED
+from slinky_operator.slurmjob.model.late_calls import MARGIN, SETTLED
 from slinky_operator.slurmjob.model.plan import HISTORY_PATIENCE
 from slurm_client import MintedToken, errors
 from slurm_client.connection.transport import Transport, written
@@ -300,6 +300,46 @@ async def test_a_lost_answer_is_found(slurm: AccountingHost, world: World, monke
     assert world.status("short")["jobId"] == number
     for name in names.values():
         assert len(await asyncio.to_thread(numbers, slurm, name)) == 1
+
+
+async def test_a_call_that_arrives_late_leaves_one_job(
+    slurm: AccountingHost, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As slurmrestd does where it limits calls: it goes on with a submission that its caller has given up."""
+    submit, history = slurm_calls.submit, slurm_calls.history
+    waiting: list[tuple[Any, ...]] = []
+    asked = asyncio.Event()
+
+    async def waits(*arguments: Any) -> Any:
+        waiting.append(arguments)
+        raise errors.Timeout("no answer")
+
+    async def noted(*arguments: Any) -> Any:
+        found = await history(*arguments)
+        asked.set()
+        return found
+
+    name = f"late-{world.uids}"
+    monkeypatch.setattr(slurm_calls, "history", noted)
+    async with world.working():
+        with monkeypatch.context() as patched:
+            patched.setattr(slurm_calls, "submit", waits)
+            world.run("late", f"#SBATCH --job-name={name}\n{LONG}")
+            await until(lambda: waiting)
+        world.ahead += SETTLED
+        await asked.wait()
+        world.ahead += HISTORY_PATIENCE
+        await world.reaches("late", "Running")
+        number = world.status("late")["jobId"]
+        second = await submit(*waiting[0])
+        await until(lambda: "LateJobCancelled" in world.events.reasons())
+        assert world.status("late")["jobId"] == number
+        world.delete("late")
+        world.ahead += MARGIN
+        await until(lambda: not world.exists("late"))
+    assert second.id != number
+    left = await asyncio.to_thread(slurm.run, "squeue", "-h", "-n", name, "-t", "PENDING,RUNNING", "-o", "%i")
+    assert left.stdout == ""
 
 
 async def test_slurmrestd_ends_at_each_step(slurm: AccountingHost) -> None:

@@ -164,8 +164,11 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         if snapshot.listed_at is not None:
             there = {one.job_id for one in snapshot.second_jobs}
             memory.second_orders = {number: one for number, one in memory.second_orders.items() if number in there}
+        is_gone = snapshot.cluster is None and snapshot.obstacle is None
+        memory.cluster_gone_since = (memory.cluster_gone_since or snapshot.now) if is_gone else None
         return replace(
             snapshot,
+            cluster_gone_since=memory.cluster_gone_since,
             refused_until=memory.refused_until,
             order=memory.order,
             second_orders=dict(memory.second_orders),

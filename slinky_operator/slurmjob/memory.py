@@ -44,6 +44,7 @@ class Memory:
     missing_since: datetime | None = None
     """Since when slurmctld does not list the job, or tasks of it, and slurmdbd answers."""
     history_away_since: datetime | None = None
+    cluster_gone_since: datetime | None = None
     written: int = 0
     """Version of the object after the operator's last write; a cache that shows an older one is behind."""
     written_at: float = 0.0

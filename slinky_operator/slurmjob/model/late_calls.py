@@ -149,15 +149,36 @@ def to_cancel(snapshot: Snapshot) -> Seen | None:
 
 def is_kept(snapshot: Snapshot) -> bool:
     """Whether an object must stay, since a late job of it is there, or may come."""
-    last = _last(snapshot.job)
+    job = snapshot.job
     if snapshot.cluster is None and snapshot.obstacle is None:
         return False  # There is nothing left to ask.
     if snapshot.second_jobs:
         return True
-    if last is None:
-        return False
-    until = last + settled(snapshot.cluster) + MARGIN
-    return snapshot.listed_at is None or snapshot.listed_at < until
+    if job.deleting and job.spec.cancel_policy == "Keep" and not _is_repeated(job):
+        return False  # The job is to stay in Slurm, whenever it comes there.
+    until = _until(snapshot)
+    return until is not None and (snapshot.listed_at is None or snapshot.listed_at < until)
+
+
+def why_kept(snapshot: Snapshot, obstacle: tuple[Reason, str] | None) -> tuple[Reason, str] | None:
+    """What is shown of an object that is deleted, and stays for its late jobs."""
+    until = _until(snapshot)
+    if not snapshot.job.deleting or snapshot.job.status.job_id is None or until is None:
+        return None
+    if obstacle is not None:
+        return obstacle[0], f"a second job of the SlurmJob is looked for once Slurm answers: {obstacle[1]}"
+    words = "an earlier call to Slurm whose answer was lost may still arrive"
+    return Reason.SUBMITTING, f"{words}: the SlurmJob stays until {until:%H:%M:%S} UTC"
+
+
+def _is_repeated(job: SlurmJob) -> bool:
+    return job.status.submission is not None and job.status.submission.unanswered_at is not None
+
+
+def _until(snapshot: Snapshot) -> datetime | None:
+    """When the last list must have been asked for before an object may go."""
+    last = _last(snapshot.job)
+    return last + settled(snapshot.cluster) + MARGIN if last is not None else None
 
 
 def looking(until: datetime) -> tuple[Reason, str]:

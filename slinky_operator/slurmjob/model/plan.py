@@ -43,6 +43,9 @@ HISTORY_PATIENCE: Final = timedelta(seconds=60)
 COLLECTED: Final = timedelta(minutes=10)
 """For so long an object that is deleted waits for the results of its job to be collected."""
 
+CLUSTER_GONE: Final = timedelta(minutes=10)
+"""For so long a Cluster may be created again before its jobs count as ended."""
+
 HISTORY_AWAY_S: Final = 30.0
 """Seconds between two questions to a slurmdbd that has not answered for `HISTORY_PATIENCE`."""
 
@@ -65,7 +68,7 @@ def plan(snapshot: Snapshot) -> Plan:
         return Plan(Step.CANCEL_SECOND, second=second)
     planned = _next(snapshot)
     if planned.step is Step.REMOVE_FINALIZER and late_calls.is_kept(snapshot):
-        return replace(planned, step=Step.NOTHING, wake=RETRY_S)
+        return replace(planned, step=Step.NOTHING, wake=RETRY_S, why=late_calls.why_kept(snapshot, _obstacle(snapshot)))
     return planned
 
 
@@ -196,10 +199,11 @@ def _submitted(snapshot: Snapshot) -> Plan:
     """Slurm has taken the job."""
     failure = attempts.noted(snapshot.job.status)
     if failure is not None:
-        return _followed(snapshot, failure)
+        return Plan(seen=failure) if _is_gone(snapshot) else _followed(snapshot, failure)
     obstacle = _obstacle(snapshot)
     if obstacle is not None:
-        return Plan(wake=OBSTACLE_S, why=cancellation.awaiting(snapshot.job, obstacle))
+        why = cancellation.awaiting(snapshot.job, obstacle)
+        return _left_behind(snapshot) if _is_gone(snapshot) else Plan(wake=OBSTACLE_S, why=why)
     looked = snapshot.looked
     if looked is None:
         return Plan(wake=RETRY_S)
@@ -208,6 +212,18 @@ def _submitted(snapshot: Snapshot) -> Plan:
     if looked.at < _taken(snapshot) + SKEW:
         return Plan(wake=RETRY_S)
     return _forgotten(snapshot)
+
+
+def _is_gone(snapshot: Snapshot) -> bool:
+    """Whether there has been no Cluster for so long that none is waited for."""
+    since = snapshot.cluster_gone_since
+    return since is not None and snapshot.now - since >= CLUSTER_GONE
+
+
+def _left_behind(snapshot: Snapshot) -> Plan:
+    namespace, name = snapshot.job.cluster_key
+    words = f"Cluster {namespace}/{name} is gone: how job {snapshot.job.status.job_id} ends is not known"
+    return Plan(why=(Reason.CLUSTER_GONE, words), ends_as=Phase.UNKNOWN.value)
 
 
 def _taken(snapshot: Snapshot) -> datetime:

@@ -79,5 +79,7 @@ class Snapshot:
     """When the list of jobs was asked for in which they were looked for; None if they were not."""
     second_orders: Mapping[int, Order] = field(default_factory=dict)
     """The last cancellation of each of them, by its number."""
+    cluster_gone_since: datetime | None = None
+    """Since when the operator has seen that there is no Cluster."""
     missing_since: datetime | None = None
     """Since when slurmctld does not list the job, or tasks of it, any more, and slurmdbd answers."""

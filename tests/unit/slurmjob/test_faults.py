@@ -15,12 +15,13 @@ import pytest
 
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
+from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.slurmjob import job_list, queues
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import dependencies, records
 from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.model.marks import Mark
-from slinky_operator.slurmjob.model.plan import HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S
+from slinky_operator.slurmjob.model.plan import CLUSTER_GONE, HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S
 from slinky_operator.slurmjob.model.snapshot import History
 from slurm_client import errors
 from slurm_client.watch import SYNCED, Event
@@ -271,6 +272,47 @@ async def test_a_proxy_that_turns_a_call_away_is_a_refusal(world: JobWorld, stat
     world.ahead += timedelta(seconds=11)
     await world.submitted()
     assert submissions(world) == 2
+
+
+async def test_jobs_of_a_cluster_that_is_gone_end_after_a_while(world: JobWorld) -> None:
+    world.job(ttlSecondsAfterFinished=60)
+    world.job("failed", backoffLimit=2)
+    world.job("waits", clusterName="other")
+    number, failed = await world.submitted(), await world.submitted("failed")
+    await world.until(lambda: world.status()["state"] == world.status("failed")["state"] == "Running")
+    world.job("failed", suspend=True)  # So that nothing is submitted after its failure.
+    world.slurm.world.exit_job(failed, 3)
+    await world.until(lambda: world.status("failed")["submission"].get("failure"))
+    await world.clients.close_all()
+    world.kube.forget(CLUSTERS, world.kube.objects["clusters", "ns", "slurm"])
+    await world.until(lambda: world.condition("Submitted")[1] == "ClusterNotFound")
+    assert world.condition("Running")[0] == "True"
+    world.ahead += CLUSTER_GONE - timedelta(seconds=30)
+    for name in ("hello", "failed", "waits"):
+        await world.step(name)
+    assert world.condition("Finished")[0] == "False"
+    world.ahead += timedelta(seconds=31)
+    await world.until(lambda: world.condition("Finished")[0] == world.condition("Finished", "failed")[0] == "True")
+    assert (world.status()["state"], world.condition("Finished")[1]) == ("Unknown", "ClusterGone")
+    assert f"how job {number} ends is not known" in world.condition("Finished")[2]
+    assert (world.status("failed")["state"], world.status("failed")["exitCode"]) == ("Failed", 3)
+    assert world.condition("Finished", "waits")[0] == "False"
+    world.ahead += timedelta(seconds=61)
+    await world.until(lambda: not world.exists())
+
+
+async def test_a_cluster_that_is_created_again_soon_has_its_jobs(world: JobWorld) -> None:
+    world.job()
+    _ = await world.submitted()
+    cluster = world.kube.objects["clusters", "ns", "slurm"]
+    world.kube.forget(CLUSTERS, cluster)
+    await world.until(lambda: world.condition("Submitted")[1] == "ClusterNotFound")
+    world.kube.put(CLUSTERS, cluster)
+    await world.until(lambda: world.condition("Submitted")[1] == "Submitted")
+    world.kube.forget(CLUSTERS, world.kube.objects["clusters", "ns", "slurm"])
+    world.ahead += CLUSTER_GONE
+    await world.until(lambda: world.condition("Submitted")[1] == "ClusterNotFound")
+    assert world.condition("Finished")[0] == "False"
 
 
 async def test_without_slurm_passes_are_rare(world: JobWorld) -> None:

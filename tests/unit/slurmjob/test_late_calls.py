@@ -274,3 +274,21 @@ def test_of_a_slurm_elsewhere_it_is_not_known_how_long_a_call_may_be_under_way()
     spec = {"server": "http://slurm:6820", "token": {"secretRef": "token"}}
     assert late_calls.settled(Cluster.model_validate({"metadata": metadata, "spec": spec})) == LONG
     assert late_calls.settled(None) == LONG
+
+
+async def test_what_a_deletion_waits_for_is_shown(world: JobWorld, late: LateCalls) -> None:
+    number = await submitted_again(world, late)
+    world.delete()
+    await world.until(lambda: states(world)[number] == "CANCELLED")
+    await world.until(lambda: "an earlier call to Slurm whose answer was lost" in world.condition("Submitted")[2])
+    assert "may still arrive: the SlurmJob stays until" in world.status()["summary"]
+    await world.clients.close_all()
+    await world.until(lambda: "a second job of the SlurmJob is looked for" in world.condition("Submitted")[2])
+    assert world.exists()
+
+
+async def test_a_job_that_is_kept_is_not_waited_for(world: JobWorld, late: LateCalls) -> None:
+    world.job(cancelPolicy="Keep")
+    await world.until(lambda: late.calls)
+    world.delete()
+    await world.until(lambda: not world.exists())

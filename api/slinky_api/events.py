@@ -57,6 +57,10 @@ class EventReason(StrEnum):
     JOB_SUBMITTED = "JobSubmitted"
     """A SlurmJob was submitted; the message has the number of the job, and what Slurm said about it."""
 
+    JOB_WAITS = "JobWaits"
+    """The job of a SlurmJob is in the queue for a reason that may need help: a limit, or a partition that is down. The
+    message has Slurm's word for it; there is one Event for each."""
+
     JOB_ENDED = "JobEnded"
     """The job of a SlurmJob has ended; the message says how."""
 

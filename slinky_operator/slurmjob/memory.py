@@ -45,6 +45,8 @@ class Memory:
     """Since when slurmctld does not list the job, or tasks of it, and slurmdbd answers."""
     history_away_since: datetime | None = None
     cluster_gone_since: datetime | None = None
+    warned: set[str] = field(default_factory=set)
+    """Slurm's words for why the job waits of which there were Events."""
     written: int = 0
     """Version of the object after the operator's last write; a cache that shows an older one is behind."""
     written_at: float = 0.0

@@ -27,6 +27,9 @@ from slinky_operator.slurmjob.ports import Kube, Recorder
 LONGEST: Final = 1000
 """Characters of Slurm's words in a condition or an Event."""
 
+MOST_WARNINGS: Final = 32
+"""Events of one job that waits."""
+
 _NEEDS_NO_HELP: Final = frozenset(
     {
         Reason.SUSPENDED,
@@ -106,6 +109,10 @@ class Reports:
             # For the version that was read: another process may have submitted the job.
             _ = await self.patch(obj, stored, wanted, memory, obj["metadata"]["resourceVersion"])
         self._tell(obj, stored, wanted, snapshot, planned, collected)
+        waits = report.waits(stored, wanted)
+        if waits is not None and waits[0] not in memory.warned and len(memory.warned) < MOST_WARNINGS:
+            memory.warned.add(waits[0])
+            self._recorder.warning(obj, EventReason.JOB_WAITS, cut(waits[1], LONGEST))
         if not planned.ends_as:
             written = await self._status.write(obj, obj.get("status") or {}, wanted.to_dict())
             if written is not None:

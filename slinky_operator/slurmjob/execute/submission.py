@@ -233,7 +233,9 @@ class Submitter:
         return Result(pause)
 
     def _tell_submission(self, obj: Object, job_id: int, submission: Submission, slurms: list[str]) -> None:
-        notes = [*map(str, submission.conflicts), *submission.without_effect, *(one for one in slurms if one)]
+        # Slurm says the same several times, at times with some words before it.
+        own = [one for one in dict.fromkeys(slurms) if not any(one in other for other in slurms if other != one)]
+        notes = [*map(str, submission.conflicts), *submission.without_effect, *filter(None, own)]
         words = cut("; ".join([f"Slurm has taken it as job {job_id}", *notes]), LONGEST)
         if notes:
             self._recorder.warning(obj, EventReason.JOB_SUBMITTED, words)

@@ -21,6 +21,16 @@ from slinky_operator.slurmjob.model.steps import Plan
 WAITING: Final = "Waiting"
 """State of a job that Slurm does not have yet."""
 
+_HINTS: Final = (
+    ("PartitionDown", "its partition starts no jobs until an administrator sets it UP"),
+    ("PartitionInactive", "its partition starts no jobs until an administrator sets it UP"),
+    ("PartitionTimeLimit", "it asks for more time than its partition allows"),
+    ("Assoc", "a limit of its account or user is reached"),
+    ("QOS", "a limit of its QOS is reached"),
+    ("ReqNodeNotAvail", "nodes that it needs are not available"),
+)
+"""First letters of Slurm's words for why a job waits that may need help, and what they mean."""
+
 LONGEST_SUMMARY: Final = 200
 LONGEST_MESSAGE: Final = 2000
 
@@ -246,6 +256,16 @@ def trouble(stored: SlurmJobStatus, told: ToldOfFiles | None) -> tuple[Reason, s
     _, reason, message = told.condition
     before = find(stored.conditions, told.kind)
     return (reason, message) if before is None or before.reason != reason or told.wake is None else None
+
+
+def waits(stored: SlurmJobStatus, wanted: SlurmJobStatus) -> tuple[str, str] | None:
+    """What an Event says of a job that may need help to start: Slurm's word, and a sentence; None if it is no news."""
+    words = wanted.slurm_reason or ""
+    word, is_same = words.partition(",")[0], stored.job_id == wanted.job_id
+    if wanted.state != Phase.PENDING.value or (is_same and word == (stored.slurm_reason or "").partition(",")[0]):
+        return None
+    hint = next((hint for prefix, hint in _HINTS if word.startswith(prefix)), None)
+    return (word, f"job {wanted.job_id} waits in the queue ({words}): {hint}") if hint is not None else None
 
 
 def end(status: SlurmJobStatus) -> tuple[bool, str] | None:

@@ -213,6 +213,42 @@ async def test_held_released_requeued_and_lost(slurm: AccountingHost, world: Wor
     assert world.count("slurmjobs_ended_total", reason="NodeFail") == 1
 
 
+async def test_what_pending_jobs_wait_for(slurm: AccountingHost, world: World) -> None:
+    """Warnings name a partition that is down and a limit, once; of a job that waits for nodes Slurm plans the start."""
+    for line in ("PartitionName=down State=DOWN", "PartitionName=short MaxTime=1"):
+        _ = await command(slurm, "scontrol", "create", *line.split(), "Nodes=ALL")
+    world.run("fills", LONG, tasks=16, time="5")
+    async with world.working():
+        await world.reaches("fills", "Running")
+        world.run("planned", "true", tasks=16, time="5")
+        world.run("down", "true", partition="down")
+        world.run("limit", "true", partition="short", time="10")
+        world.run("held", "true", parameters={"hold": True})
+        words = {"down": "PartitionDown", "limit": "PartitionTimeLimit", "held": "JobHeldUser"}
+        for name, word in words.items():
+            await until(lambda: world.status(name).get("slurmReason") == word)  # noqa: B023 - awaited in this turn
+        await until(lambda: world.status("planned").get("expectedStartTime"))
+        planned = world.status("planned")
+        assert planned["state"] == "Pending"
+        assert planned["expectedStartTime"] > planned["submitTime"]
+        assert "startTime" not in planned
+        await until(lambda: world.events.reasons().count("JobWaits") == 2)
+        _ = await command(slurm, "scancel", str(world.status("fills")["jobId"]))
+        await world.reaches("planned", "Completed")
+        assert "expectedStartTime" not in world.status("planned")
+        assert world.status("planned")["startTime"]
+        for name in words:
+            world.delete(name)
+        await until(lambda: not any(world.exists(name) for name in words))
+    warnings = [message for kind, reason, message in world.events.told if (kind, reason) == ("Warning", "JobWaits")]
+    assert sorted(word for word in words.values() for message in warnings if word in message) == [
+        "PartitionDown",
+        "PartitionTimeLimit",
+    ]
+    (held,) = [message for _, reason, message in world.events.told if reason == "JobSubmitted" and "held" in message]
+    assert held.count("Job is in held state") == 1
+
+
 async def test_the_end_comes_from_slurmdbd(slurm: AccountingHost, world: World) -> None:
     world.run("unseen", "until [ -e /var/spool/go ]; do sleep 0.1; done; exit 7")
     # Slurm looks for such jobs, and for those that it forgets, every half minute.

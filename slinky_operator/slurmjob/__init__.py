@@ -3,19 +3,7 @@
 ===============  ==========================================================================================
 module           concern
 ===============  ==========================================================================================
-`marks`          what a job in Slurm carries, by which it is known as that of an object
-`dependencies`   other SlurmJobs that one waits for, and loops among them
-`records`        Slurm's records of one job, or of the tasks of an array, as one
-`own_records`    of the jobs with the mark of an object, its own
-`snapshot`       what a pass knows
-`steps`          what a pass may do
-`plan`           the next step, and what is to be shown
-`orders`         which hold, release or end of the job is due
-`cancellation`   what an annotation asks for
-`requests`       what Slurm is asked for, and what a dry run shows of it
-`attempts`       submissions that follow one that has failed
-`report`         status and conditions
-`figures`        what a change of the status adds to metrics
+`model`          what is known of a SlurmJob, what is done next, and what is shown: pure rules
 `queues`         one poll of the jobs of each Cluster, for all SlurmJobs in it
 `observation`    from caches to the snapshot
 `controller`     one pass

@@ -35,8 +35,9 @@ from slinky_operator.slurmjob.execute.submission import SOON_S, Submitter
 from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.memory import Memory
-from slinky_operator.slurmjob.model import arrays, figures, report
+from slinky_operator.slurmjob.model import figures, report
 from slinky_operator.slurmjob.model.plan import plan, without_history
+from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import ORDERS, Plan, Step
 from slinky_operator.slurmjob.observation import Observer

@@ -28,7 +28,7 @@ from slinky_operator.slurmjob.job_list import JobList
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.logs.nodes import Nodes
 from slinky_operator.slurmjob.model import dependencies, late_calls
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Obstacle, Snapshot
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.translations import Translations

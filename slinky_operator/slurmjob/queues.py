@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from slinky_operator.slurmjob.model import marks
-from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.slurm_records import marks
+from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slurm_client import SlurmClient
 from slurm_client.models import Job
 from slurm_client.watch import SYNCED, Reader

@@ -11,7 +11,7 @@ from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.slurm_access import SlurmAccess
 from slinky_operator.slurmjob.memory import Memory
 from slinky_operator.slurmjob.model import late_calls
-from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History, Snapshot
 from slurm_client.errors import SlurmError
 

@@ -16,7 +16,7 @@ from slinky_operator.slurmjob.execute.reports import LONGEST, Reports
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
 from slinky_operator.slurmjob.memory import Memory
 from slinky_operator.slurmjob.model import cancellation, late_calls, orders
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
 from slinky_operator.slurmjob.ports import Recorder

@@ -1,1 +1,19 @@
-"""What is known of a SlurmJob, what is done next, and what is shown: pure, without a clock or a call."""
+"""What is known of a SlurmJob, what is done next, and what is shown: pure, without a clock or a call.
+
+===============  ============================================================================
+module           concern
+===============  ============================================================================
+`slurm_records`  what Slurm's records say of a job, and which of them are those of a SlurmJob
+`dependencies`   other SlurmJobs that one waits for, and loops among them
+`snapshot`       what a pass knows
+`steps`          what a pass may do
+`plan`           the next step, and what is to be shown
+`late_calls`     submissions whose answer is not known, and second jobs that they lead to
+`orders`         which hold, release or end of the job is due
+`cancellation`   what an annotation asks for
+`requests`       what Slurm is asked for, and what a dry run shows of it
+`attempts`       submissions that follow one that has failed
+`report`         status and conditions
+`figures`        what a change of the status adds to metrics
+===============  ============================================================================
+"""

@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.slurmjob.kind import JobFailure, SlurmJob, SlurmJobStat
 from slinky_operator.jobs.phases import Phase, Shown
 from slinky_operator.jobs.phases import Reason as ShownReason
 from slinky_operator.slurmjob.model import cancellation
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
 _KNOWN: Final = frozenset(reason.value for reason in ShownReason)
 

@@ -23,8 +23,8 @@ from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
 from slinky_operator.slurm.conf.syntax.directives import logical_lines
-from slinky_operator.slurmjob.model import own_records, records
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.slurm_records import own_records, records
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slurm_client.models import Job
 

@@ -14,7 +14,7 @@ from typing import Final
 from slinky_api.conditions import Reason
 from slinky_operator.jobs import phases
 from slinky_operator.reconcile.text import cut
-from slinky_operator.slurmjob.model.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
+from slinky_operator.slurmjob.model.slurm_records.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Order, Plan, Step
 

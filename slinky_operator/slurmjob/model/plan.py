@@ -17,8 +17,9 @@ from slinky_operator.jobs import tenants
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.slurmjob.files.facts import is_collecting, needs_preparation
-from slinky_operator.slurmjob.model import arrays, attempts, cancellation, dependencies, late_calls, orders
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model import attempts, cancellation, dependencies, late_calls, orders
+from slinky_operator.slurmjob.model.slurm_records import arrays
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
 

@@ -14,7 +14,7 @@ from slinky_operator.reconcile.text import cut
 from slinky_operator.slurmjob.files.upkeep import Told as ToldOfFiles
 from slinky_operator.slurmjob.logs.upkeep import Told
 from slinky_operator.slurmjob.model import attempts
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import Plan
 

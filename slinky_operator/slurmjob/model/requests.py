@@ -14,7 +14,7 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import MAX_REQUEST, JobRequest, SlurmJob
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.slurmjob.model import dependencies
-from slinky_operator.slurmjob.model.marks import Mark
+from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.steps import Plan
 from slurm_client import JobSpec
 from slurm_client.models import SubmissionRequest

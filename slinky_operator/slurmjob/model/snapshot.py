@@ -13,7 +13,7 @@ from slinky_operator.jobs import tenants
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.slurmjob.model import dependencies
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.steps import Order
 from slurm_client.models import Job
 

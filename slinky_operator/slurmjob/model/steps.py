@@ -9,7 +9,7 @@ from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import JobRequest
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
 
 class Step(Enum):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from slinky_operator.slurmjob.model import marks
+from slinky_operator.slurmjob.model.slurm_records import marks
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 

@@ -14,7 +14,7 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs import phases, tenants
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import orders
-from slinky_operator.slurmjob.model.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
+from slinky_operator.slurmjob.model.slurm_records.records import HELD_BY_ADMIN, HELD_BY_USER, Seen
 from slinky_operator.slurmjob.model.snapshot import Looked, Snapshot
 from slinky_operator.slurmjob.model.steps import Plan, Step
 from slurm_client import errors

@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.slurmjob.kind import ArrayTasks
 from slinky_operator.jobs.phases import Phase, Shown
 from slinky_operator.jobs.phases import Reason as ShownReason
 from slinky_operator.jobs.task_sets import TaskSet
-from slinky_operator.slurmjob.model.records import Seen
+from slinky_operator.slurmjob.model.slurm_records.records import Seen
 from slinky_operator.slurmjob.model.steps import Plan
 
 

@@ -11,8 +11,8 @@ from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.execute.reports import LONGEST
 from slinky_operator.slurmjob.execute.slurm_access import KEY_VALID_S, KeyUnknown, SlurmAccess
 from slinky_operator.slurmjob.model import dependencies, requests
-from slinky_operator.slurmjob.model.plan import RETRY_S
 from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import Plan
 from slurm_client.errors import SlurmError
 

@@ -28,9 +28,9 @@ from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.memory import Lacking, Memory
 from slinky_operator.slurmjob.model import dependencies, late_calls, report, requests
-from slinky_operator.slurmjob.model.plan import RETRY_S
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import Plan, Step
 from slinky_operator.slurmjob.ports import Recorder
 from slinky_operator.slurmjob.queues import Queues

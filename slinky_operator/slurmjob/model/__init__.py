@@ -8,6 +8,7 @@ module           concern
 `snapshot`       what a pass knows
 `steps`          what a pass may do
 `plan`           the next step, and what is to be shown
+`stages`         the same in each stage: before a submission, after it, and at the end
 `late_calls`     submissions whose answer is not known, and second jobs that they lead to
 `orders`         which hold, release or end of the job is due
 `cancellation`   what an annotation asks for

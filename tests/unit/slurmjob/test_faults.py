@@ -20,10 +20,12 @@ from slinky_operator.slurmjob import job_list, queues
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import dependencies
 from slinky_operator.slurmjob.model.late_calls import SETTLED
-from slinky_operator.slurmjob.model.plan import CLUSTER_GONE, HISTORY_AWAY_S, HISTORY_PATIENCE, OBSTACLE_S
+from slinky_operator.slurmjob.model.plan import HISTORY_AWAY_S
 from slinky_operator.slurmjob.model.slurm_records import records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
 from slinky_operator.slurmjob.model.snapshot import History
+from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S
+from slinky_operator.slurmjob.model.stages.submitted import CLUSTER_GONE, HISTORY_PATIENCE
 from slurm_client import errors
 from slurm_client.watch import SYNCED, Event
 from tests.support.slurm_jobs import Killed, until

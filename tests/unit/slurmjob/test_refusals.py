@@ -10,7 +10,7 @@ import pytest
 from slinky_operator.jobs import translation
 from slinky_operator.slurmjob import translations
 from slinky_operator.slurmjob.execute import submission
-from slinky_operator.slurmjob.model.plan import LABELS_S
+from slinky_operator.slurmjob.model.stages.submission import LABELS_S
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 

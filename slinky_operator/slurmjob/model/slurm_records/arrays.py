@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.slurmjob.kind import ArrayTasks
 from slinky_operator.jobs.phases import Phase, Shown
 from slinky_operator.jobs.phases import Reason as ShownReason
 from slinky_operator.jobs.task_sets import TaskSet
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
-from slinky_operator.slurmjob.model.steps import Plan
 
 
 def begun(array: str | None) -> ArrayTasks | None:
@@ -47,17 +45,3 @@ def never_started(seen: Seen) -> Seen:
         shown = Shown(Phase.FAILED, ShownReason.CANCELLED, words, shown.exit_code)
     counts = seen.array.model_copy(update={"failed": seen.array.failed + seen.unseen}) if seen.array else None
     return replace(seen, shown=shown, array=counts, is_cancelled=True)
-
-
-def not_seen(seen: Seen) -> Plan:
-    """Nobody knows of the other tasks. No other job follows, since one may have been cancelled."""
-    known, count = seen.array, seen.unseen
-    succeeded, failed = (known.succeeded, known.failed) if known is not None else (0, 0)
-    words = (
-        f"the array has ended, and Slurm has forgotten {count} of its tasks before their end was seen, or they were "
-        f"cancelled before they started; at least {succeeded} have succeeded, at least {failed} have failed"
-    )
-    if failed:
-        # That much is certain.
-        return Plan(seen=replace(seen, shown=replace(seen.shown, message=f"{seen.shown.message}; {words}")))
-    return Plan(seen=seen, why=(Reason.END_NOT_SEEN, words), ends_as=Phase.UNKNOWN.value)

@@ -1,0 +1,12 @@
+"""What is done next in each stage of a SlurmJob's life. `plan` says in which stage it is.
+
+============  ==================================================================================
+module        concern
+============  ==================================================================================
+`obstacles`   why Slurm cannot be asked, and how soon it is looked again
+`submission`  nothing has been submitted yet, or another submission is due: what forbids it
+`submitted`   Slurm has taken the job: it is followed until its end is seen, or is beyond seeing
+`unanswered`  a submission was begun, and its answer is not known: the job is looked for
+`removal`     the job has ended, or its object goes: what is done first
+============  ==================================================================================
+"""

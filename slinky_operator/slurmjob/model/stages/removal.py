@@ -1,0 +1,75 @@
+"""What is still done once the job of a SlurmJob has ended, and before its object goes. Pure.
+
+Results are collected first, for a limited time once the object is deleted. A job that still runs is then cancelled,
+unless the user wants to keep it.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from slinky_api.conditions import SlurmJobCondition, is_true
+from slinky_operator.slurmjob.files.facts import is_collecting
+from slinky_operator.slurmjob.model import cancellation, late_calls, orders
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages import obstacles
+from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
+from slinky_operator.slurmjob.model.stages.submission import has_finalizer
+from slinky_operator.slurmjob.model.stages.submitted import SKEW, listed_from
+from slinky_operator.slurmjob.model.steps import Plan, Step
+
+COLLECTED: Final = timedelta(minutes=10)
+"""For so long an object that is deleted waits for the results of its job to be collected."""
+
+
+def ended(snapshot: Snapshot) -> Plan:
+    """The job has ended: nothing of it is left to cancel. Its results are collected first."""
+    if is_collecting(snapshot.job):
+        return Plan()
+    if has_finalizer(snapshot):
+        return Plan(Step.REMOVE_FINALIZER)
+    seconds = snapshot.job.spec.ttl_seconds_after_finished
+    if seconds is None:
+        return Plan()
+    condition = next(one for one in snapshot.job.status.conditions if one.type == SlurmJobCondition.FINISHED)
+    ends = condition.last_transition_time or snapshot.now
+    left = (ends + timedelta(seconds=seconds) - snapshot.now).total_seconds()
+    return Plan(Step.DELETE) if left <= 0 else Plan(wake=left)
+
+
+def deleting(snapshot: Snapshot) -> Plan:
+    """The object goes: its job is cancelled first, unless the user wants to keep it."""
+    job = snapshot.job
+    if not has_finalizer(snapshot):
+        return Plan()
+    begun = job.status.submission
+    finished = is_true(job.status.conditions, SlurmJobCondition.FINISHED)
+    since = job.metadata.deletion_timestamp
+    if finished and is_collecting(job) and since is not None and snapshot.now - since < COLLECTED:
+        return Plan(wake=RETRY_S)
+    is_kept = job.spec.cancel_policy == "Keep" and not cancellation.is_asked(job)
+    if begun is None or finished or is_kept:
+        return Plan(Step.REMOVE_FINALIZER)
+    if snapshot.cluster is None and snapshot.obstacle is None:
+        return Plan(Step.REMOVE_FINALIZER, left_behind=True)
+    obstacle = obstacles.of(snapshot)
+    if obstacle is not None:
+        return Plan(wake=OBSTACLE_S, why=cancellation.awaiting(job, obstacle))
+    return _cancelling(snapshot)
+
+
+def _cancelling(snapshot: Snapshot) -> Plan:
+    """The job is ended, and has left its nodes, before the object goes."""
+    looked = snapshot.looked
+    if looked is None:
+        return Plan(wake=RETRY_S)
+    if looked.seen is None:
+        until = listed_from(snapshot) + SKEW
+        if looked.at >= until:
+            return Plan(Step.REMOVE_FINALIZER)
+        # A call that was under way when the object went may still arrive.
+        return Plan(wake=RETRY_S, why=late_calls.looking(until) if snapshot.job.status.job_id is None else None)
+    if looked.seen.is_finished:
+        return Plan(Step.REMOVE_FINALIZER, seen=looked.seen)
+    return orders.due(snapshot, Step.CANCEL, looked.seen)

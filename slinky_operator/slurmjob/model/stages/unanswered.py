@@ -1,0 +1,80 @@
+"""Submissions whose answer is not known: the job is looked for before another is submitted. Pure.
+
+It is looked for by its mark: in lists that were asked for long enough after the beginning (`late_calls`), then in
+slurmdbd. Only what is in neither, and cannot have been forgotten, is submitted again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_api.conditions import Reason, SlurmJobCondition, find
+from slinky_operator.jobs.phases import Phase
+from slinky_operator.slurmjob.model import cancellation, late_calls
+from slinky_operator.slurmjob.model.snapshot import Snapshot
+from slinky_operator.slurmjob.model.stages import obstacles
+from slinky_operator.slurmjob.model.stages.obstacles import OBSTACLE_S, RETRY_S
+from slinky_operator.slurmjob.model.stages.submission import submit
+from slinky_operator.slurmjob.model.stages.submitted import HISTORY_PATIENCE, shown
+from slinky_operator.slurmjob.model.steps import Plan, Step
+
+REMEMBERED: Final = timedelta(seconds=120)
+"""For so long after its submission slurmctld surely remembers a job, unless MinJobAge is set; its default is 300."""
+
+_NO_NEWS: Final = frozenset(
+    {
+        Reason.SUBMITTING,
+        Reason.SLURM_UNREACHABLE,
+        Reason.CLUSTER_NOT_FOUND,
+        Reason.CLUSTER_NOT_READY,
+        Reason.CLUSTER_GONE,
+    }
+)
+"""Reasons that say nothing new of a submission whose outcome is unknown."""
+
+
+def looked_for(snapshot: Snapshot) -> Plan:
+    """A submission was begun, and its answer is not known."""
+    begun = snapshot.job.status.submission
+    assert begun is not None  # noqa: S101 - the caller has looked
+    obstacle = obstacles.of(snapshot)
+    if obstacle is not None:
+        return Plan(wake=OBSTACLE_S, why=cancellation.awaiting(snapshot.job, obstacle))
+    if snapshot.looked is not None and snapshot.looked.seen is not None:
+        return shown(snapshot, snapshot.looked.seen)
+    started = begun.started_at or snapshot.now
+    until = started + late_calls.settled(snapshot.cluster)
+    if snapshot.looked is None or snapshot.looked.at < until:
+        return Plan(wake=RETRY_S, why=late_calls.looking(until))
+    return _lost(snapshot, begun.attempt, begun.name, started)
+
+
+def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Plan:
+    """slurmctld does not have what was begun: it never had it, or has forgotten it."""
+    # What is to be cancelled is over in any case: slurmctld has no such job.
+    ends_as = Phase.UNKNOWN.value if cancellation.is_asked(snapshot.job) else ""
+    unknown = Plan(why=(Reason.SUBMISSION_UNKNOWN, late_calls.unknown(name, started)), ends_as=ends_as)
+    if not snapshot.keeps_history:
+        is_sure = snapshot.now - started <= REMEMBERED and not late_calls.forgets_early(snapshot.cluster)
+        return submit(snapshot, attempt) if is_sure else unknown
+    if snapshot.history is None:
+        return Plan(Step.ASK_HISTORY, wake=RETRY_S)
+    if snapshot.history.seen is not None:
+        return shown(snapshot, snapshot.history.seen)
+    if snapshot.history.candidates:
+        return unknown
+    if snapshot.now - (snapshot.missing_since or snapshot.now) < HISTORY_PATIENCE:
+        until = (snapshot.missing_since or snapshot.now) + HISTORY_PATIENCE
+        return Plan(wake=RETRY_S, why=late_calls.looking(until))
+    return submit(snapshot, attempt)
+
+
+def unless_unknown(snapshot: Snapshot, planned: Plan) -> Plan:
+    """The plan; that a submission is of unknown outcome stays shown while Slurm cannot be asked, or is asked again."""
+    if cancellation.is_asked(snapshot.job):
+        return planned
+    known = find(snapshot.job.status.conditions, SlurmJobCondition.SUBMITTED)
+    is_unknown = known is not None and known.reason == Reason.SUBMISSION_UNKNOWN
+    return replace(planned, why=None) if is_unknown and planned.why and planned.why[0] in _NO_NEWS else planned

@@ -25,7 +25,7 @@ from tests.support.daemons import Daemons, accepts, short_host_name
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -50,6 +50,8 @@ class SlurmHost(Daemons):
         ``MaxNodeCount``.
     slurmrestd_options
         Options of slurmrestd beside its authentication and its address.
+    slurmrestd_environment
+        Its variables; those of its pod that matter to what it does.
     jwt_key, rest_port
         Key of tokens, and port of slurmrestd; fresh ones when absent.
     state
@@ -61,6 +63,7 @@ class SlurmHost(Daemons):
     max_nodes: int = 64
     state: Path | None = None
     slurmrestd_options: Sequence[str] = ("-s", "openapi/slurmctld")
+    slurmrestd_environment: Mapping[str, str] = field(default_factory=lambda: {"MALLOC_ARENA_MAX": "1"})
     jwt_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     rest_port: int = 0
 
@@ -194,7 +197,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
             name,
             ["slurmrestd", "-a", "rest_auth/jwt", *self.slurmrestd_options, f"127.0.0.1:{port}"],
             userspec=f"{NOBODY}:{NOBODY}",
-            environment={"SLURM_JWT": "daemon"},
+            environment={"SLURM_JWT": "daemon", **self.slurmrestd_environment},
         )
         self.wait_for(lambda: accepts(port), f"{name} accepts connections")
 

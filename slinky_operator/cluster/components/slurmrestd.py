@@ -118,6 +118,9 @@ def deployment(
             {"name": "SLURM_CONF", "value": f"{naming.CONF_FOLDER}/slurm.conf"},
             # The runtime's seccomp profile forbids unshare; the container is isolated already.
             {"name": "SLURMRESTD_SECURITY", "value": "disable_unshare_sysv,disable_unshare_files"},
+            # Each of its threads has a heap, in which glibc keeps what large answers needed: gigabytes after some lists
+            # of thousands of jobs. With one heap for all it keeps what a few answers need (docs/performance.md).
+            {"name": "MALLOC_ARENA_MAX", "value": "1"},
         ],
         "ports": [{"name": "slurmrestd", "containerPort": naming.SLURMRESTD_PORT, "protocol": "TCP"}],
         "startupProbe": {**_PORT, "periodSeconds": 1, "failureThreshold": 300},

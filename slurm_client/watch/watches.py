@@ -92,7 +92,12 @@ class Watches(NodeOperations, WaitingOperations, PartitionOperations, Reservatio
         return self.node_watch.reader(patient=False, mark=mark)
 
     def watch_jobs(self, *, mark: bool = False) -> Reader[Job]:
-        """Return a reader of changes of jobs; see :meth:`watch_nodes`."""
+        """
+        Return a reader of changes of jobs; see :meth:`watch_nodes`.
+
+        Their ``gres_detail`` is empty: Slurm gives it only with a list of the cores of each job's nodes, which makes a
+        list of running jobs five times as long on nodes of 128 cores.
+        """
         return self.job_watch.reader(patient=False, mark=mark)
 
     def watch_partitions(self, *, mark: bool = False) -> Reader[Partition]:
@@ -113,7 +118,7 @@ class Watches(NodeOperations, WaitingOperations, PartitionOperations, Reservatio
 
     async def _watched_jobs(self, update_time: int | None) -> Listing[Job] | None:
         """List jobs, of which those that are written as they were are not read again."""
-        return await self._all_jobs(_ALL_JOBS, update_time, None)
+        return await self._all_jobs(_ALL_JOBS, update_time, None, details=False)
 
     async def _watched_licenses(self, _: int | None) -> Listing[License] | None:
         return await self._list("get_licenses", _LICENSES)

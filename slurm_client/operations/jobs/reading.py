@@ -50,8 +50,12 @@ class JobReading(Operations):
         """
         return await self._all_jobs(_JOBS, update_time, timeout)
 
-    async def _all_jobs(self, wanted: ListOf, update_time: int | None, timeout: float | None) -> Listing[Job] | None:
-        found = await self._list("get_jobs", wanted, update_time=update_time, timeout=timeout)
+    async def _all_jobs(
+        self, wanted: ListOf, update_time: int | None, timeout: float | None, *, details: bool = True
+    ) -> Listing[Job] | None:
+        """List all jobs; without details, a record has no core of its nodes, and none of its GPUs."""
+        query = {} if details else {"flags": "ALL"}
+        found = await self._list("get_jobs", wanted, update_time=update_time, query=query, timeout=timeout)
         if found is not None and update_time is not None and not found.items and found.warnings:
             return None
         return found

@@ -159,6 +159,8 @@ async def run(settings: Settings) -> None:
             supervisor.start(name, task)
         for controller in controllers:
             supervisor.start(controller.name, _until_cancelled(controller))
+        # Before what passes use is closed, after a crash too.
+        stack.push_async_callback(_end, supervisor, controllers)
         # kopf is started last: when it ends, it cancels every task that is younger than itself.
         health.add_readiness("kopf", kopf_ready)
         supervisor.start(
@@ -243,6 +245,12 @@ async def _until_cancelled(controller: Controller[Key]) -> None:
     """Run a controller; that its workers end on shutdown is no crash."""
     await controller.run()
     await asyncio.Event().wait()
+
+
+async def _end(supervisor: Supervisor, controllers: Sequence[Controller[Key]]) -> None:
+    """Cancel the passes that still run, and wait until they have ended."""
+    for controller in controllers:
+        await supervisor.stop(controller.name)
 
 
 async def _tell_leadership(leading: asyncio.Event, metrics: Metrics) -> None:

@@ -3,7 +3,8 @@
 `spec.server` and the name of the Secret are written by users who may edit Clusters, and who need not be allowed to read
 Secrets. If any Secret were accepted, its content could be sent to any address. So a Secret names the servers that it is
 meant for in an annotation; one without it is accepted as a token only if it can be nothing else: the form in which
-Slinky 0.1 stored its tokens, a JWT of Slurm under `auth-token` and nothing else.
+Slinky 0.1 stored its tokens, a JWT of Slurm under `auth-token` and nothing else. A Secret that this operator has made
+is never such a token, whatever its form: the Secret of a Token object looks the same, and belongs to its user.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def origin(url: str) -> str:
 
 def is_token_of_slinky(source: Source) -> bool:
     """Whether a Secret has the form in which Slinky 0.1 stored its tokens, so that it can be nothing else."""
-    if set(source.data) != {TOKEN_KEY}:
+    if source.is_of_operator or set(source.data) != {TOKEN_KEY}:
         return False
     try:
         token = clean(source.data[TOKEN_KEY].decode("ascii"))

@@ -17,7 +17,7 @@ from typing import Any, Final
 from slinky_api import labels
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
-from slinky_operator.kube.resources import SECRETS
+from slinky_operator.kube.resources import SECRETS, SLINKY_GROUP
 
 OLD: Final = 60.0
 """Seconds after which a Secret is read again."""
@@ -42,6 +42,9 @@ class Source:
     """The same for the name."""
 
     object_uid: str = ""
+    is_of_operator: bool = False
+    """Whether it has an owner or a label of the operator's API group: a Token's, a Cluster's or a LoginSet's Secret."""
+
     immutable: bool = False
     servers: str | None = None
     """URLs of external servers that it is meant for, from its annotation; None without one."""
@@ -98,10 +101,21 @@ class SecretReader:
             cluster_uid=own.get(labels.LABEL_CLUSTER_UID, ""),
             cluster_name=own.get(labels.LABEL_CLUSTER_NAME, ""),
             object_uid=metadata["uid"],
+            is_of_operator=_is_of_operator(metadata),
             immutable=bool(secret.get("immutable")),
             servers=(metadata.get("annotations") or {}).get(labels.ANNOTATION_SECRET_SERVER),
             data={key: _decoded(value) for key, value in (secret.get("data") or {}).items()},
         )
+
+
+def _is_of_operator(metadata: Mapping[str, Any]) -> bool:
+    """Whether an owner or a label of an object belongs to the operator's API group, or the operator manages it."""
+    marks: Mapping[str, str] = metadata.get("labels") or {}
+    owners = (str(one.get("apiVersion")) for one in metadata.get("ownerReferences") or ())
+    domains = (text.partition("/")[0] for text in (*owners, *marks))
+    return marks.get(labels.LABEL_APP_MANAGED_BY) == labels.MANAGED_BY or any(
+        one == SLINKY_GROUP or one.endswith(f".{SLINKY_GROUP}") for one in domains
+    )
 
 
 def _decoded(value: str) -> bytes:

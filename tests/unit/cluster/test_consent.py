@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import jwt
 import pytest
 
 from slinky_operator.cluster import consent
 from slinky_operator.cluster.actions import Connect, Disconnect
-from slinky_operator.reconcile.secrets import Source
+from slinky_operator.kube.client import KubeClient
+from slinky_operator.kube.resources import SECRETS
+from slinky_operator.reconcile.secrets import SecretReader, Source
+from tests.support.memory_kube import MemoryKube
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
 SERVER = "http://there:6820"
@@ -72,6 +76,39 @@ def test_anything_else_is_asked_for_its_annotation(data: dict[str, bytes]) -> No
     why = consent.why_not(secret(data), SERVER, "here", as_token=True)
     assert why is not None
     assert why.endswith(f"kubectl annotate secret mine --namespace here cluster.slinky.slurm.net/server={SERVER}")
+
+
+def test_a_token_that_this_operator_has_made_is_asked_for_its_annotation() -> None:
+    made = replace(secret({"auth-token": TOKEN.encode()}), is_of_operator=True)
+    why = consent.why_not(made, SERVER, "here", as_token=True)
+    assert why is not None
+    assert "does not say that it is meant for http://there:6820" in why
+    assert consent.why_not(replace(made, servers=SERVER), SERVER, "here", as_token=True) is None
+
+
+OWNER = {"kind": "Token", "name": "mine", "uid": "u"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "of_operator"),
+    [
+        ({}, False),
+        ({"labels": {"app.kubernetes.io/managed-by": "Helm", "team/slinky.slurm.net": "a"}}, False),
+        ({"ownerReferences": [{**OWNER, "apiVersion": "apps/v1"}]}, False),
+        ({"ownerReferences": [{**OWNER, "apiVersion": "notslinky.slurm.net/v1"}]}, False),
+        ({"ownerReferences": [{**OWNER, "apiVersion": "slinky.slurm.net/v1alpha1"}]}, True),
+        ({"ownerReferences": [{**OWNER, "apiVersion": "slinky.slurm.net/v1beta1"}]}, True),
+        ({"labels": {"token.slinky.slurm.net/uid": "u"}}, True),
+        ({"labels": {"slinky.slurm.net/any": "u"}}, True),
+        ({"labels": {"app.kubernetes.io/managed-by": "slurm-operator"}}, True),
+    ],
+)
+async def test_secrets_of_the_operator_have_its_owner_or_label(metadata: dict[str, Any], *, of_operator: bool) -> None:
+    kube = MemoryKube()
+    body = {"metadata": {"name": "mine", "namespace": "here", **metadata}, "data": {}}
+    kube.put(SECRETS, body)
+    found = await SecretReader(cast("KubeClient", kube)).read("here", ["mine"], older_than=60.0)
+    assert found["mine"].is_of_operator is of_operator
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,13 @@ class Settings(BaseModel):
         description="Whether to run objects of the job kinds of sylabs' operators, which must be installed, as "
         "SlurmJobs. Needs slurmjobs.",
     )
+    sylabs_clusters: tuple[Annotated[str, Field(pattern=r"^[-a-z0-9]{1,63}/[-a-z0-9.]{1,253}$")], ...] = Field(
+        default=(),
+        description="Namespace and name, with a slash between, of Clusters that run objects of these kinds of all "
+        "namespaces to which their spec.jobs grants a tenant, separated by commas. Any other Cluster runs those of its "
+        "own namespace, and of Namespaces that name it in the annotation cluster.slinky.slurm.net/sylabs-jobs. Needs "
+        "sylabs_jobs.",
+    )
     slurmjob_workers: Annotated[int, Field(ge=1)] = Field(
         default=8,
         description="SlurmJobs, and objects of each old kind, reconciled concurrently. One namespace gets three "
@@ -190,7 +197,7 @@ class Settings(BaseModel):
     log_format: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Minimum level to log.")
 
-    @field_validator("namespaces", "slinky_namespaces", mode="before")
+    @field_validator("namespaces", "slinky_namespaces", "sylabs_clusters", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -214,6 +221,8 @@ class Settings(BaseModel):
             raise ValueError("node_labels_from_slurm needs node_labels_config_map")
         if self.sylabs_jobs and not self.slurmjobs:
             raise ValueError("sylabs_jobs needs slurmjobs")
+        if self.sylabs_clusters and not self.sylabs_jobs:
+            raise ValueError("sylabs_clusters needs sylabs_jobs")
         return self
 
     @classmethod

@@ -30,6 +30,7 @@ __all__ = [
     "ANNOTATION_SECRET_SERVER",
     "ANNOTATION_SKIP_DRAIN",
     "ANNOTATION_SOURCE_GENERATION",
+    "ANNOTATION_SYLABS_JOBS",
     "ANNOTATION_TOPOLOGY_SPEC",
     "CLUSTER_PREFIX",
     "FIELD_MANAGER",
@@ -158,6 +159,11 @@ ANNOTATION_CANCEL: Final = SLURMJOB_PREFIX + "cancel"
 
 ANNOTATION_SOURCE_GENERATION: Final = SLURMJOB_PREFIX + "source-generation"
 """On a SlurmJob made of an object of an old kind: the generation of that object's spec."""
+
+# Annotations on Namespaces
+
+ANNOTATION_SYLABS_JOBS: Final = CLUSTER_PREFIX + "sylabs-jobs"
+"""``<namespace>/<name>`` of the Cluster that runs the Namespace's jobs of the kinds of sylabs' operators."""
 
 # Annotations on NodeSets
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -70,6 +70,8 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
         Its cache, with `observation.indexes_of`.
     jobs, clusters
         Caches of SlurmJobs and of Clusters.
+    trusted
+        `<namespace>/<name>` of Clusters that need no consent of a Namespace.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -83,6 +85,7 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
         jobs: Store,
         clusters: Store,
         *,
+        trusted: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -90,7 +93,7 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
         self._kind = kind
         self._kube = kube
         self._recorder = recorder
-        self._observer = Observer(kind, kube, jobs, clusters, now)
+        self._observer = Observer(kind, kube, jobs, clusters, trusted, clock=clock, now=now)
         self._parsed = ParseCache(kind.model)
         self.triggers = OldJobTriggers(kind.resource, objects, self._observer.forget_cluster)
         """What triggers it: each handler returns the keys to reconcile."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.oldjobs import clusters, plan
 from slinky_operator.oldjobs.kinds import OldKind
 from slinky_operator.oldjobs.snapshot import Child, Snapshot
-from slinky_operator.reconcile.namespaces import Getter, NamespaceLabels
+from slinky_operator.reconcile.namespaces import Getter, NamespaceReader
 
 CHILD: Final = "child"
 """Index of the cache of an old kind over `<namespace>/<SlurmJob>`."""
@@ -56,16 +56,29 @@ class Observer:
         Reads Namespaces.
     jobs, clusters
         Caches of SlurmJobs and of Clusters.
-    now
-        The wall clock.
+    trusted
+        `<namespace>/<name>` of Clusters that need no consent of a Namespace.
+    clock, now
+        Monotonic seconds, and the wall clock.
     """
 
-    def __init__(self, kind: OldKind, kube: Getter, jobs: Store, clusters: Store, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        kind: OldKind,
+        kube: Getter,
+        jobs: Store,
+        clusters: Store,
+        trusted: Collection[str],
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], datetime],
+    ) -> None:
         self._kind = kind
         self._jobs = jobs
         self._clusters = clusters
         self._now = now
-        self._namespaces = NamespaceLabels(kube)
+        self._trusted = trusted
+        self._namespaces = NamespaceReader(kube, clock)
         self._parsed: ParseCache[Cluster] = ParseCache(Cluster)
 
     async def observe(self, job: wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob) -> Snapshot:
@@ -113,14 +126,13 @@ class Observer:
     async def _cluster(self, namespace: str) -> clusters.Chosen | tenants.Refused:
         every = self._clusters.items()
         await self._parsed.prepare(*every)
-        readable = []
+        found = []
         for obj in every:
             try:
-                readable.append(self._parsed.read(obj))
+                candidate = clusters.candidate(self._parsed.read(obj))
             except InvalidObjectError:
-                # Its own status says so; it runs no jobs meanwhile.
-                continue
-        serving = clusters.serving(readable)
-        needs_labels = any(tenants.needs_labels(one) for one in serving)
-        known = await self._namespaces.of(namespace) if needs_labels else None
-        return clusters.choose(serving, namespace, known)
+                candidate = clusters.unreadable(obj)
+            if candidate is not None:
+                found.append(candidate)
+        about = await self._namespaces.read(namespace) if found else None
+        return clusters.choose(found, namespace, about, self._trusted)

@@ -27,7 +27,13 @@ def _build(kind: OldKind) -> Callable[[Services], Built]:
     def build(services: Services) -> Built:
         store = services.caches.store
         reconciler = OldJobReconciler(
-            kind, services.kube, services.recorder, store(kind.resource), store(SLURMJOBS), store(CLUSTERS)
+            kind,
+            services.kube,
+            services.recorder,
+            store(kind.resource),
+            store(SLURMJOBS),
+            store(CLUSTERS),
+            trusted=frozenset(services.settings.sylabs_clusters),
         )
         return Built(reconciler, reconciler.triggers.table())
 

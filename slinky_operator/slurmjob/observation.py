@@ -19,7 +19,7 @@ from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.cache.parse_cache import ParseCache
 from slinky_operator.kube.cache.store import Indexer, Store
 from slinky_operator.kube.objects import Object
-from slinky_operator.reconcile.namespaces import Getter, NamespaceLabels
+from slinky_operator.reconcile.namespaces import Getter, NamespaceReader
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import ContactState
@@ -129,7 +129,7 @@ class Observer:
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._namespaces = NamespaceLabels(kube, clock)
+        self._namespaces = NamespaceReader(kube, clock)
         self._jobs = jobs
         self._clusters = clusters
         self._slurm = slurm
@@ -190,7 +190,7 @@ class Observer:
     async def _granted(self, cluster: Cluster | None, job: SlurmJob) -> tenants.Grant | tenants.Refused:
         if cluster is None:
             return tenants.Refused("there is no such Cluster")
-        labels = await self._namespaces.of(job.namespace) if tenants.needs_labels(cluster) else None
+        labels = await self._namespaces.labels(job.namespace) if tenants.needs_labels(cluster) else None
         return tenants.grant(cluster, job.namespace, labels, job.spec.user)
 
     def _obstacle(self, cluster: Cluster | None, job: SlurmJob) -> Obstacle | None:

@@ -28,6 +28,7 @@ from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.pod_spec import builder, generated
 from slinky_operator.nodeset.report.status import selector
 from slinky_operator.oldjobs import clusters
+from slinky_operator.reconcile.namespaces import NamespaceFacts
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.conf.sources.gather import names_of_sources
 from tests.unit.api.test_models import certificate
@@ -230,7 +231,10 @@ def ask_for_a_job() -> None:
     sylabs["sharedVolume"] = {"claimName": "data", "mountPath": "/data"}
     sylabs["logs"] = True
     cluster = Cluster.parse(cluster_object({"jobs": {"tenants": [tenant], "sylabs": sylabs}}))
-    assert isinstance(clusters.choose(clusters.serving([cluster]), "lab", {}), clusters.Chosen)
+    found = clusters.candidate(cluster)
+    assert found is not None
+    about = NamespaceFacts(sylabs_cluster=found.title)
+    assert isinstance(clusters.choose([found], "lab", about, ()), clusters.Chosen)
     assert tenants.needs_labels(cluster)
     assert isinstance(tenants.grant(cluster, "lab", {}, None), tenants.Grant)
 

@@ -86,6 +86,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.jobs.sylabs (not .Values.jobs.enabled) -}}
 {{- fail "jobs.sylabs: needs jobs.enabled" -}}
 {{- end -}}
+{{- if and .Values.jobs.sylabsClusters (not .Values.jobs.sylabs) -}}
+{{- fail "jobs.sylabsClusters: needs jobs.sylabs" -}}
+{{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled: needs metrics.service.enabled" -}}
 {{- end -}}

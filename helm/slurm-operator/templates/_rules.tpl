@@ -72,7 +72,7 @@ tests/integration/helm compares these rules with the API server's audit log.
 {{- end }}
 {{- end -}}
 
-{{/* Labels of namespaces, by which a Cluster may name the tenants of its jobs. */}}
+{{/* Labels of namespaces, by which a Cluster may name the tenants of its jobs, and the Cluster that a namespace names. */}}
 {{- define "slurm-operator.namespaceRules" -}}
 - apiGroups: [""]
   resources: [namespaces]

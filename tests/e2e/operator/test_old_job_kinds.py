@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hack.localkube.kubectl import wait_for
+from slinky_api import labels
 from slinky_api.resource import Resource
 from slinky_api.sylabs import slurm as slurm_kinds
 from slinky_api.sylabs import wlm
@@ -121,10 +122,11 @@ def team(new_slurm: NewSlurm) -> Iterator[Team]:
         },
     )
     about = {"name": "site", "namespace": slurm.namespace}
+    consent = {labels.ANNOTATION_SYLABS_JOBS: f"{slurm.namespace}/{slurm.name}"}
     slurm.kubectl.apply(
         [
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": users},
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "annotations": consent}},
             claim(slurm.namespace, "output"),
             claim(namespace, "kept"),
         ]

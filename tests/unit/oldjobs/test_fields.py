@@ -38,7 +38,9 @@ FIELDS: Mapping[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 def made(sylabs: dict[str, Any], spec: dict[str, Any]) -> object:
     """The spec of a SlurmJob, or why there is none."""
     cluster = Cluster.parse(cluster_object({"jobs": {"tenants": TENANTS, "sylabs": sylabs}}))
-    chosen = clusters.choose(clusters.serving([cluster]), "team", None)
+    candidate = clusters.candidate(cluster)
+    assert candidate is not None
+    chosen = clusters.choose([candidate], "team", None, {candidate.title})
     assert isinstance(chosen, clusters.Chosen)
     try:
         found = translate(wlm.WlmJobSpec.model_validate(spec), chosen.site)
@@ -60,13 +62,6 @@ def test_every_field_is_tried() -> None:
 def test_what_is_said_of_a_label_is_asked_of_slurm() -> None:
     spec = made({"labels": [{**LABEL, "partition": "gpu", "features": "a100|h100"}]}, LABELLED)
     assert (getattr(spec, "partition", None), getattr(spec, "features", None)) == ("gpu", "a100|h100")
-
-
-def test_a_cluster_that_is_being_deleted_runs_nothing_new() -> None:
-    obj = cluster_object({"jobs": {"tenants": TENANTS, "sylabs": {}}})
-    assert len(clusters.serving([Cluster.parse(obj)])) == 1
-    going = {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
-    assert clusters.serving([Cluster.parse(going)]) == []
 
 
 @pytest.mark.parametrize("folder", ["scratch", "/a:b", "/a b", "/a\n", "/" + "a" * 200])

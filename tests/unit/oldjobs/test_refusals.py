@@ -10,7 +10,7 @@ import pytest
 from slinky_operator.kube import errors
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import NAMESPACES, SLURMJOBS
+from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, SLURMJOBS
 from slinky_operator.oldjobs.kinds import KINDS, OldKind
 from slinky_operator.oldjobs.plan import REFUSED_S
 from tests.support.slurm_jobs import SCRIPT
@@ -104,18 +104,89 @@ async def test_without_a_cluster_that_runs_such_jobs(world: OldWorld) -> None:
 
 
 async def test_in_a_namespace_without_a_tenant(world: OldWorld) -> None:
+    world.namespace("lab", wants="ns/slurm")
     world.old(WLM, namespace="lab")
     message = await refused(world, WLM, "JobsNotAllowed", "lab")
-    assert message.startswith("namespace lab has no tenant in ns/slurm; ")
+    assert message == ("namespace lab has no tenant in ns/slurm; the administrator decides that in spec.jobs.tenants")
+
+
+async def test_a_cluster_takes_no_jobs_of_a_namespace_that_does_not_name_it(world: OldWorld) -> None:
+    world.namespace("team")
+    world.old(WLM)
+    assert await refused(world, WLM, "JobsNotAllowed") == (
+        "no Cluster may run jobs of namespace team: the Namespace names none. Its administrator names one: kubectl "
+        "annotate namespace team cluster.slinky.slurm.net/sylabs-jobs=<namespace>/<name of the Cluster>"
+    )
+    world.namespace("team", wants="ns/slurm")
+    await world.runs(WLM)
+
+
+async def test_the_cluster_of_a_stranger_neither_takes_nor_stops_the_jobs_of_a_namespace(world: OldWorld) -> None:
+    world.second_cluster(namespace="strangers")
+    world.old(WLM)
+    await world.runs(WLM)
+    assert [job.user for job in world.in_slurm()] == ["alice"]
+
+
+async def test_a_namespace_that_names_a_cluster_without_such_jobs(world: OldWorld) -> None:
+    world.namespace("team", wants="ns/slurmm")
+    world.old(WLM)
+    assert await refused(world, WLM, "JobsNotAllowed") == (
+        "namespace team names Cluster ns/slurmm in its annotation cluster.slinky.slurm.net/sylabs-jobs: there is no "
+        "such Cluster with spec.jobs.sylabs"
+    )
+
+
+async def test_jobs_in_the_namespace_of_a_cluster_are_its_own(world: OldWorld) -> None:
+    world.namespace("team")
+    world.second_cluster(namespace="team")
+    world.old(WLM)
+    await world.until(lambda: world.child(WLM))
+    assert (world.child(WLM) or {})["spec"]["clusterNamespace"] == "team"
+
+
+async def test_clusters_that_the_settings_name_need_no_consent(world: OldWorld) -> None:
+    world.namespace("team")
+    world.trusted = frozenset({"ns/slurm"})
+    await world.kill()
+    world.old(WLM)
+    await world.runs(WLM)
 
 
 async def test_with_two_clusters_both_are_named(world: OldWorld) -> None:
-    world.second_cluster()
+    world.namespace("team")
+    world.trusted = frozenset({"ns/slurm"})
+    await world.kill()
+    world.second_cluster(namespace="team")
     world.old(WLM)
-    message = await refused(world, WLM, "JobsNotAllowed")
-    assert message == (
-        "the Clusters ns/other, ns/slurm all have spec.jobs.sylabs and a tenant for namespace team: only one may"
+    assert await refused(world, WLM, "JobsNotAllowed") == (
+        "the Clusters ns/slurm, team/other all have spec.jobs.sylabs and may run jobs of namespace team: only one may. "
+        "The annotation cluster.slinky.slurm.net/sylabs-jobs of the Namespace decides which"
     )
+    world.namespace("team", wants="team/other")
+    await world.until(lambda: world.child(WLM))
+    assert (world.child(WLM) or {})["spec"]["clusterNamespace"] == "team"
+
+
+async def test_an_invalid_cluster_counts_so_that_no_other_takes_its_jobs(world: OldWorld) -> None:
+    world.namespace("team")
+    world.trusted = frozenset({"ns/slurm"})
+    await world.kill()
+    world.second_cluster(namespace="team", sylabs={"folder": "relative"})
+    world.old(WLM)
+    assert "ns/slurm, team/other all have spec.jobs.sylabs" in await refused(world, WLM, "JobsNotAllowed")
+    world.namespace("team", wants="team/other")
+    await world.look(WLM)
+    assert world.shown(WLM)["message"] == "Cluster team/other is invalid: its condition says why. The job waits for it"
+
+
+async def test_a_cluster_that_is_being_deleted_runs_nothing_new_and_leaves_nothing_to_others(world: OldWorld) -> None:
+    found = world.clusters.get("ns", "slurm")
+    assert found is not None
+    about = {**found["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    world.kube.put(CLUSTERS, {**found, "metadata": about})
+    world.old(WLM)
+    assert await refused(world, WLM, "JobsNotAllowed") == "Cluster ns/slurm is being deleted, and runs no new jobs"
 
 
 async def test_a_second_cluster_for_other_namespaces_does_not_matter(world: OldWorld) -> None:
@@ -152,7 +223,9 @@ async def test_labels_that_cannot_be_read_are_said_and_looked_at_again(
 
     monkeypatch.setattr(world.kube, "get", forbidden)
     world.old(WLM)
-    assert "the labels of namespace team could not be read" in await refused(world, WLM, "JobsNotAllowed")
+    message = await refused(world, WLM, "JobsNotAllowed")
+    assert "the labels and annotations of namespace team could not be read" in message
+    assert "can name the Cluster in --sylabs-clusters" in message
     assert (await world.look(WLM)).requeue_after == REFUSED_S
 
 

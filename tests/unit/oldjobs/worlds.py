@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from typing_extensions import override
 
+from slinky_api import labels
 from slinky_operator.kube.objects import Object
-from slinky_operator.kube.resources import CLUSTERS, SLURMJOBS
+from slinky_operator.kube.resources import CLUSTERS, NAMESPACES, SLURMJOBS
 from slinky_operator.oldjobs.controller import OldJobReconciler
 from slinky_operator.oldjobs.kinds import KINDS, OldKind
 from slinky_operator.oldjobs.observation import indexes_of
+from slinky_operator.reconcile.namespaces import VALID_S
 from slinky_operator.runtime.controller import Result
 from slurm_client.testing import FakeSlurmrestd
 from tests.support.slurm_jobs import SCRIPT
@@ -35,13 +38,25 @@ class OldWorld(JobWorld):
         super().__init__(slurm)
         self.stores = {kind.name: self.kube.cache(kind.resource, indexes_of(kind)) for kind in KINDS}
         self.sylabs()
+        self.passed = 0.0
+        """Seconds that have passed beside those of the clock."""
+        self.trusted: frozenset[str] = frozenset()
+        self.namespace("team", wants="ns/slurm")
 
     @override
     async def start(self) -> None:
         await super().start()
         self.faces = {
             kind.name: OldJobReconciler(
-                kind, self.kube, self.events, self.stores[kind.name], self.jobs, self.clusters, now=self.now
+                kind,
+                self.kube,
+                self.events,
+                self.stores[kind.name],
+                self.jobs,
+                self.clusters,
+                trusted=self.trusted,
+                clock=lambda: time.monotonic() + self.passed,
+                now=self.now,
             )
             for kind in KINDS
         }
@@ -50,11 +65,18 @@ class OldWorld(JobWorld):
         """Write the Cluster with what its administrator says of old jobs."""
         self.cluster(jobs={"tenants": self.tenants if tenants is None else tenants, "sylabs": fields})
 
-    def second_cluster(self, namespace: str = "team") -> None:
+    def second_cluster(self, tenant: str = "team", namespace: str = "ns", **jobs: Any) -> None:
         """Another Cluster that would run the jobs of a namespace."""
-        metadata = {"name": "other", "namespace": "ns", "uid": "cluster-2", "generation": 1}
-        jobs = {"tenants": [{"namespaces": [namespace], "user": "bob"}], "sylabs": {}}
+        metadata = {"name": "other", "namespace": namespace, "uid": "cluster-2", "generation": 1}
+        jobs = {"tenants": [{"namespaces": [tenant], "user": "bob"}], "sylabs": {}, **jobs}
         self.kube.put(CLUSTERS, {"metadata": metadata, "spec": {"jobs": jobs}})
+
+    def namespace(self, name: str, *, wants: str = "") -> None:
+        """Write a Namespace, with the Cluster that it names for its jobs."""
+        annotations = {labels.ANNOTATION_SYLABS_JOBS: wants} if wants else {}
+        metadata = {"name": name, "labels": {"team": "physics"}, "annotations": annotations}
+        self.kube.put(NAMESPACES, {"metadata": metadata})
+        self.passed += VALID_S + 1
 
     def old(self, kind: OldKind, name: str = "hello", *, uid: str = "", namespace: str = "team", **spec: Any) -> None:
         """Create an object of an old kind, or replace its spec."""

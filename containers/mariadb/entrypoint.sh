@@ -3,7 +3,8 @@
 #
 # The system tables of an older series are upgraded by mariadb-upgrade, with a server that only this script can reach.
 # What is ended half-way is done again by the next start: the file with the version is written last. Data of a newer
-# series are refused: MariaDB cannot go back.
+# series are refused: MariaDB cannot go back. So is a folder with other data but no system tables, such as that of an
+# interrupted restore: nothing there is changed.
 #
 # Statements in /etc/mysql/init/init.sql (a Secret, say) are executed at each start, before connections are accepted:
 # write them so that they may be repeated (CREATE DATABASE IF NOT EXISTS …; CREATE USER IF NOT EXISTS …; ALTER USER …).
@@ -12,13 +13,37 @@ umask 027
 data=/var/lib/mysql
 statements=/etc/mysql/init/init.sql
 
-# The folder `mysql` arrives last, by one rename: without it, an earlier start was ended half-way.
+fresh="$data/.being-laid-out"
+
+# Names in the data folder beside those in the folder $1; what file systems have of their own does not count.
+others() {
+    for path in "$data"/* "$data"/.[!.]*; do
+        name="${path##*/}"
+        [ -e "$path" ] || [ -L "$path" ] || continue
+        case "$name" in lost+found | .snapshot | .being-laid-out) continue ;; esac
+        [ -e "$1/$name" ] || printf ' %s' "$name"
+    done
+}
+
+refuse() {
+    echo "mariadb: $data has data of another origin but no folder mysql, as after an interrupted restore:$1." \
+        "Nothing was changed: finish the restore, or empty the volume for a new database" | cut -c 1-1000 >&2
+    exit 1
+}
+
+# The folder `mysql` arrives last, by one rename, and $fresh stays until then: it marks a start that was ended half-way.
 if [ ! -d "$data/mysql" ]; then
-    fresh="$data/.being-laid-out"
+    if [ ! -d "$fresh" ]; then
+        found="$(others /nonexistent)"
+        [ -z "$found" ] || refuse "$found"
+    fi
     rm -rf "$fresh"
     mkdir "$fresh"
     mariadb-install-db --no-defaults --datadir="$fresh" --skip-test-db \
         --auth-root-authentication-method=socket --auth-root-socket-user=mysql > /dev/null
+    # Only what an earlier start has moved here may be replaced.
+    found="$(others "$fresh")"
+    [ -z "$found" ] || refuse "$found"
     for made in "$fresh"/*; do
         name="${made##*/}"
         [ "$name" = mysql ] && continue

@@ -85,6 +85,38 @@ def test_data_survive_a_kill_and_a_start_that_was_ended_half_way_is_repeated() -
         host.close()
 
 
+@pytest.mark.parametrize("marked", [False, True], ids=["restore", "restore after a start that was ended half-way"])
+def test_data_of_an_interrupted_restore_are_refused_and_kept(tmp_path: Path, *, marked: bool) -> None:
+    host = MariadbHost(ensure_mariadb())
+    # A host that does not start removes its own folder.
+    host.data = host.binds["/var/lib/mysql"] = tmp_path / "data"
+    host.data.mkdir()
+    os.chown(host.data, MYSQL_UID, MYSQL_UID)
+    files = {"ibdata1": "tables", "slurm_acct_db": "jobs", ".my-backup": "info"}
+    try:
+        for name, text in files.items():
+            (host.data / name).write_text(text)
+        if marked:
+            (host.data / ".being-laid-out").mkdir()
+        (host.data / "lost+found").mkdir()
+        refused = r"no folder mysql, as after an interrupted restore:.* slurm_acct_db.* Nothing was changed"
+        with pytest.raises(DaemonError, match=refused):
+            host.start()
+        assert {name: (host.data / name).read_text() for name in files} == files
+    finally:
+        host.close()
+
+
+def test_an_empty_volume_may_have_what_its_file_system_has() -> None:
+    host = MariadbHost(ensure_mariadb())
+    try:
+        (host.data / "lost+found").mkdir()
+        host.start()
+        assert host.query("SELECT 1") == "1\n"
+    finally:
+        host.close()
+
+
 def test_data_of_an_older_series_are_upgraded_once_and_those_of_a_newer_one_are_refused() -> None:
     host = MariadbHost(ensure_mariadb())
     info = host.data / "mariadb_upgrade_info"

@@ -6,6 +6,7 @@
 #   /var/lib/sss         writable: caches, which may outlive the container
 #   /var/lib/sss/pipes   writable, shared with those who ask: the sockets
 #   /var/lib/sss/pipes/offline   which domains it cannot reach, while it runs; see directory.pl
+#   /run/refused         a configuration that leaves numbers of daemons to the directory, see ids.pl; never used
 #   /run/tried           appears as soon as somebody may ask: SSSD listens, or cannot run, or has no configuration
 #
 # A daemon that starts after this container must not wait for a directory, nor for a configuration that is wrong.
@@ -46,6 +47,12 @@ until [ -s "$conf" ]; do
     echo "waiting for the configuration $conf" >&2
     pause
 done
+until ids.pl "$conf" >&2; do
+    touch /run/tried
+    echo "waiting for another configuration" >&2
+    cp "$conf" /run/refused
+    while cmp -s "$conf" /run/refused; do pause; done
+done
 cp "$conf" /etc/sssd/sssd.conf
 chgrp 0 /etc/sssd/sssd.conf
 chmod 0600 /etc/sssd/sssd.conf
@@ -57,7 +64,12 @@ sssd -i --logger=stderr &
 pid=$!
 while kill -0 "$pid" 2>/dev/null; do
     [ ! -S "$pipes/nss" ] || touch /run/tried
-    if [ -s "$conf" ] && ! cmp -s "$conf" /etc/sssd/sssd.conf; then
+    if [ -s "$conf" ] && ! cmp -s "$conf" /etc/sssd/sssd.conf && ! cmp -s "$conf" /run/refused; then
+        if ! ids.pl "$conf" >&2; then
+            echo "SSSD goes on with the earlier configuration" >&2
+            cp "$conf" /run/refused
+            continue
+        fi
         echo "the configuration has changed" >&2
         kill -TERM "$pid"
         wait "$pid"

@@ -3,13 +3,14 @@
 Lines of passwd and group reach the daemons as a ConfigMap of the operator's, a checked copy of the user's. A text with
 a fault changes nothing: the copy stays as it is, since a user who disappears takes running jobs' names with them. The
 Secret with SSSD's configuration is mounted as it is; it is checked here because SSSD reports little where the user
-looks.
+looks. What would let somebody in the directory be SlurmUser is refused by the sidecar too.
 """
 
 from __future__ import annotations
 
 import configparser
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,7 @@ from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.cluster.parts import Identity, Sssd
 from slinky_operator.identity import entries
 from slinky_operator.reconcile.secrets import Source
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.conf import TextSource
 
 LARGEST: Final = 900_000
@@ -28,6 +30,14 @@ LONGEST_CONF: Final = 262_144
 
 SSSD_CONF: Final = "sssd.conf"
 """Key of the Secret that is used if none is named."""
+
+_IDS_OF_DAEMONS: Final = (0, naming.SLURM_UID, naming.NOBODY, naming.NOBODY + 1)
+"""Numbers that nobody in a directory may have: they would be root, SlurmUser or nobody."""
+
+_NUMBER: Final = re.compile("[0-9]{1,10}", re.ASCII)
+
+_MAPPED_FROM: Final = 200_000
+"""Lowest number that SSSD makes of a SID unless told otherwise (`ldap_idmap_range_min`)."""
 
 _CONFIG_MAP: Final = "spec.identity.passwd.configMapRef"
 _SECRET: Final = "spec.identity.sssd.confRef"  # noqa: S105
@@ -145,6 +155,36 @@ def _fault_of_conf(data: bytes) -> str:
     services = {one.strip() for one in (parser.get("sssd", "services", fallback="") or "").split(",")}
     if "nss" not in services:
         return "does not name nss in [sssd] services: no daemon could ask for users"
-    if not any(one.startswith("domain/") for one in parser.sections()):
+    domains = [one for one in parser.sections() if one.startswith("domain/")]
+    return _fault_of_domains([parser[one] for one in domains if one.count("/") == 1])
+
+
+def _fault_of_domains(domains: Sequence[configparser.SectionProxy]) -> str:
+    """Why SSSD would not start with these; trusted domains, with a second slash, are left out: SSSD makes their ids."""
+    if not domains:
         return "has no section [domain/...]"
-    return ""
+    left = next((id_ for one in domains for id_ in _ids_left(one)), None)
+    if left is None:
+        return ""
+    return (
+        f"a section [domain/...] lets somebody in the directory have the number {left}, which belongs to a daemon, so "
+        "SSSD does not start with it: write max_id = 64029 into the section, or min_id = 65536, or name each of 0, "
+        "64030, 65534 and 65535 as (!(uidNumber=64030)) in its ldap_user_search_base"
+    )
+
+
+def _ids_left(domain: configparser.SectionProxy) -> Iterator[int]:
+    """Ids of daemons that a domain may give to a person; `containers/sssd/ids.pl` has the same rule."""
+
+    def number(key: str, default: int) -> int:
+        text = (domain.get(key) or "").strip()
+        return int(text) if _NUMBER.fullmatch(text) else default
+
+    by_provider = "true" if (domain.get("id_provider") or "").strip().lower() == "ad" else "false"
+    mapped = (domain.get("ldap_id_mapping") or by_provider).strip().lower() == "true"
+    lowest = number("ldap_idmap_range_min", _MAPPED_FROM) if mapped else number("min_id", 1)
+    highest = number("max_id", 0) or 2**32 - 1
+    base = domain.get("ldap_user_search_base") or ""
+    for one in _IDS_OF_DAEMONS:
+        if lowest <= one <= highest and f"(!(uidNumber={one}))" not in base:
+            yield one

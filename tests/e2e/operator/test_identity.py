@@ -36,6 +36,7 @@ entry_negative_timeout = 1
 [domain/site]
 timeout = 60
 id_provider = ldap
+max_id = 64029
 auth_provider = none
 access_provider = permit
 ldap_uri = ldap://ldap:3389

@@ -109,7 +109,7 @@ def test_a_secret_that_is_missing_is_told_and_stops_nothing() -> None:
     world.settle()
     assert world.condition("Degraded")["reason"] == "SecretKeyNotFound"
     assert world.raw["status"]["isReady"] is True
-    world.secrets["directory"] = {"sssd.conf": b"[sssd]\nservices = nss\n[domain/a]\n"}
+    world.secrets["directory"] = {"sssd.conf": b"[sssd]\nservices = nss\n[domain/a]\nmax_id = 60000\n"}
     world.settle()
     assert world.condition("Degraded")["status"] == "False"
 

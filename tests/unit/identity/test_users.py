@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,8 @@ from tests.unit.cluster.world import cluster_object
 
 PASSWD = {"passwd": {"configMapRef": {"name": "people"}}}
 SSSD = {"sssd": {"confRef": {"name": "directory"}}}
-CONF = b"[sssd]\nservices = nss, pam\n[domain/site]\nid_provider = ldap\nldap_default_authtok = hidden\n"
+IDS = Path(__file__).resolve().parents[3] / "containers/sssd/ids.pl"
+CONF = b"[sssd]\nservices = nss, pam\n[domain/site]\nid_provider = ldap\nmax_id = 9\nldap_default_authtok = hidden\n"
 
 
 def cluster(identity: dict[str, Any] | None) -> Cluster:
@@ -83,6 +86,51 @@ def test_a_configuration_that_sssd_can_read_is_no_trouble() -> None:
     assert users.trouble_of_sssd(cluster(SSSD), secret(sssd_conf=CONF)) is None
     other = {"sssd": {"confRef": {"name": "directory", "key": "mine.conf"}}}
     assert users.trouble_of_sssd(cluster(other), secret(mine_conf=CONF)) is None
+
+
+HEAD = "[sssd]\nservices = nss\n"
+WITHOUT_DAEMONS = "".join(f"(!(uidNumber={number}))" for number in (0, 64030, 65534, 65535))
+
+
+@pytest.mark.parametrize(
+    ("domains", "left"),
+    [
+        ("[domain/a]\nmax_id = 64029\n", None),
+        ("[domain/a]\nmin_id = 65536\n", None),
+        ("[domain/a]\nMIN_ID=100000\nmax_id : 200000\n", None),
+        ("[domain/a]\nmax_id = 1\nmax_id = 64029\n[nss]\nmax_id = 1\n", None),
+        (f"[domain/a]\nldap_user_search_base = dc=a?sub?(&{WITHOUT_DAEMONS})\n", None),
+        ("[domain/a]\nid_provider = ad\n", None),
+        ("[domain/a]\nid_provider = ldap\nldap_id_mapping = True\n", None),
+        ("[domain/a]\nmax_id = 9\n[domain/a/trusted]\nx = 1\n", None),
+        ("[domain/a]\n", 64030),
+        ("[domain/a]\n# max_id = 64029\n", 64030),
+        ("[domain/a]\nmax_id = 0\n", 64030),
+        ("[domain/a]\nmax_id = 64030\n", 64030),
+        ("[domain/a]\nmin_id = 64031\n", 65534),
+        ("[domain/a]\nmin_id = 65535\n", 65535),
+        ("[domain/a]\nmin_id = 0\nmax_id = 60000\n", 0),
+        ("[domain/a]\nmax_id = many\n", 64030),
+        ("[domain/a]\nmax_id = 9\n[domain/b]\n", 64030),
+        ("[domain/a]\nid_provider = ad\nldap_id_mapping = false\n", 64030),
+        ("[domain/a]\nid_provider = ad\nldap_idmap_range_min = 60000\n", 64030),
+        ("[domain/a]\nldap_user_search_base = dc=a?sub?(!(uidNumber=64030))\nmin_id = 1\n", 65534),
+    ],
+)
+def test_nobody_in_a_directory_may_have_the_number_of_a_daemon(domains: str, left: int | None, tmp_path: Path) -> None:
+    found = users.trouble_of_sssd(cluster(SSSD), secret(sssd_conf=f"{HEAD}{domains}".encode()))
+    conf = tmp_path / "sssd.conf"
+    conf.write_text(f"{HEAD}{domains}")
+    sidecar = subprocess.run(["perl", str(IDS), str(conf)], capture_output=True, text=True, check=False)
+    if left is None:
+        assert (found, sidecar.returncode, sidecar.stdout, sidecar.stderr) == (None, 0, "", "")
+        return
+    words = f"a section [domain/...] lets somebody in the directory have the number {left}, which belongs to a daemon"
+    assert found is not None
+    assert found.reason is Reason.SECRET_INVALID
+    assert words in found.message
+    assert (sidecar.returncode, sidecar.stderr) == (1, "")
+    assert sidecar.stdout.startswith(words)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,9 @@ from pydantic_core import PydanticUndefined
 
 ENVIRONMENT_PREFIX = "SLURM_OPERATOR_"
 
+ALL = "*"
+"""In place of names: all there are."""
+
 Seconds = Annotated[float, Field(gt=0)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 
@@ -65,7 +68,14 @@ class Settings(BaseModel):
     node_labels_from_slurm: bool = Field(
         default=False,
         description="Whether Nodes with slurmd pods also get labels with the partitions, features and GRES that Slurm "
-        "shows of these. Needs node_labels_config_map; the ConfigMap need not exist.",
+        "shows of these. Needs node_labels_config_map; the ConfigMap need not exist. Needs node_labels_clusters.",
+    )
+    node_labels_clusters: tuple[Annotated[str, Field(pattern=r"^(\*|[-a-z0-9]{1,63}/[-a-z0-9.]{1,253})$")], ...] = (
+        Field(
+            default=(),
+            description="Namespace and name, with a slash between, of the Clusters whose Slurm gives Nodes labels, "
+            "separated by commas, or * for all: whoever may edit such a Cluster decides on these labels.",
+        )
     )
     request_timeout: Seconds = Field(default=30.0, description="Seconds for one request to the API server.")
     max_requests_in_flight: Annotated[int, Field(ge=1)] = Field(
@@ -197,7 +207,7 @@ class Settings(BaseModel):
     log_format: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="Minimum level to log.")
 
-    @field_validator("namespaces", "slinky_namespaces", "sylabs_clusters", mode="before")
+    @field_validator("namespaces", "slinky_namespaces", "sylabs_clusters", "node_labels_clusters", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -219,6 +229,8 @@ class Settings(BaseModel):
             raise ValueError("node_labels_config_map needs watch_nodes, and all namespaces")
         if self.node_labels_from_slurm and not self.node_labels_config_map:
             raise ValueError("node_labels_from_slurm needs node_labels_config_map")
+        if self.node_labels_from_slurm != bool(self.node_labels_clusters):
+            raise ValueError("node_labels_from_slurm and node_labels_clusters need each other")
         if self.sylabs_jobs and not self.slurmjobs:
             raise ValueError("sylabs_jobs needs slurmjobs")
         if self.sylabs_clusters and not self.sylabs_jobs:

@@ -53,8 +53,8 @@ def check(source: Source | None, name: str, key: str, purpose: str) -> Missing |
     if source is None or not source.exists:
         return Missing(Reason.SECRET_NOT_FOUND, f"{purpose}: there is no Secret {name}")
     if key not in source.data:
-        has = ", ".join(sorted(source.data)) or "none"
-        return Missing(Reason.SECRET_KEY_NOT_FOUND, f"{purpose}: Secret {name} has no key {key} (its keys: {has})")
+        # Users who may edit Clusters may name any Secret, and need not be allowed to see what keys it has.
+        return Missing(Reason.SECRET_KEY_NOT_FOUND, f"{purpose}: Secret {name} has no key {key}")
     if not source.data[key].strip():
         return Missing(Reason.SECRET_INVALID, f"{purpose}: key {key} of Secret {name} is empty")
     return None

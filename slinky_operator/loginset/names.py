@@ -27,7 +27,7 @@ def workload(name: str) -> str:
 
 def host_keys(name: str) -> str:
     """Name of the Secret with generated SSH host keys."""
-    return f"{name}-ssh-host-keys"
+    return f"{name}{naming.HOST_KEYS_SUFFIX}"
 
 
 def trial(name: str, digest: str) -> str:

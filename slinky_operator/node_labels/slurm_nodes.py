@@ -5,7 +5,7 @@ Nothing is asked of Slurm: each Cluster's nodes are polled once for all controll
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -70,19 +70,26 @@ class SlurmNodes:
         The cache of pods, with `INDEXES_OF_SLURMD_PODS`.
     slurm
         The Slurm of every Cluster.
+    clusters
+        `<namespace>/<name>` of the Clusters that count: whoever may edit a Cluster names partitions and features. None
+        for all.
     """
 
-    def __init__(self, pods: Store, slurm: SlurmByUid) -> None:
+    def __init__(self, pods: Store, slurm: SlurmByUid, clusters: Collection[str] | None) -> None:
         self._pods = pods
         self._slurm = slurm
+        self._clusters = clusters
 
     def on(self, host: str) -> Records:
         """The records of the pods on a Kubernetes Node; a node that has not registered yet has none."""
         found, complete = [], True
         for pod in self._pods.find(HOST_INDEX, host):
-            if not _counts(pod):
+            if not _counts(pod) or not self._is_allowed(pod):
                 continue
             slurm = self._slurm.get(_cluster_uid(pod))
+            if slurm is not None and _cluster(pod) != f"{slurm.namespace}/{slurm.name}":
+                # Somebody has made it: its labels name the Cluster of another namespace.
+                continue
             if slurm is None or not _has_answered(slurm):
                 complete = False
                 continue
@@ -90,6 +97,9 @@ class SlurmNodes:
             if record is not None:
                 found.append(record)
         return Records(tuple(found), complete)
+
+    def _is_allowed(self, pod: Object) -> bool:
+        return self._clusters is None or _cluster(pod) in self._clusters
 
     def pod(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of pods: the Node that one has come to, or has left."""
@@ -139,6 +149,12 @@ def _of_interest(pod: Object) -> tuple[Any, ...]:
 
 def _host(pod: Object | None) -> str:
     return str(((pod or {}).get("spec") or {}).get("nodeName") or "")
+
+
+def _cluster(pod: Object) -> str:
+    """Namespace and name of a pod's Cluster, by its labels."""
+    name = (pod["metadata"].get("labels") or {}).get(labels.LABEL_CLUSTER_NAME)
+    return f"{pod['metadata'].get('namespace')}/{name}"
 
 
 def _cluster_uid(pod: Object) -> str:

@@ -13,7 +13,7 @@ from slinky_operator.node_labels.triggers import NodeLabelsTriggers
 from slinky_operator.reconcile.caches import CacheSpec
 from slinky_operator.reconcile.indexes import INDEXES_OF_SLURMD_PODS, PODS_OF_CLUSTERS, prune_node
 from slinky_operator.reconcile.spec import Built, ControllerSpec, Services
-from slinky_operator.settings import Settings
+from slinky_operator.settings import ALL, Settings
 
 WORKERS: Final = 4
 """Nodes written concurrently."""
@@ -32,7 +32,9 @@ def _build(services: Services) -> Built:
     services.supervisor.start(f"ConfigMap {namespace}/{name} with labels of Nodes", config.run())
     nodes = services.caches.store(NODES)
     live = services.settings.node_labels_from_slurm
-    records = SlurmNodes(services.caches.store(PODS), services.slurm) if live else None
+    named = services.settings.node_labels_clusters
+    clusters = None if ALL in named else frozenset(named)
+    records = SlurmNodes(services.caches.store(PODS), services.slurm, clusters) if live else None
     reconciler = NodeLabelsReconciler(services.kube, services.recorder, nodes, config, records)
     return Built(reconciler, NodeLabelsTriggers(nodes, config.subscribe, records).table())
 

@@ -294,6 +294,10 @@ def job_logs_key(cluster: str) -> str:
     return f"{cluster}-job-logs"
 
 
+HOST_KEYS_SUFFIX: Final = "-ssh-host-keys"
+"""End of the name of the Secret with the host keys of a LoginSet."""
+
+
 def key_secrets(cluster: str) -> tuple[str, ...]:
     """Names of the Secrets with keys that the operator makes for a Cluster."""
     return slurm_key_secret(cluster), jwt_key_secret(cluster), key_copy(cluster)

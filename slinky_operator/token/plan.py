@@ -17,10 +17,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
+from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.fields import format_duration
 from slinky_api.v1alpha1.token import Token
 from slinky_operator.reconcile.text import stamp
+from slinky_operator.slurm import naming
 from slinky_operator.token import grants
 from slinky_operator.token.jwts import Claims
 from slinky_operator.token.snapshot import Snapshot
@@ -43,8 +45,13 @@ MOST: Final = 250
 SKEW: Final = timedelta(seconds=5)
 """A token made later than now by more than this was made before the clock was set back."""
 
-_RESERVED: Final = ("-auth-slurm", "-auth-jwt", "-auth-copy")
-"""Ends of the names of Secrets that the operator makes for Clusters (`slurm.naming`)."""
+_RESERVED: Final = (
+    *naming.generated_secrets(""),
+    naming.job_logs_key(""),
+    naming.exporter(""),
+    naming.HOST_KEYS_SUFFIX,
+)
+"""Ends of the names of Secrets that the operator makes for Clusters and LoginSets."""
 
 
 class Write(Enum):
@@ -98,6 +105,13 @@ def plan(snapshot: Snapshot) -> Plan:
     return _ended(snapshot, found) if claims is None else _issued(snapshot, claims)
 
 
+def _is_of_exporter(token: Token) -> bool:
+    """Whether it is the Token that the operator makes for the exporter of a Cluster."""
+    namespace, name = token.cluster_key
+    own = token.metadata.labels.get(labels.LABEL_CLUSTER_NAME) == name
+    return own and namespace == token.namespace and token.name == token.secret_name == naming.exporter(name)
+
+
 def due(token: Token, claims: Claims) -> datetime:
     """When a token is to be renewed: between 0.45 and 0.55 of its life."""
     seed = f"{token.uid}{claims.issued.timestamp()}".encode()
@@ -110,11 +124,11 @@ def due(token: Token, claims: Claims) -> datetime:
 def _refused(snapshot: Snapshot) -> Problem | None:
     """Why the Token may have none, as far as the Cluster can be seen."""
     token, cluster = snapshot.token, snapshot.cluster
-    if token.secret_name.endswith(_RESERVED):
+    if token.secret_name.endswith(_RESERVED) and not _is_of_exporter(token):
         return Problem(
             Reason.SECRET_NAME_RESERVED,
-            f"Secret {token.secret_name}: names that end in {', '.join(_RESERVED)} are kept for keys of Clusters; name "
-            "another one in spec.secretRef of a new Token",
+            f"Secret {token.secret_name}: names that end in {', '.join(_RESERVED)} are kept for Clusters and "
+            "LoginSets; name another one in spec.secretRef of a new Token",
         )
     if cluster is None:
         return None

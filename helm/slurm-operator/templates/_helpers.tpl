@@ -83,6 +83,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- else if .Values.nodeLabels.fromSlurm -}}
 {{- fail "nodeLabels.fromSlurm: needs nodeLabels.enabled" -}}
 {{- end -}}
+{{- if and .Values.nodeLabels.fromSlurm (not .Values.nodeLabels.clusters) -}}
+{{- fail "nodeLabels.fromSlurm: needs nodeLabels.clusters, the Clusters that may label Nodes, or [\"*\"] for all" -}}
+{{- end -}}
 {{- if and .Values.jobs.sylabs (not .Values.jobs.enabled) -}}
 {{- fail "jobs.sylabs: needs jobs.enabled" -}}
 {{- end -}}

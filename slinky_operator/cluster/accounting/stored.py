@@ -182,9 +182,7 @@ def _storage_elsewhere(snapshot: Snapshot) -> tuple[Storage | None, Problem | No
         if found is None or not found.exists:
             return None, Problem(Reason.SECRET_NOT_FOUND, f"{purpose}: there is no Secret {ref.name}")
         if key not in found.data:
-            has = ", ".join(sorted(found.data)[:10]) or "none"
-            words = f"{purpose}: Secret {ref.name} has no key {key} (its keys: {has})"
-            return None, Problem(Reason.SECRET_KEY_NOT_FOUND, words)
+            return None, Problem(Reason.SECRET_KEY_NOT_FOUND, f"{purpose}: Secret {ref.name} has no key {key}")
         password = slurmdbd_conf.password_in(found.data[key])
         if password is None:
             words = f"{purpose}: key {key} of Secret {ref.name} must be {PASSWORD_RULE}"

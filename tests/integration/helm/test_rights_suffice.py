@@ -156,7 +156,11 @@ def test_nothing_is_refused(control_plane: ControlPlane, tmp_path: Path, scope: 
     apply_crds(kubectl)
     apply_job_crds(kubectl)
     everywhere = scope == "all namespaces"
-    scoped = {"nodeLabels": {"enabled": True, "fromSlurm": True}} if everywhere else {"watchNamespaces": [served]}
+    scoped = (
+        {"nodeLabels": {"enabled": True, "fromSlurm": True, "clusters": ["*"]}}
+        if everywhere
+        else {"watchNamespaces": [served]}
+    )
     values: dict[str, Any] = {**scoped, "jobs": {"enabled": True}}
     objects = render(values=values, namespace=name)
     kubectl.apply(objects)

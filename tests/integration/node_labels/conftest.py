@@ -94,7 +94,7 @@ async def site(control_plane: ControlPlane) -> AsyncIterator[Site]:
             _ = await kube.create(NODES, {"metadata": {"name": name, "labels": {"zone": "here"}}})
         config = LabelConfig(kube, site, (site.namespace, "slurm-config"))
         store = site.cache.store
-        records = SlurmNodes(site.pods.store, site.slurm)
+        records = SlurmNodes(site.pods.store, site.slurm, None)
         reconciler = NodeLabelsReconciler(kube, site, store, config, records)
         gates = [site.cache.synced, site.pods.synced]
         controller = Controller(SPEC.name, reconciler.reconcile, tell=reconciler.tell, gates=gates)

@@ -124,6 +124,32 @@ def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("accounting", "names"),
+    [
+        ({}, {"hpc-accounting", "hpc-database"}),
+        ({"database": {"host": "db"}}, {"hpc-accounting"}),
+        ({"external": {"host": "dbd"}}, set()),
+    ],
+)
+def test_slurmdbd_is_open_to_pods_of_the_cluster_and_its_database_to_slurmdbd(
+    accounting: dict[str, Any], names: set[str]
+) -> None:
+    closed = {"slurm": {"enabled": True}}
+    found = policies({"cluster": {"accounting": accounting}, "networkPolicy": closed})
+    assert set(found) - set(policies({"networkPolicy": closed})) == names
+    own = {"podSelector": {"matchLabels": {labels.LABEL_CLUSTER_NAME: "hpc"}}}
+    if "hpc-accounting" in names:
+        (rule,) = found["hpc-accounting"]["ingress"]
+        assert rule == {"ports": [{"port": naming.SLURMDBD_PORT, "protocol": "TCP"}], "from": [own]}
+    if "hpc-database" in names:
+        (rule,) = found["hpc-database"]["ingress"]
+        assert rule["ports"] == [{"port": naming.MARIADB_PORT, "protocol": "TCP"}]
+        assert rule["from"] == [{"podSelector": found["hpc-accounting"]["podSelector"]}]
+    elsewhere = {"server": "http://there:6820", "accounting": accounting}
+    assert not names & set(policies({"cluster": elsewhere, "networkPolicy": closed}))
+
+
 @pytest.mark.parametrize("more", [{}, {"server": "http://there:6820"}])
 def test_prometheus_reaches_the_exporter_and_that_reaches_slurmrestd(more: dict[str, Any]) -> None:
     prometheus = {"podSelector": {"matchLabels": {"a": "prometheus"}}}

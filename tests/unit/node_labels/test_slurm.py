@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -62,12 +63,12 @@ class Config:
 class World:
     """One Node, pods on it, one Cluster."""
 
-    def __init__(self) -> None:
+    def __init__(self, clusters: Collection[str] | None = None) -> None:
         self.kube, self.config, self.slurm = MemoryKube(), Config(), Slurm()
         self.clients = {"cluster-uid": self.slurm}
         nodes = self.kube.cache(NODES)
         self.pods = self.kube.cache(PODS, INDEXES_OF_SLURMD_PODS)
-        records = SlurmNodes(self.pods, self.clients)
+        records = SlurmNodes(self.pods, self.clients, clusters)
         self.reconciler = NodeLabelsReconciler(self.kube, self, nodes, self.config, records)
         self.triggers = NodeLabelsTriggers(nodes, lambda _: None, records).table()
         self.kube.put(NODES, {"metadata": {"name": "worker-1", "labels": {"zone": "z"}}})
@@ -116,6 +117,26 @@ async def test_labels_follow_slurm_and_go_with_the_pod() -> None:
     world.slurm.nodes["compute-0"] = Node(name="compute-0", partitions=("debug",))
     assert await world.step() == {"workload-manager": "slurm", "partition.debug": "true"}
     await world.kube.delete(PODS, "compute-0", "ns")
+    assert await world.step() == {}
+
+
+async def test_only_clusters_that_the_administrator_has_named_label_nodes() -> None:
+    world = World({"ns/other", "else/slurm"})
+    world.pod()
+    world.slurm.nodes["compute-0"] = COMPUTE
+    assert await world.step() == {}
+    world = World({"ns/slurm"})
+    world.pod()
+    world.slurm.nodes["compute-0"] = COMPUTE
+    assert await world.step() == OF_COMPUTE
+
+
+async def test_a_pod_of_another_namespace_with_the_labels_of_a_cluster_does_not_count() -> None:
+    world = World()
+    forged = world.pod()
+    await world.kube.delete(PODS, "compute-0", "ns")
+    world.kube.put(PODS, {**forged, "metadata": {**forged["metadata"], "namespace": "strangers"}})
+    world.slurm.nodes["compute-0"] = COMPUTE
     assert await world.step() == {}
 
 

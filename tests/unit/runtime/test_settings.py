@@ -34,6 +34,12 @@ def test_flags_win_over_the_environment() -> None:
         (["--lease-duration", "5"], "lease_renew_deadline"),
         (["--node-poll-interval", "60"], "node_poll_interval"),
         (["--node-labels-from-slurm"], "node_labels_from_slurm needs node_labels_config_map"),
+        (
+            ["--node-labels-from-slurm", "--node-labels-config-map=a/b"],
+            "node_labels_from_slurm and node_labels_clusters need each other",
+        ),
+        (["--sylabs-clusters=a/b"], "sylabs_clusters needs sylabs_jobs"),
+        (["--sylabs-clusters=a"], "--sylabs-clusters"),
         (["--node-labels-config-map", "slurm-config"], "--node-labels-config-map"),
         (["--node-labels-config-map", "a/b", "--namespaces", "a"], "node_labels_config_map needs watch_nodes"),
         (["--node-labels-config-map", "a/b", "--no-watch-nodes"], "node_labels_config_map needs watch_nodes"),

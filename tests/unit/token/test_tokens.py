@@ -284,8 +284,11 @@ async def test_a_cluster_elsewhere_has_its_keys_elsewhere(world: TokenWorld) -> 
     assert world.ready()[1] == "NotSupported"
 
 
-@pytest.mark.parametrize("name", ["slurm-auth-jwt", "x-auth-slurm", "y-auth-copy"])
-async def test_names_of_keys_of_clusters_are_kept(world: TokenWorld, name: str) -> None:
+OF_CLUSTERS = ["slurm-auth-jwt", "x-auth-slurm", "y-auth-copy", "slurm-job-logs", "slurm-database", "slurm-accounting"]
+
+
+@pytest.mark.parametrize("name", [*OF_CLUSTERS, "slurm-database-password", "slurm-exporter", "site-ssh-host-keys"])
+async def test_names_of_secrets_of_clusters_are_kept(world: TokenWorld, name: str) -> None:
     world.token(secretRef={"name": name})
     await world.step()
     assert world.kube.writes == []

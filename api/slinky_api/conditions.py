@@ -220,6 +220,7 @@ class Reason(StrEnum):
     CLUSTER_NAME_TAKEN = "ClusterNameTaken"
     ACCOUNTS_PENDING = "AccountsPending"
     ACCOUNTS_REFUSED = "AccountsRefused"
+    TOO_MANY_DELETIONS = "TooManyDeletions"
     USERS_UNKNOWN = "UsersUnknown"
     CHILD_REFUSED = "ChildRefused"
     CLAIM_REFUSED = "ClaimRefused"

@@ -6,7 +6,7 @@ It refuses what slurmdbd refuses, so that an order of changes that does not work
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
@@ -66,6 +66,9 @@ class AccountDatabase:
     refuses: dict[str, errors.SlurmError] = field(default_factory=dict)
     """What is answered to a write instead, by the name of what it is about."""
 
+    after_reading: Callable[[], None] = lambda: None
+    """What others do right after the list of associations was read."""
+
     down: errors.SlurmError | None = None
     """What is answered to everything instead."""
 
@@ -93,10 +96,25 @@ class AccountDatabase:
     async def users(self, **limits: float) -> tuple[User, ...]:
         return self._answer(self.all_users.values(), limits)
 
-    async def associations(self, *, cluster: str | None, inherited: bool, **limits: float) -> tuple[Association, ...]:
+    async def associations(
+        self,
+        *,
+        account: str | None = None,
+        user: str | None = None,
+        cluster: str | None = None,
+        inherited: bool,
+        **limits: float,
+    ) -> tuple[Association, ...]:
         assert not inherited
-        found = [one for one in self.all_associations.values() if cluster in {None, one.cluster}]
-        return self._answer(found, limits)
+        found = [
+            one
+            for one in self.all_associations.values()
+            if cluster in {None, one.cluster} and account in {None, one.account} and user in {None, one.user}
+        ]
+        answer = self._answer(found, limits)
+        if (account, user) == (None, None):
+            self.after_reading()
+        return answer
 
     async def clusters(self, **limits: float) -> tuple[str, ...]:
         return self._answer((self.cluster, *self.others), limits)

@@ -46,6 +46,9 @@ class Comparison:
     held: tuple[str, ...] = ()
     """What is not deleted because it is used."""
 
+    too_many: str = ""
+    """Why nothing is deleted: it would be too many at once."""
+
     settled: bool = False
     """Whether slurmdbd has all that the tree asks for: what differs later was changed by somebody else."""
 

@@ -6,15 +6,19 @@ The account and the user root stay, and so does the QOS normal.
 
 Slurm deletes nothing that a job uses; it is left out here all the same, so that the condition says what is waited for
 and nothing is tried in vain. Users go before their accounts, accounts before the one above, and QOS last.
+
+A tree that has lost most of its entries looks like one that wants most of slurmdbd deleted. So nothing is deleted where
+it would be many at once, until the administrator has said that as many are meant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from slinky_operator.cluster.accounts.changes import Change, Delete, DeleteAssociation, Kind, Update, named, subject
-from slinky_operator.cluster.accounts.faults import NORMAL, ROOT
+from slinky_operator.cluster.accounts.faults import NORMAL, ROOT, TREE
 from slinky_operator.cluster.accounts.present import Present
 from slinky_operator.cluster.accounts.wanted import Wanted
 from slinky_operator.reconcile import text
@@ -38,6 +42,13 @@ class Usage:
     """Whether slurmdbd has other clusters."""
 
 
+FEW: Final = 10
+"""Deletions of a kind that are never too many."""
+
+SHARE: Final = 4
+"""One of so many of a kind may be deleted together."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """What is deleted, and what is not."""
@@ -45,6 +56,9 @@ class Pruned:
     changes: tuple[Change, ...] = ()
     held: tuple[str, ...] = ()
     """What stays because it is used, each with why."""
+
+    too_many: str = ""
+    """Why nothing is deleted: it would be too many at once. Empty if it is not."""
 
 
 def unmanaged(wanted: Wanted, present: Present) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
@@ -68,8 +82,18 @@ def prune(wanted: Wanted, present: Present, usage: Usage) -> Pruned:
     if not wanted.prune:
         return Pruned()
     accounts, users, qos = unmanaged(wanted, present)
-    draft = _Draft(wanted, present, usage)
     single = set(_associations(wanted, present))
+    here = present.of_cluster(wanted.cluster)
+    kinds = (
+        ("accounts", len(accounts), len({key.account for key in here} - {ROOT})),
+        ("users", len(users), len({key.user for key in here} - {ROOT, ""})),
+        ("associations", len(single), sum(key.user not in {ROOT, ""} for key in here)),
+        ("QOS", len(qos), len(present.qos.keys() - {NORMAL})),
+    )
+    too_many = _too_many(kinds, wanted.prune_at_most)
+    if too_many:
+        return Pruned(too_many=too_many)
+    draft = _Draft(wanted, present, usage)
     for user in sorted(users):
         single |= draft.user(user)
     defaults = tuple(_new_defaults(wanted, present, single))
@@ -81,6 +105,32 @@ def prune(wanted: Wanted, present: Present, usage: Usage) -> Pruned:
     for name in sorted(qos):
         draft.qos(name)
     return Pruned((*defaults, *draft.made), tuple(draft.held))
+
+
+def _too_many(kinds: Iterable[tuple[str, int, int]], at_most: int | None) -> str:
+    """Why so many must not be deleted at once, and what to do; empty if they may.
+
+    Parameters
+    ----------
+    kinds
+        For each kind its name, how many would be deleted, and how many there are.
+    at_most
+        What the administrator has said.
+    """
+    excess = [
+        (kind, going, there)
+        for kind, going, there in kinds
+        if going > (max(FEW, there // SHARE) if at_most is None else at_most)
+    ]
+    if not excess:
+        return ""
+    listed = ", ".join(f"{going} of {there} {kind}" for kind, going, there in excess)
+    most = max(going for _, going, _ in excess)
+    rule = "more than a quarter at once" if at_most is None else f"more than pruneAtMost, which is {at_most}"
+    return (
+        f"{TREE}.prune would delete {listed}, {rule}: nothing is deleted. If the tree is as it is meant to be, set "
+        f"{TREE}.pruneAtMost to {most}; else put back what it has lost"
+    )
 
 
 class _Draft:

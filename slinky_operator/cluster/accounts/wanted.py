@@ -59,6 +59,9 @@ class Wanted:
     """What is wrong with the tree as a whole, by field; nothing may be written then."""
 
     prune: bool = False
+    prune_at_most: int | None = None
+    """How many of a kind may be deleted together; None for the default."""
+
     unknown: frozenset[str] = frozenset()
     """Users of the tree whom the Cluster does not know: they are left out, and not deleted either."""
 
@@ -87,6 +90,7 @@ def wanted(tree: AccountTree, cluster: str, unknown: Collection[str] = ()) -> Wa
         users={name: _user(name, users.get(name)) for name in known},
         associations=dict(_associations(tree, ordered, cluster, left_out)),
         prune=tree.prune,
+        prune_at_most=tree.prune_at_most,
         unknown=left_out,
     )
 

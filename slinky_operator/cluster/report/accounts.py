@@ -90,6 +90,8 @@ def _compared(snapshot: Snapshot, tree: AccountTree, last: Comparison) -> tuple[
     unknown = _unknown(snapshot, tree)
     if unknown:
         return "False", Reason.USERS_UNKNOWN, unknown
+    if last.too_many:
+        return "False", Reason.TOO_MANY_DELETIONS, last.too_many
     if last.held:
         return "False", Reason.WAITING_FOR_JOBS, f"not deleted, since it is used: {joined(last.held)}"
     rest = f"; {last.counts.unmanaged} others are left as they are" if last.counts.unmanaged else ""

@@ -289,6 +289,10 @@ class AccountTree(ApiModel):
     prune: bool = False
     """Whether accounts, users and QOS that are not in the tree are deleted. root and the QOS normal never are, nor
     what jobs use."""
+    prune_at_most: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    """How many accounts, users, QOS and associations, of each kind, prune may delete together. If it would delete more,
+    it deletes nothing, and the condition AccountsApplied has the number. Default: a quarter of what is there, and at
+    least 10."""
     qos: Annotated[tuple[Qos, ...], Field(max_length=200), MAP_BY_NAME] = ()
     """QOS. Those that accounts, users and other QOS name must be listed; normal need not."""
     accounts: Annotated[tuple[Account, ...], Field(max_length=2000), MAP_BY_NAME] = ()

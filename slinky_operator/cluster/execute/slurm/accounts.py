@@ -32,7 +32,7 @@ from slinky_operator.kube.cache.weight import decide
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import SlurmClient, errors
-from slurm_client.models import AccountSpec, AssociationSpec, QosSpec, UserSpec
+from slurm_client.models import AccountSpec, Association, AssociationSpec, QosSpec, UserSpec
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ async def apply_accounts(
     carries_on = before is not None and before.version == action.version and before.left > 0
     refused = before.refused if before is not None and carries_on else frozenset()
     until = clock() + min(LONGEST_BATCH, max(BATCH, read))
-    batch = _Batch(client.client, clock, until, refused, before.problems if before and carries_on else ())
+    batch = _Batch(client.client, present, clock, until, refused, before.problems if before and carries_on else ())
     await batch.make(draft.changes)
     outcome = Comparison(
         action.version,
@@ -104,7 +104,8 @@ async def apply_accounts(
         problems=(*draft.problems, *(one for one in batch.problems if one not in draft.problems)),
         refused=batch.refused,
         held=draft.held,
-        settled=not (batch.left or batch.why or batch.refused or draft.held),
+        too_many=draft.too_many,
+        settled=not (batch.left or batch.why or batch.refused or draft.held or draft.too_many),
     )
     return Applied(outcome, tuple(batch.done))
 
@@ -113,6 +114,7 @@ async def apply_accounts(
 class _Draft:
     changes: tuple[Change, ...]
     held: tuple[str, ...]
+    too_many: str
     problems: tuple[str, ...]
     counts: Counts
 
@@ -128,7 +130,7 @@ def _compare(asked: Wanted, present: Present, usage: Usage) -> _Draft:
         sum(map(len, pruning.unmanaged(asked, present))),
     )
     changes = (*difference.changes(asked, present), *pruned.changes)
-    return _Draft(changes, pruned.held, tuple(difference.unmovable(asked, present)), counts)
+    return _Draft(changes, pruned.held, pruned.too_many, tuple(difference.unmovable(asked, present)), counts)
 
 
 async def _read(client: SlurmClient, asked: Wanted) -> Present:
@@ -172,13 +174,23 @@ async def _usage(client: SlurmClient) -> Usage:
     return await decide(gather)
 
 
+class _Overtaken(Exception):
+    """What was to be deleted is not what it was when the changes were chosen."""
+
+
 class _Batch:
     """Changes that are made one after the other."""
 
     def __init__(
-        self, client: SlurmClient, clock: Clock, until: float, refused: frozenset[str], problems: Iterable[str]
+        self,
+        client: SlurmClient,
+        present: Present,
+        clock: Clock,
+        until: float,
+        refused: frozenset[str],
+        problems: Iterable[str],
     ) -> None:
-        self._client, self._clock, self._until = client, clock, until
+        self._client, self._present, self._clock, self._until = client, present, clock, until
         self.refused = refused
         self.problems = list(problems)
         self.done: list[str] = []
@@ -196,6 +208,9 @@ class _Batch:
                 continue
             try:
                 await self._one(change)
+            except _Overtaken:
+                # The next comparison sees it, and decides.
+                self.left += 1
             except (errors.Unreachable, errors.Unauthorized, errors.DecodeError, errors.ServerError) as error:
                 self.why, self.left = f"{subject(change)}: {_words(error)}", self.left + 1
             except errors.SlurmError as error:
@@ -250,11 +265,29 @@ class _Batch:
         if isinstance(change, DeleteAssociation):
             await database.delete_association(change.key, timeout=TIMEOUT)
         elif change.kind is Kind.QOS:
+            # It goes for all clusters.
+            if len(await database.clusters(timeout=TIMEOUT)) > 1:
+                raise _Overtaken
             await database.delete_qos(change.name, timeout=TIMEOUT)
         elif change.kind is Kind.ACCOUNT:
+            self._check(await database.associations(account=change.name, inherited=False, timeout=TIMEOUT))
             await database.delete_account(change.name, timeout=TIMEOUT)
         else:
+            self._check(await database.associations(user=change.name, inherited=False, timeout=TIMEOUT))
             await database.delete_user(change.name, timeout=TIMEOUT)
+
+    def _check(self, associations: Iterable[Association]) -> None:
+        """Check that nobody has used an account or a user since it was chosen: it goes with all its associations.
+
+        The changes were chosen seconds ago. Meanwhile another cluster of the slurmdbd may have taken it over.
+
+        Raises
+        ------
+        _Overtaken
+            There are associations that were not there.
+        """
+        if any(one.key not in self._present.associations for one in associations):
+            raise _Overtaken
 
 
 def _words(error: errors.SlurmError) -> str:

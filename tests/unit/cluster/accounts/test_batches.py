@@ -182,6 +182,84 @@ def test_of_what_other_clusters_use_only_this_cluster_s_part_goes() -> None:
     assert "urgent" in database.all_qos
 
 
+@pytest.mark.parametrize("key", [AssociationKey("physics", "elsewhere"), AssociationKey("physics", "elsewhere", "bob")])
+def test_what_another_cluster_takes_over_since_the_list_was_read_is_not_deleted(key: AssociationKey) -> None:
+    database = settled()
+    database.others = ("elsewhere",)
+
+    def take_over() -> None:
+        database._associate(key, qos=())
+
+    database.after_reading = take_over
+    made = apply(database, {"prune": True})
+    assert made.outcome.left
+    assert not made.outcome.settled
+    assert key in database.all_associations
+    assert "physics" in database.all_accounts
+    assert ("bob" in database.all_users) or not key.user
+    # The next comparison has seen it: this cluster's part goes.
+    database.after_reading = lambda: None
+    assert apply(database, {"prune": True}, made.outcome).outcome.left == 0
+    assert {one.cluster for one in database.all_associations if one.account == "physics"} == {"elsewhere"}
+
+
+def test_a_qos_stays_if_another_cluster_registers_since_the_list_was_read() -> None:
+    database = settled()
+
+    def register() -> None:
+        if "delete account science" in database.writes:
+            database.others = ("elsewhere",)
+
+    delete = database.delete_account
+
+    async def deleted(name: str, **limits: float) -> None:
+        await delete(name, **limits)
+        register()
+
+    database.delete_account = deleted  # type: ignore[method-assign]
+    made = apply(database, {"prune": True})
+    assert "urgent" in database.all_qos
+    assert made.outcome.left == 1
+
+
+def many(count: int, **more: Any) -> dict[str, Any]:
+    users = [f"user{number}" for number in range(count)]
+    return {"accounts": [{"name": "physics", "users": users}], **more}
+
+
+def test_a_tree_that_has_lost_its_list_deletes_nothing_until_the_number_is_confirmed() -> None:
+    database = AccountDatabase()
+    assert apply(database, many(400)).outcome.settled
+    made = apply(database, many(0, prune=True))
+    assert made.done == ()
+    assert made.outcome.too_many == (
+        "spec.accounting.tree.prune would delete 400 of 400 users, more than a quarter at once: nothing is deleted. If "
+        "the tree is as it is meant to be, set spec.accounting.tree.pruneAtMost to 400; else put back what it has lost"
+    )
+    assert not made.outcome.settled
+    again = apply(database, many(0, prune=True, pruneAtMost=399))
+    assert "more than pruneAtMost, which is 399" in again.outcome.too_many
+    assert apply(database, many(0, prune=True, pruneAtMost=400)).outcome.settled
+    assert database.all_users.keys() == {"root"}
+
+
+def test_associations_of_users_who_stay_count_too() -> None:
+    database = AccountDatabase()
+    assert apply(database, many(40)).outcome.settled
+    users = [{"name": f"user{number}"} for number in range(40)]
+    made = apply(database, {**many(0), "users": users, "prune": True})
+    assert "would delete 40 of 40 associations" in made.outcome.too_many
+
+
+@pytest.mark.parametrize(("there", "going", "goes"), [(10, 10, True), (11, 11, False), (60, 15, True), (60, 16, False)])
+def test_a_quarter_may_go_at_once_and_ten_always(there: int, going: int, *, goes: bool) -> None:
+    database = AccountDatabase()
+    assert apply(database, many(there)).outcome.settled
+    made = apply(database, many(there - going, prune=True))
+    assert (made.outcome.too_many == "") is goes
+    assert len(made.done) == (going if goes else 0)
+
+
 def test_a_user_gets_another_default_before_it_goes() -> None:
     database = settled()
     users = [{"name": "carol", "associations": [{"account": "physics"}]}]

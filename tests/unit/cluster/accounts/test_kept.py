@@ -113,6 +113,11 @@ def test_what_jobs_use_and_what_is_left_is_said() -> None:
     world.step()
     assert world.condition("AccountsApplied")["reason"] == "WaitingForJobs"
     assert world.condition("Degraded")["status"] == "False"
+    world.memory.accounts = replace(last, too_many="400 of 400 users")
+    world.step()
+    assert world.condition("AccountsApplied")["reason"] == "TooManyDeletions"
+    assert world.condition("AccountsApplied")["message"] == "400 of 400 users"
+    assert world.condition("Degraded")["message"] == "AccountsApplied: 400 of 400 users"
     world.memory.accounts = replace(last, counts=replace(last.counts, unmanaged=4))
     world.step()
     assert world.condition("AccountsApplied")["message"].endswith("; 4 others are left as they are")

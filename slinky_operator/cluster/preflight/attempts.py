@@ -1,13 +1,14 @@
 """The part of the plan about one preflight: whether to start it, and what its pod shows. Pure.
 
-Its outcome is remembered, and its pod is deleted as soon as that is known; after a restart of the operator it is simply
-repeated. A pod without a result (never scheduled, evicted, too slow) decides nothing, and is recreated later. What to
+Its outcome is remembered. The pod of one that has passed stays until the configuration is live, so that an operator
+that has just started finds the result; any other is deleted as soon as its outcome is known, and repeated after a
+restart. A pod without a result (never scheduled, evicted, too slow) decides nothing, and is recreated later. What to
 try, and what follows, is decided in `decision` and `single_trial`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -76,20 +77,32 @@ def made(
     return preflight(snapshot.cluster, images, tried, rendered.files, rendered.hash, running=running, node=node)
 
 
-def attempt(  # noqa: PLR0911 - one for each stage
-    snapshot: Snapshot, wanted: Preflight, found: Sequence[SlurmdKind], now: float, wall: datetime
+def attempt(  # noqa: C901, PLR0911 - one for each stage
+    snapshot: Snapshot,
+    wanted: Preflight,
+    found: Sequence[SlurmdKind],
+    now: float,
+    wall: datetime,
+    passed: Collection[str] = (),
 ) -> Trial:
-    """Check for the outcome of one preflight, or start it."""
-    stale = leftovers(snapshot, wanted.name)
+    """Check for the outcome of one preflight, or start it.
+
+    Parameters
+    ----------
+    passed
+        Names of preflights that have passed before it, and belong to the same configuration.
+    """
+    stale = leftovers(snapshot, (*passed, wanted.name))
     verdict, denied = snapshot.memory.verdicts.get(wanted.name), denied_of(snapshot, wanted)
     stage, words = Stage.UNDER_WAY, "slurmctld and slurmd try it"
     if verdict is not None and verdict.outcome is not Outcome.UNDECIDED:
-        stage = Stage.PASSED if verdict.outcome is Outcome.PASSED else Stage.REFUSED
-        return Trial(stage, verdict.why, leftovers(snapshot))
+        if verdict.outcome is Outcome.PASSED:
+            return Trial(Stage.PASSED, verdict.why, stale)
+        return Trial(Stage.REFUSED, verdict.why, leftovers(snapshot, passed))
     if verdict is not None:
         stage, words = Stage.STUCK, f"its pod gave no result and is created again: {verdict.why}"
         if now - verdict.at < TRY_AGAIN:
-            return Trial(stage, words, leftovers(snapshot), TRY_AGAIN - (now - verdict.at))
+            return Trial(stage, words, leftovers(snapshot, passed), TRY_AGAIN - (now - verdict.at))
     if denied is not None:
         stage, words = Stage.STUCK, f"its pod cannot be created: {denied.why}"
         if now - denied.at < TRY_AGAIN:
@@ -132,18 +145,18 @@ def still(left_out: Mapping[str, LeftOut], found: Iterable[SlurmdKind]) -> dict[
     return {kind.key: left_out[kind.key] for kind in found if kind.key in left_out}
 
 
-def leftovers(snapshot: Snapshot, current: str = "") -> tuple[Remove, ...]:
-    """Pods and ConfigMaps of preflights other than this one."""
+def leftovers(snapshot: Snapshot, current: Collection[str] = ()) -> tuple[Remove, ...]:
+    """Pods and ConfigMaps of preflights other than these."""
     pods = [
         Remove(PODS, name, pod["metadata"]["uid"])
         for name, pod in sorted(snapshot.preflights.items())
-        if name != current and not _is_another_kind(snapshot, pod) and not pod["metadata"].get("deletionTimestamp")
+        if name not in current and not _is_another_kind(snapshot, pod) and not pod["metadata"].get("deletionTimestamp")
     ]
     maps = [
         Remove(CONFIGMAPS, name, obj["metadata"]["uid"])
         for (kind, name), obj in sorted(snapshot.children.items())
         if kind == CONFIGMAPS.kind
-        and name != current
+        and name not in current
         and naming.is_preflight(snapshot.cluster.name, name)
         and not _is_another_kind(snapshot, obj)
     ]

@@ -59,18 +59,20 @@ def trial(
     stock = SlurmdKind(images.slurmd)
     if not tried and stock.key not in left_out:
         tried = (stock,)
-    together = attempts.attempt(snapshot, attempts.made(snapshot, images, tried, rendered), found, now, wall)
-    if together.stage is not Stage.PASSED:
-        return together
+    first = attempts.made(snapshot, images, tried, rendered)
+    last = attempts.attempt(snapshot, first, found, now, wall)
+    passed = [first.name]
     at_risk = [kind for kind in found if kind.node and kind.key in left_out]
     for kind in at_risk:
+        if last.stage is not Stage.PASSED:
+            return last
         if left_out[kind.key].everywhere:
             continue
-        alone = attempts.attempt(
-            snapshot, attempts.made(snapshot, images, (kind,), rendered, kind.node), found, now, wall
-        )
-        if alone.stage is not Stage.PASSED:
-            return alone
+        alone = attempts.made(snapshot, images, (kind,), rendered, kind.node)
+        last = attempts.attempt(snapshot, alone, found, now, wall, passed)
+        passed.append(alone.name)
+    if last.stage is not Stage.PASSED:
+        return last
     words = [
         f"pods of {attempts.whose(kind)} run, and it cannot be tested whether they would survive it, not even on their"
         f" Node: {left_out[kind.key].why}"
@@ -78,8 +80,8 @@ def trial(
         if left_out[kind.key].everywhere
     ]
     if words and not beyond_slurmds(running, rendered.files):
-        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(snapshot), attempts.TRY_AGAIN)
-    return together
+        return Trial(Stage.STUCK, "; ".join(words), attempts.leftovers(snapshot, passed), attempts.TRY_AGAIN)
+    return last
 
 
 def untried(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[Untried, ...]:

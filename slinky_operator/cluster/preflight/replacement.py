@@ -175,10 +175,7 @@ def _look(  # noqa: C901, PLR0911 - one for each stage
     stale = _leftovers(snapshot, tried.name)
     verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
     if verdict is not None and verdict.outcome is Outcome.PASSED:
-        refused = running_release.refused(snapshot, verdict.why)
-        if refused:
-            return Replacement(Stage.HELD, refused, _leftovers(snapshot), release=verdict.why)
-        return Replacement(Stage.FREE, "", _leftovers(snapshot), release=verdict.why)
+        return _passed(snapshot, verdict, stale)
     if verdict is not None and verdict.outcome is Outcome.REFUSED:
         return Replacement(Stage.HELD, verdict.why, _leftovers(snapshot))
     stage, words = Stage.TRYING, "it is being started"
@@ -197,13 +194,21 @@ def _look(  # noqa: C901, PLR0911 - one for each stage
         return Replacement(stage, words, stale, 1.0)
     found = _verdict(pod, template, now, wall)
     if found is not None:
-        return Replacement(stage, words, (*stale, EndPreflight(tried.name, found)))
+        seen: tuple[Action, ...] = (*stale, EndPreflight(tried.name, found))
+        # One that an earlier operator has left counts at once: what has followed from it stays, too.
+        return _passed(snapshot, found, seen) if found.outcome is Outcome.PASSED else Replacement(stage, words, seen)
     trouble = stuck(pod)
     if trouble and NO_COMMAND not in trouble:
         return Replacement(Stage.HELD, trouble, stale, 5.0)
     if wall - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) > ALONE:
         return Replacement(Stage.HELD, _slow(pod, template), stale, 5.0)
     return Replacement(stage, words, stale, 2.0)
+
+
+def _passed(snapshot: Snapshot, verdict: Verdict, actions: tuple[Action, ...]) -> Replacement:
+    """A pod that has started; it stays until the StatefulSet is written, so that another operator finds the result."""
+    refused = running_release.refused(snapshot, verdict.why)
+    return Replacement(Stage.HELD if refused else Stage.FREE, refused, actions, release=verdict.why)
 
 
 def _verdict(  # noqa: PLR0911 - one for each end

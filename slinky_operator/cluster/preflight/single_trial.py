@@ -61,7 +61,7 @@ def again(  # noqa: PLR0911 - one for each step
     if due[kind.key] > now:
         return Trial(Stage.PASSED, "", attempts.leftovers(snapshot), due[kind.key] - now)
     wanted = attempts.made(snapshot, images, (kind,), rendered, kind.node)
-    stale, pod = attempts.leftovers(snapshot, wanted.name), snapshot.preflights.get(wanted.name)
+    stale, pod = attempts.leftovers(snapshot, (wanted.name,)), snapshot.preflights.get(wanted.name)
     denied = attempts.denied_of(snapshot, wanted)
     if pod is None and (denied is None or now - denied.at >= attempts.TRY_AGAIN):
         return Trial(Stage.UNDER_WAY, "", (*stale, attempts.start(wanted)), 5.0)

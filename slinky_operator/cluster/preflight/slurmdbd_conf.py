@@ -37,7 +37,7 @@ from slinky_operator.slurm.exit_messages import short, stuck
 KEEPS: Final = "slurmdbd goes on with its earlier configuration"
 
 
-def trial(  # noqa: PLR0911 - one for each stage
+def trial(  # noqa: C901, PLR0911 - one for each stage
     snapshot: Snapshot, wanted: stored.Contents, template: Mapping[str, Any] | None, now: float, wall: datetime
 ) -> Trial:
     """Check for the outcome of the trial of a slurmdbd.conf, or start it.
@@ -55,8 +55,10 @@ def trial(  # noqa: PLR0911 - one for each stage
     verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
     stage, words = Stage.UNDER_WAY, ""
     if verdict is not None and verdict.outcome is not Outcome.UNDECIDED:
-        stage = Stage.PASSED if verdict.outcome is Outcome.PASSED else Stage.REFUSED
-        return Trial(stage, verdict.why, _leftovers(snapshot))
+        if verdict.outcome is Outcome.PASSED:
+            # The pod stays until the Secret is written: another operator finds the result there.
+            return Trial(Stage.PASSED, verdict.why, _leftovers(snapshot, tried.name))
+        return Trial(Stage.REFUSED, verdict.why, _leftovers(snapshot))
     if verdict is not None:
         stage, words = Stage.STUCK, f"its trial gave no result and is repeated: {verdict.why}"
         if now - verdict.at < attempts.TRY_AGAIN:

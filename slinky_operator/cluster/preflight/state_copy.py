@@ -100,8 +100,9 @@ def _look(snapshot: Snapshot, tried: Preflight, image: str, now: float, wall: da
     verdict, denied = snapshot.memory.verdicts.get(tried.name), attempts.denied_of(snapshot, tried)
     stage, words = Stage.UNDER_WAY, "slurmctld of its image reads a copy of the state"
     if verdict is not None and verdict.outcome is not Outcome.REFUSED and now - verdict.at < HOLDS:
+        # The pod stays until the StatefulSet is written: another operator finds the result there.
         why = verdict.why if verdict.outcome is Outcome.UNDECIDED else ""
-        return Trial(Stage.PASSED, _untried(image, why), leftovers(snapshot))
+        return Trial(Stage.PASSED, _untried(image, why), leftovers(snapshot, tried.name))
     if verdict is not None and verdict.outcome is Outcome.REFUSED:
         left = AGAIN - (now - verdict.at)
         stage, words = Stage.REFUSED, verdict.why
@@ -115,10 +116,20 @@ def _look(snapshot: Snapshot, tried: Preflight, image: str, now: float, wall: da
         return Trial(stage, words, (*stale, StartPreflight(tried)), 1.0)
     if pod["metadata"].get("deletionTimestamp"):
         return Trial(stage, words, stale, 1.0)
-    found = _verdict(pod, now, wall)
+    ago = _ended_ago(pod, wall)
+    if ago >= HOLDS:
+        # An earlier operator has left it, and what it shows no longer holds.
+        return Trial(stage, words, leftovers(snapshot), 1.0)
+    found = _verdict(pod, now - ago, wall)
     if found is not None:
         return Trial(stage, words, (*stale, EndPreflight(tried.name, found)))
     return Trial(stage, words, stale, 2.0)
+
+
+def _ended_ago(pod: Object, wall: datetime) -> float:
+    """Seconds since a trial has ended; 0 while it runs."""
+    end = str((pod_troubles.ended(pod).get(naming.CONTROLLER_CONTAINER) or {}).get("finishedAt") or "")
+    return max(0.0, (wall - datetime.fromisoformat(end)).total_seconds()) if end else 0.0
 
 
 def _untried(image: str, why: str) -> str:

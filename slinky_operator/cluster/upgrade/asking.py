@@ -1,7 +1,7 @@
 """Which Slurm images have: what is known, and the pod that asks those that are not. Pure.
 
-Answers are remembered by program and image, until the operator restarts; then images are asked again if anything still
-depends on them. An image that gives no answer is asked again later.
+Answers are remembered by program and image. The pod that gave them stays while anything depends on them, so that they
+outlive a restart of the operator. An image that gives no answer is asked again later.
 """
 
 from __future__ import annotations
@@ -67,9 +67,12 @@ def ask(
     """
     told = {key: text for one in snapshot.memory.verdicts.values() for key, text in one.releases.items()}
     known = {key: release for key, text in told.items() if (release := Release.read(text)) is not None}
-    asked = tuple(sorted({one.key: one for one in needed if one.key not in known}.values()))
+    every = tuple(sorted({one.key: one for one in needed}.values()))
+    asked = tuple(one for one in every if one.key not in known)
     if not asked:
-        return Answers(known, actions=_leftovers(snapshot))
+        # The pod stays as long as its answers are needed: another operator finds them there.
+        whole = version_pod(snapshot.cluster, every, template, pull_secrets).name if every else ""
+        return Answers(known, actions=_leftovers(snapshot, whole))
     keys = frozenset(one.key for one in asked)
     wanted = version_pod(snapshot.cluster, asked, template, pull_secrets)
     stale, denied = _leftovers(snapshot, wanted.name), attempts.denied_of(snapshot, wanted)

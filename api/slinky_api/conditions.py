@@ -179,6 +179,7 @@ class Reason(StrEnum):
     API_UNAVAILABLE = "ApiUnavailable"
     INTERNAL_ERROR = "InternalError"
     DELETING = "Deleting"
+    APPLIED_WHILE_DELETING = "AppliedWhileDeleting"
 
     # reaching Slurm
     CONNECTING = "Connecting"

@@ -154,8 +154,29 @@ def conditions_of(snapshot: Snapshot, findings: Findings, bad: OutOfService) -> 
     found += [condition(kind, *one) for kind, one in told if one is not None]
     found.append(_nodes(snapshot, bad))
     if snapshot.cluster.deleting:
-        found.append(condition(ClusterCondition.DELETING, "True", Reason.DELETING, findings.deleting))
+        found.append(_deleting(snapshot, findings))
     return found
+
+
+def is_applied_while_deleting(snapshot: Snapshot) -> bool:
+    """Whether a Cluster that is being deleted was changed after that: the change goes with it."""
+    before = find(snapshot.cluster.status.conditions, ClusterCondition.DELETING)
+    if not snapshot.cluster.deleting or before is None:
+        return False
+    was_changed = (before.observed_generation or 0) < snapshot.cluster.metadata.generation
+    return was_changed or before.reason == Reason.APPLIED_WHILE_DELETING
+
+
+def _deleting(snapshot: Snapshot, findings: Findings) -> Condition:
+    kind, about = ClusterCondition.DELETING, snapshot.cluster.metadata
+    if not is_applied_while_deleting(snapshot):
+        return condition(kind, "True", Reason.DELETING, findings.deleting)
+    words = (
+        f"{findings.deleting}. The Cluster was changed after its deletion, and goes with that change. Wait until it "
+        f"has gone (kubectl wait --for=delete clusters.slinky.slurm.net/{about.name} --namespace {about.namespace}), "
+        "then apply it again"
+    )
+    return condition(kind, "True", Reason.APPLIED_WHILE_DELETING, words)
 
 
 def condition(kind: ClusterCondition, status: Word, reason: Reason, message: str = "") -> Condition:

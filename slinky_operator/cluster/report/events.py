@@ -36,6 +36,7 @@ _ORDER: Final = (
     ClusterCondition.EXPORTER_READY,
     ClusterCondition.DEGRADED,
     ClusterCondition.NODES_OUT_OF_SERVICE,
+    ClusterCondition.DELETING,
 )
 """Conditions that are reported, and which of two with the same reason is."""
 

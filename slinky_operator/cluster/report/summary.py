@@ -12,7 +12,7 @@ from slinky_api.conditions import ClusterCondition, Reason, find
 from slinky_api.v1alpha1.common import Condition
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.preflight.replacement import Stage
-from slinky_operator.cluster.report.conditions import ON_ITS_WAY, Findings
+from slinky_operator.cluster.report.conditions import ON_ITS_WAY, Findings, is_applied_while_deleting
 from slinky_operator.cluster.report.out_of_service import OutOfService, brief
 from slinky_operator.reconcile.text import cut, named
 
@@ -77,7 +77,9 @@ def summary(snapshot: Snapshot, findings: Findings, conditions: Sequence[Conditi
     """
     if snapshot.cluster.deleting:
         left = len(snapshot.slurmd_pods)
-        return f"Deleting, {left} slurmd {'pod' if left == 1 else 'pods'} left" if left else "Deleting"
+        pods = f", {left} slurmd {'pod' if left == 1 else 'pods'} left" if left else ""
+        again = "; apply it again afterwards" if is_applied_while_deleting(snapshot) else ""
+        return f"Deleting{pods}{again}"
     ready = find(conditions, ClusterCondition.READY)
     if ready is not None and ready.status != "True":
         return cut(_away(ready, findings), LONGEST)

@@ -26,7 +26,7 @@ from slinky_operator.cluster.actions import (
     Write,
 )
 from slinky_operator.cluster.config import addresses
-from slinky_operator.cluster.memory import Denied, Loaded, Mounted
+from slinky_operator.cluster.memory import Denied, Loaded, Memory, Mounted
 from slinky_operator.slurm.connection.contact import Trouble
 from tests.unit.cluster.world import World, cluster_object, node_set_object
 
@@ -301,6 +301,34 @@ def test_deletion_waits_for_every_slurmd_pod() -> None:
     (action,) = world.plan().actions
     assert isinstance(action, TearDown)
     assert [resource.kind for resource, _, _ in action.children][:2] == ["Deployment", "StatefulSet"]
+
+
+def test_what_is_applied_to_a_cluster_that_is_being_deleted_goes_with_it_and_that_is_said() -> None:
+    world = World()
+    world.add(node_set_object("compute"))
+    settled(world)
+    world.raw["metadata"] |= {"deletionTimestamp": GONE, "generation": 2}
+    world.pods = ["compute-0"]
+    world.settle()
+    assert world.condition("Deleting")["reason"] == "Deleting"
+    assert world.raw["status"]["summary"] == "Deleting, 1 slurmd pod left"
+    # Somebody applies the manifest, with another spec, and thinks that the Cluster is back.
+    world.raw = {**world.raw, "metadata": {**world.raw["metadata"], "generation": 3}, "spec": {"maxNodeCount": 9}}
+    log = world.settle()
+    found = world.condition("Deleting")
+    assert (found["status"], found["reason"]) == ("True", "AppliedWhileDeleting")
+    assert found["message"] == (
+        "slurmd pods are left: compute-0. The Cluster was changed after its deletion, and goes with that change. Wait "
+        "until it has gone (kubectl wait --for=delete clusters.slinky.slurm.net/slurm --namespace here), then apply it "
+        "again"
+    )
+    assert world.raw["status"]["summary"] == "Deleting, 1 slurmd pod left; apply it again afterwards"
+    told = [one for one in log if isinstance(one, EmitEvent) and one.reason == "AppliedWhileDeleting"]
+    assert [one.message for one in told] == [found["message"]]
+    # It stays said, also by an operator that has just started.
+    world.memory = Memory("cluster-uid")
+    world.settle()
+    assert world.condition("Deleting")["reason"] == "AppliedWhileDeleting"
 
 
 def test_a_cluster_elsewhere_is_connected_to_and_nothing_more() -> None:

@@ -88,6 +88,11 @@ class NodeSetCondition(StrEnum):
     DRAINING = "Draining"
     """The operator drains nodes; the message names nodes, jobs and age."""
 
+    RECORDS_KEPT = "RecordsKept"
+    """Nodes without a pod keep their records in Slurm, drained, since unfinished jobs require or exclude these nodes,
+    or reservations name them: without the record a job ends NODE_FAIL at the next reconfigure, or can no longer be
+    changed. Absent while there are none."""
+
     NAME_CONFLICT = "NameConflict"
     """Another NodeSet, partition or node has a name that this NodeSet needs."""
 
@@ -262,6 +267,7 @@ class Reason(StrEnum):
     INVALID_REGISTRATION = "InvalidRegistration"
     NAME_CONFLICT = "NameConflict"
     WAITING_FOR_JOBS = "WaitingForJobs"
+    NODES_NAMED = "NodesNamed"
     DRAIN_TIMED_OUT = "DrainTimedOut"
     CORDONED = "Cordoned"
     FOREIGN_DRAIN = "ForeignDrain"

@@ -30,6 +30,9 @@ class EventReason(StrEnum):
     JOBS_GIVEN_UP = "JobsGivenUp"
     """Pods were deleted with their jobs, as the user had asked; the message names the jobs."""
 
+    RECORDS_LEFT = "RecordsLeft"
+    """Records of nodes stay in Slurm after their NodeSet, whose jobs were given up, since other jobs name the nodes."""
+
     NODES_DOWN = "NodesDown"
     """Nodes were set DOWN because their pods had ended with jobs: Slurm requeues or fails these."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -186,7 +187,8 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             # Whether Slurm answers is known in a moment: until then the status from before the start is kept.
             return Result(min(unsettled, SOON))
         if not _lets_go(planned, outcome):
-            wanted = await self._pure(snapshot, status.report, snapshot, planned.assessment, self._now(), told, failure)
+            found = replace(planned.assessment, named={**planned.assessment.named, **outcome.named})
+            wanted = await self._pure(snapshot, status.report, snapshot, found, self._now(), told, failure)
             await self._report(obj, nodeset, wanted, memory)
         if failed is not None:
             raise failed
@@ -198,7 +200,8 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         if made.replan_with_jobs and slurm is not None:
             try:
                 since = memory.orphaned_since(made.orphans, self._clock())
-                snapshot = with_jobs(snapshot, await slurm_queries.jobs(slurm, since=since))
+                names = snapshot.slurm.nodes.keys()
+                snapshot = with_jobs(snapshot, *await slurm_queries.jobs(slurm, names, since=since))
             except slurm_errors.SlurmError as error:
                 snapshot = blinded(snapshot, slurm_queries.reason_of(error), str(error))
             made = await self._pure(snapshot, plan, snapshot, self._now())
@@ -265,7 +268,7 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
     if outcome.refusals:
         # The same would be refused again; removing the cause usually triggers a pass. A deadline is not delayed.
         times = [LATER, *([max(planned.wake_up, SOON)] if planned.wake_up is not None else [])]
-    elif outcome.kept:
+    elif outcome.kept or outcome.named:
         times = [max(one, 1.0) for one in times] or [LATER]
     return min(times, default=None)
 
@@ -273,4 +276,5 @@ def _next(planned: Plan, outcome: Outcome) -> float | None:
 def _lets_go(planned: Plan, outcome: Outcome) -> bool:
     """Whether the NodeSet has been released: it may be gone, and there is nothing to report."""
     asked_for = any(isinstance(action, RemoveFinalizer) for action in planned.actions)
-    return asked_for and not outcome.errors and not outcome.kept and outcome.slurm_error is None
+    is_kept = outcome.kept or outcome.named
+    return asked_for and not outcome.errors and not is_kept and outcome.slurm_error is None

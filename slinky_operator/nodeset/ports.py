@@ -10,7 +10,7 @@ from typing import Protocol
 from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.slurm.connection.contact import Contact
-from slurm_client.models import Diag, Job, Node
+from slurm_client.models import Diag, Job, Node, Reservation
 
 
 class Kube(Protocol):
@@ -66,6 +66,8 @@ class SlurmCalls(Protocol):
     async def diag(self) -> Diag: ...
 
     async def nodes(self) -> Iterable[Node]: ...
+
+    async def reservations(self) -> Iterable[Reservation]: ...
 
     async def drain_nodes(self, names: Iterable[str], reason: str) -> None: ...
 

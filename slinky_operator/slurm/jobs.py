@@ -5,7 +5,8 @@ the answers, and all queries together may take only a small part of the time: a 
 that an answer is used until the budget allows another. A query right before something irreversible is never delayed;
 it is counted, and its answer serves the planners too.
 
-Jobs without nodes, pending ones included, are not kept: no planner needs them.
+Of jobs without nodes, pending ones included, only those are kept that name nodes, with nothing else of them
+(`node_references.remembered`): no planner needs the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
+from slinky_operator.slurm.node_references import remembered
 from slurm_client import errors
 from slurm_client.models import Job
 
@@ -103,7 +105,7 @@ class Jobs:
         self._changed_at = self._clock()
 
     async def shared(self, since: float = -math.inf) -> Sequence[Job]:
-        """The jobs that have nodes, by an answer that others may have asked for.
+        """The jobs that have or name nodes, by an answer that others may have asked for.
 
         Parameters
         ----------
@@ -130,14 +132,14 @@ class Jobs:
         at = self._clock()
         found = await self._timed()
         if self._asked is None or self._asked.at < at:
-            self._asked = _Asked(at, _said(_with_nodes(found)))
+            self._asked = _Asked(at, _said(remembered(found)))
         return found
 
     def _is_old(self, asked: _Asked) -> bool:
         return asked.failed or (asked.answer.done() and asked.at <= max(self._changed_at, self._clock() - AGE))
 
     async def _holding(self) -> Sequence[Job]:
-        return _with_nodes(await self._timed())
+        return remembered(await self._timed())
 
     async def _timed(self) -> Sequence[Job]:
         began = self._clock()
@@ -145,10 +147,6 @@ class Jobs:
             return tuple(await self._ask())
         finally:
             self._budget.spend(self._clock() - began)
-
-
-def _with_nodes(jobs: Iterable[Job]) -> Sequence[Job]:
-    return tuple(job for job in jobs if job.nodes)
 
 
 async def _said(jobs: Sequence[Job]) -> Sequence[Job]:

@@ -1,10 +1,11 @@
 """Which surplus pods are deleted first: those that cost least.
 
-Pods that do not run first, then those whose node has not registered, then idle ones, then by what would be lost. An
-idle node that stays takes the next job at once, however long it has been idle; a pod that stays and still has to start
-makes that job wait. A node that the operator drains already keeps
-its place among the busy ones, so that a choice is not changed by every job that starts; an idle node is preferred to
-it, since it can be deleted at once.
+Pods that do not run first, then those whose node has not registered, then idle ones, then by what would be lost. Among
+equals a node that no job and no reservation names goes first: of one that is named the record stays in Slurm without a
+pod, and jobs that require it cannot start. An idle node that stays takes the next job at once, however long it has been
+idle; a pod that stays and still has to start makes that job wait. A node that the operator drains already keeps its
+place among the busy ones, so that a choice is not changed by every job that starts; an idle node is preferred to it,
+since it can be deleted at once.
 
 Scale-ins and updates (`rolling_update`) use `rank`; a scale-in while Slurm does not answer uses `choose_without_slurm`.
 Repairs take the pods that have waited longest for their registration (`repairs.choose`).
@@ -20,7 +21,7 @@ from slinky_operator.nodeset.model.pods.pod_facts import Slurmd
 from slinky_operator.nodeset.slurm_nodes import drains
 from slurm_client.models import Job
 
-Rank = tuple[int, int, float, int, int]
+Rank = tuple[int, int, float, bool, int, int]
 
 
 def seconds_lost(jobs: Iterable[Job], now: datetime) -> float:
@@ -35,13 +36,13 @@ def rank(member: Member, now: datetime) -> Rank:
     if node is None:
         # A pod that Slurm does not know loses no work; but one that runs may register at any moment.
         step = 0 if pod.slurmd is Slurmd.NEVER else 1
-        return step, 0, 0.0, pod.deletion_cost, -ordinal
+        return step, 0, 0.0, False, pod.deletion_cost, -ordinal
     if not jobs and not drains.is_busy(node):
         step = 2 if node.is_down else 3 if node.is_drain else 4
-        return step, 0, 0.0, pod.deletion_cost, -ordinal
+        return step, 0, 0.0, member.is_named, pod.deletion_cost, -ordinal
     ours = 0 if drains.Cause.SCALE_IN in drains.causes_in(node) else 1
     lost = seconds_lost(jobs, now) + sum(1 for job in jobs if not job.requeue)
-    return 5, ours, lost, pod.deletion_cost, -ordinal
+    return 5, ours, lost, member.is_named, pod.deletion_cost, -ordinal
 
 
 def choose(members: Sequence[Member], count: int, now: datetime) -> tuple[Member, ...]:

@@ -61,7 +61,9 @@ def registrations_and_drains(  # noqa: C901 - one line for each kind
             continue
         # A drain whose reason slurmctld has overwritten may be somebody else's.
         is_open = node is not None and not pod_condition.words_before(member)
-        if node is not None and is_open and not why and _may_undrain(snapshot, pod, node):
+        # A record that outlived its pod is used again: it stays drained until the new slurmd has registered.
+        is_up = pod.registered or member.ownership is RecordOwnership.OURS
+        if node is not None and is_open and is_up and not why and _may_undrain(snapshot, pod, node):
             undrain.append(pod.node_name)
         if node is not None and is_open and why and drains.needs_write(node, why):
             host = snapshot.host_of(pod) if Cause.NODE_CORDON in why else None

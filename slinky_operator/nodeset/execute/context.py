@@ -45,6 +45,8 @@ class Outcome:
     """Clock after the last write, certain or possible, that Slurm's cache does not show yet; None for nothing."""
     downed: list[str] = field(default_factory=list)
     """Nodes that were just marked down: the next pass sees the effect on their jobs."""
+    named: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Nodes whose records were kept because something names them by now, and what."""
     acted: bool = False
     """Whether anything was written that the next pass must check."""
 

@@ -101,7 +101,7 @@ class Executor:
             case MarkRecords():
                 await slurm_writes.mark_records(context, action.pods)
             case RemoveFinalizer():
-                await finalizer.let_go(context)
+                await finalizer.let_go(context, action)
             case MarkRegistered():
                 self._note_marks(await self._marks().registered(action.pods))
             case Protect():

@@ -9,7 +9,8 @@ from slinky_operator.kube import errors as kube_errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CONFIGMAPS, NODESETS, PODS
 from slinky_operator.nodeset.execute import claim_writes, owned_objects, takeover
-from slinky_operator.nodeset.execute.context import MustWait, PassContext, listed
+from slinky_operator.nodeset.execute.context import LONGEST_LIST, MustWait, PassContext, listed
+from slinky_operator.nodeset.model.actions import RemoveFinalizer
 from slinky_operator.nodeset.model.pods import guard
 from slinky_operator.nodeset.observation import lost_labels
 from slinky_operator.reconcile.writes.create_or_adopt import create_or_adopt
@@ -79,15 +80,20 @@ async def ensure_guard(context: PassContext) -> None:
     context.guards[context.nodeset.uid] = obj["metadata"]["uid"]
 
 
-async def let_go(context: PassContext) -> None:
+async def let_go(context: PassContext, action: RemoveFinalizer) -> None:
     """Release the NodeSet, after a list past the cache: a pod whose creation was never answered may not be in it yet.
 
     Nor is a pod from which somebody has removed the operator's labels; but without guard and NodeSet the garbage
     collector would delete it, whatever runs there.
+
+    If the user has given up the jobs, records that jobs name stay in Slurm without the NodeSet.
     """
     nodeset = context.nodeset
     if context.outcome.downed:
         context.outcome.kept.append(f"Slurm requeues or fails the jobs of {listed(context.outcome.downed)}")
+        return
+    if context.outcome.named and not action.anyway:
+        # They are named since the plan was made, which would have waited for this.
         return
     for obj in (await context.kube.list(PODS, nodeset.namespace)).items:
         metadata = obj["metadata"]
@@ -101,6 +107,13 @@ async def let_go(context: PassContext) -> None:
             return
     if not await claim_writes.let_go(context):
         return
+    left = sorted({*action.named, *context.outcome.named})
+    if left:
+        context.warn(
+            EventReason.RECORDS_LEFT,
+            f"records stay in Slurm, since jobs or reservations name the nodes: {listed(left)}. Once nothing names "
+            f"them: scontrol delete nodename={','.join(left[:LONGEST_LIST])}",
+        )
     await _delete_guard(context)
     await _set_finalizer(context, present=False)
 

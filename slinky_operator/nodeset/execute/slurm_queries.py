@@ -6,19 +6,22 @@ An error is never an answer here: the caller gets all of it or an exception, and
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from slinky_api.conditions import Reason
+from slinky_operator.kube.cache.weight import decide
 from slinky_operator.nodeset.model import member
 from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.slurm import node_references
+from slinky_operator.slurm.node_references import References
 from slurm_client import errors
-from slurm_client.models import Job, Node
+from slurm_client.models import Job, Node, Reservation
 
 MAX_SINGLE_GETS: Final = 16
 """Up to this many nodes are read individually (3 to 5 ms each); for more, the whole list is the cheaper call."""
@@ -32,6 +35,8 @@ class Answer:
     """Each name queried; None for one that Slurm does not know."""
     jobs: Mapping[str, tuple[Job, ...]]
     """All jobs that hold nodes, by node."""
+    named: References = field(default_factory=dict)
+    """What names the nodes queried, if that was asked for."""
 
     def join(self, pod: Pod, owner: str) -> Member:
         """A pod whose node was queried, joined with the answer; `owner` is the tag of its NodeSet."""
@@ -52,11 +57,15 @@ async def nodes(slurm: Slurm, names: Collection[str]) -> Mapping[str, Node | Non
     return {name: listed.get(name) for name in names}
 
 
-async def jobs(slurm: Slurm, *, since: float = -math.inf) -> Mapping[str, tuple[Job, ...]]:
-    """The jobs that hold nodes, by node, as recent as plans need them.
+async def jobs(
+    slurm: Slurm, names: Collection[str], *, since: float = -math.inf
+) -> tuple[Mapping[str, tuple[Job, ...]], References]:
+    """The jobs that hold nodes, by node, and what names these nodes, as recent as plans need them.
 
     Parameters
     ----------
+    names
+        Names of nodes whose references are wanted.
     since
         Monotonic seconds: an answer to an earlier query is not used.
 
@@ -65,7 +74,8 @@ async def jobs(slurm: Slurm, *, since: float = -math.inf) -> Mapping[str, tuple[
     SlurmError
         Slurm did not answer, or refused.
     """
-    return drains.jobs_by_node(await slurm.shared_jobs(since))
+    found = await slurm.shared_jobs(since)
+    return drains.jobs_by_node(found), await _named(slurm, found, names)
 
 
 async def jobs_now(slurm: Slurm) -> Mapping[str, tuple[Job, ...]]:
@@ -108,17 +118,30 @@ async def clock(slurm: Slurm) -> datetime:
 
 
 async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
-    """Query jobs, and then nodes: so a drain of a node without a pod in the meantime is seen.
+    """Query reservations, jobs, and then nodes: so a drain of a node without a pod in the meantime is seen.
 
-    A job that has started since does not matter: Slurm itself refuses to delete a record under it.
+    A job that has started since does not matter: Slurm itself refuses to delete a record under it. It does not look at
+    jobs that name the node; one that is submitted between the answer about jobs and the deletion is not seen.
 
     Raises
     ------
     SlurmError
         A query failed; there is no answer in part.
     """
-    held = await jobs_now(slurm)
-    return Answer(await nodes(slurm, names), held)
+    reservations = tuple(await slurm.client.reservations())
+    found = await slurm.fresh_jobs()
+    named = await _search(found, reservations, names)
+    return Answer(await nodes(slurm, names), drains.jobs_by_node(found), named)
+
+
+async def _named(slurm: Slurm, found: Iterable[Job], names: Collection[str]) -> References:
+    return await _search(found, tuple(await slurm.client.reservations()), names)
+
+
+async def _search(found: Iterable[Job], reservations: Collection[Reservation], names: Collection[str]) -> References:
+    if not node_references.are_given(found, reservations):
+        return {}
+    return await decide(node_references.find, found, reservations, names)
 
 
 def reason_of(error: errors.SlurmError) -> Reason:

@@ -135,8 +135,9 @@ async def delete_records(context: PassContext, names: Sequence[str]) -> None:
     slurm = context.reach()
     standing = await delete_pods.standing(context, names)
     answer = await slurm_queries.about_records(slurm, names)
-    wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, context.owner)
+    wanted = records.to_delete(names, answer.nodes, answer.jobs, standing, context.owner, answer.named)
     context.outcome.kept += _standing(names, standing)
+    context.outcome.named |= answer.named
     context.unseen = True
     context.outcome.acted = True
     try:

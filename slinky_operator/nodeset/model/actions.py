@@ -215,6 +215,8 @@ class RemoveFinalizer:
 
     anyway: bool = False
     """The user has given up the jobs: an unreachable or refusing Slurm does not delay this."""
+    named: tuple[str, ...] = ()
+    """Nodes whose records stay in Slurm after the NodeSet, since jobs or reservations name them."""
 
 
 Action = (

@@ -6,7 +6,7 @@ decided.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
@@ -27,6 +27,8 @@ class Member:
     """Who owns that record; None without one."""
     jobs: tuple[Job, ...] = ()
     """Jobs that hold its node; empty also if jobs were not queried."""
+    is_named: bool = False
+    """Whether a job or a reservation names its node; False also if that was not queried."""
 
     @property
     def name(self) -> str:
@@ -39,7 +41,13 @@ class Member:
         return drains.causes_in(self.record) if self.record is not None else frozenset()
 
 
-def join(pod: Pod, nodes: Mapping[str, Node | None], jobs: Mapping[str, tuple[Job, ...]], owner: str) -> Member:
+def join(
+    pod: Pod,
+    nodes: Mapping[str, Node | None],
+    jobs: Mapping[str, tuple[Job, ...]],
+    owner: str,
+    named: Container[str] = (),
+) -> Member:
     """Join a pod with its node's record and jobs.
 
     Parameters
@@ -50,9 +58,12 @@ def join(pod: Pod, nodes: Mapping[str, Node | None], jobs: Mapping[str, tuple[Jo
         Records, and the jobs that hold nodes, by node name.
     owner
         Tag of the NodeSet.
+    named
+        Names of nodes that a job or a reservation names.
     """
+    held, is_named = jobs.get(pod.node_name, ()), pod.node_name in named
     record = nodes.get(pod.node_name)
     if record is None:
-        return Member(pod, jobs=jobs.get(pod.node_name, ()))
+        return Member(pod, jobs=held, is_named=is_named)
     ownership = identity.bond(record, owner=owner, pod_uid=pod.uid, slurmd_started_at=pod.slurmd_started_at)
-    return Member(pod, record, ownership, jobs.get(pod.node_name, ()))
+    return Member(pod, record, ownership, held, is_named)

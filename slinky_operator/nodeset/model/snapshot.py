@@ -15,6 +15,7 @@ from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.slurm.node_references import References
 from slurm_client.models import Job, Node
 
 
@@ -58,6 +59,8 @@ class SlurmFacts:
     NodeSet. They may be seconds old: enough to start something, not to delete anything."""
     jobs: Mapping[str, tuple[Job, ...]] | None = None
     """Jobs that hold nodes, by node; None if they were not queried."""
+    named: References = field(default_factory=dict)
+    """What jobs and reservations name these nodes; empty if jobs were not queried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,9 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         owner = identity.tag(self.nodeset.namespace, self.nodeset.name)
-        nodes, jobs = self.slurm.nodes, self.slurm.jobs or {}
+        nodes, jobs, named = self.slurm.nodes, self.slurm.jobs or {}, self.slurm.named
         object.__setattr__(self, "owner", owner)
-        object.__setattr__(self, "members", tuple(member.join(pod, nodes, jobs, owner) for pod in self.pods))
+        object.__setattr__(self, "members", tuple(member.join(pod, nodes, jobs, owner, named) for pod in self.pods))
 
     def host_of(self, pod: Pod) -> KubernetesNode | None:
         """The Kubernetes Node a pod is bound to; None if it is unbound, or its Node is not known."""

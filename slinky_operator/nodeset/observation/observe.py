@@ -33,6 +33,7 @@ from slinky_operator.nodeset.slurm_nodes import identity
 from slinky_operator.reconcile.indexes import NODE_INDEX
 from slinky_operator.slurm import naming, node_features, whose
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
+from slinky_operator.slurm.node_references import References
 from slurm_client.models import Job, Node
 
 OLDEST_PICTURE: Final = 120.0
@@ -267,9 +268,9 @@ def _with_mode(nodeset: NodeSet, own: tuple[pod_facts.Pod, ...]) -> NodeSet:
     return nodeset.model_copy(update={"status": nodeset.status.model_copy(update={"scaling_mode": mode})})
 
 
-def with_jobs(snapshot: Snapshot, jobs: Mapping[str, tuple[Job, ...]]) -> Snapshot:
-    """The same snapshot with the jobs that were queried."""
-    return dataclasses.replace(snapshot, slurm=dataclasses.replace(snapshot.slurm, jobs=jobs))
+def with_jobs(snapshot: Snapshot, jobs: Mapping[str, tuple[Job, ...]], named: References | None = None) -> Snapshot:
+    """The same snapshot with the jobs that were queried, and with what names its nodes."""
+    return dataclasses.replace(snapshot, slurm=dataclasses.replace(snapshot.slurm, jobs=jobs, named=named or {}))
 
 
 def blinded(snapshot: Snapshot, reason: Reason, why: str) -> Snapshot:

@@ -92,7 +92,7 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creati
             found.awaited += 1
             continue
         why = claims.why_blocked(snapshot.claims, place.pod) or records.why_blocked(
-            record, snapshot.slurm.jobs, snapshot.owner
+            record, snapshot.slurm.jobs, snapshot.owner, snapshot.slurm.named
         )
         if why is not None:
             found.blocked[place.node] = why

@@ -9,6 +9,7 @@ from slinky_operator.nodeset.disruption.repairs import UnregisteredPod
 from slinky_operator.nodeset.drain import deadline
 from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slinky_operator.slurm.node_references import References
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ class Assessment:
     """Names of nodes whose pods cannot be created yet, and why."""
     waiting_for_slurm: tuple[str, ...] = ()
     """Nodes without a pod whose records Slurm itself must release or list first."""
+    named: References = field(default_factory=dict)
+    """Nodes without a pod whose records stay in Slurm, and what names them."""
     skip_drain: bool = False
     overdue: Mapping[str, deadline.Overdue] = field(default_factory=dict)
     """Nodes whose drain has taken longer than the spec allows, by name."""

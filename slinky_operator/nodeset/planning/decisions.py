@@ -92,6 +92,7 @@ class Decisions:
             victims=tuple(member.name for member in self.victims),
             blocked=self.creation.blocked,
             waiting_for_slurm=(*self.cleanup.busy, *self.cleanup.down, *self.creation.unlisted),
+            named={name: seen.snapshot.slurm.named[name] for name in self.cleanup.named},
             skip_drain=self.skip_drain,
             overdue={one.pod.node_name: one for one in self.overdue},
             conflicts=self.creation.conflicts,
@@ -141,7 +142,9 @@ def decide(seen: Situation) -> Decisions:
         },
         overdue=tuple(slurm_steps.overdue(snapshot, live, causes, now)) if readable and not skip_drain else (),
         # Also for a NodeSet whose jobs are given up: Slurm would show them RUNNING for minutes.
-        cleanup=records.settle(seen.orphans, snapshot.slurm.jobs, _ended(snapshot)) if readable else RecordCleanup(),
+        cleanup=records.settle(seen.orphans, snapshot.slurm.jobs, _ended(snapshot), snapshot.slurm.named)
+        if readable
+        else RecordCleanup(),
         claims=claim_retention.settle(snapshot, layout, {member.name for member in live}, causes),
         revisions=pod_steps.revision_changes(snapshot),
         skip_drain=skip_drain,

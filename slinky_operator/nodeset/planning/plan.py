@@ -21,6 +21,7 @@ from slinky_operator.nodeset.model.actions import (
     Action,
     AddFinalizer,
     DeleteRecords,
+    Drain,
     EnsureGuard,
     MarkDown,
     RemoveFinalizer,
@@ -31,6 +32,8 @@ from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning import requeue
 from slinky_operator.nodeset.planning.assessment import Assessment
 from slinky_operator.nodeset.planning.decisions import Decisions, decide, survey
+from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes.drains import Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +146,14 @@ def _show_on_pods(decided: Decisions, before: Sequence[Action]) -> Sequence[Acti
 
 
 def _clean_up_records(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """Records of pods that are gone."""
-    down, delete = decided.cleanup.down, decided.cleanup.delete
-    return [*([MarkDown(down)] if down else []), *([DeleteRecords(delete)] if delete else [])]
+    """Records of pods that are gone: deleted, or kept and drained."""
+    cleanup, owner = decided.cleanup, decided.seen.snapshot.owner
+    causes = frozenset({Cause.NO_POD})
+    return [
+        *([MarkDown(cleanup.down)] if cleanup.down else []),
+        *([Drain(cleanup.drain, drains.reason(causes, owner), causes)] if cleanup.drain else []),
+        *([DeleteRecords(cleanup.delete)] if cleanup.delete else []),
+    ]
 
 
 def _record_revisions(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
@@ -175,12 +183,18 @@ def _delete_claims(decided: Decisions, _before: Sequence[Action]) -> Sequence[Ac
 
 
 def _release(decided: Decisions, _before: Sequence[Action]) -> Sequence[Action]:
-    """Remove the finalizer last, once no pod is left; other finalizers may keep the NodeSet for hours after that."""
+    """Remove the finalizer last, once no pod is left; other finalizers may keep the NodeSet for hours after that.
+
+    A record that is named keeps the NodeSet: nobody else would delete it later. The slurmctld of a Cluster that is
+    being deleted is not started again, and has no use for it.
+    """
     snapshot, skip_drain = decided.seen.snapshot, decided.skip_drain
     is_held = labels.FINALIZER_NODESET_DRAIN in snapshot.nodeset.metadata.finalizers or bool(snapshot.guard)
     if not snapshot.nodeset.deleting or not is_held or snapshot.pods:
         return ()
-    return [RemoveFinalizer(anyway=skip_drain)] if skip_drain or not decided.cleanup.down else ()
+    is_ending = snapshot.cluster.deleting and not snapshot.cluster.external
+    left = decided.cleanup.down or (decided.cleanup.named and not is_ending)
+    return [RemoveFinalizer(anyway=skip_drain, named=decided.cleanup.named)] if skip_drain or not left else ()
 
 
 STEPS: Final[tuple[Step, ...]] = (

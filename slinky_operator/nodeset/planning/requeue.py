@@ -45,7 +45,11 @@ def wake_up(snapshot: Snapshot, assessment: Assessment, live: Sequence[Member], 
     states = assessment.states.values()
     if assessment.waiting_for_slurm:
         times.append(SOON)
-    if assessment.blocked or any(isinstance(state, pod_state.Unknown | pod_state.Starting) for state in states):
+    if (
+        assessment.blocked
+        or assessment.named
+        or any(isinstance(state, pod_state.Unknown | pod_state.Starting) for state in states)
+    ):
         times.append(LATER)
     for member in snapshot.members:
         if isinstance(assessment.states.get(member.name), pod_state.Draining | pod_state.Drained):

@@ -11,7 +11,7 @@ from slinky_operator.nodeset.disruption import repairs, rolling_update
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.planning.assessment import Assessment
-from slinky_operator.nodeset.report import troubles
+from slinky_operator.nodeset.report import kept_records, troubles
 from slinky_operator.nodeset.slurm_nodes import drains
 from slinky_operator.reconcile.text import joined, named, stamp
 
@@ -134,7 +134,7 @@ def _starting(snapshot: Snapshot, found: Assessment, now: datetime) -> tuple[Rea
 
 def _deleting(snapshot: Snapshot, found: Assessment) -> str:
     if not snapshot.pods:
-        return "no pod is left"
+        return f"no pod is left; {kept_records.message(found.named)}" if found.named else "no pod is left"
     told = f"{len(snapshot.pods)} pods are left"
     if found.skip_drain:
         return f"{told}; their jobs are abandoned, as requested"

@@ -21,7 +21,7 @@ from slinky_operator.nodeset.model.revisions import revision_records
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement import pinning
 from slinky_operator.nodeset.planning.assessment import Assessment
-from slinky_operator.nodeset.report import node_counts, out_of_service, progress, summary, troubles
+from slinky_operator.nodeset.report import kept_records, node_counts, out_of_service, progress, summary, troubles
 from slinky_operator.nodeset.report.progress import Counts
 from slinky_operator.nodeset.report.troubles import Trouble
 from slinky_operator.reconcile.failures import Failure
@@ -207,6 +207,7 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
         _condition(NodeSetCondition.PROGRESSING, busy or held_back, holds=busy is not None),
         _condition(NodeSetCondition.DEGRADED, trouble),
         _condition(NodeSetCondition.DRAINING, progress.draining(snapshot, found)),
+        *_kept_records(found),
         _out_of_service(snapshot, found),
         _condition(NodeSetCondition.NAME_CONFLICT, _conflicts(snapshot, found)),
         _condition(NodeSetCondition.CLUSTER_GONE, troubles.cluster_gone(snapshot)),
@@ -214,6 +215,12 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
         _condition(NodeSetCondition.NODES_WATCHED, _unwatched(snapshot), holds=snapshot.hosts is not None),
         *_autoscaling(nodeset=snapshot.nodeset),
     ]
+
+
+def _kept_records(found: Assessment) -> Iterable[Condition]:
+    """Records that stay in Slurm without a pod; nothing while there are none."""
+    if found.named:
+        yield _condition(NodeSetCondition.RECORDS_KEPT, (Reason.NODES_NAMED, kept_records.message(found.named)))
 
 
 def _autoscaling(nodeset: NodeSet) -> Iterable[Condition]:

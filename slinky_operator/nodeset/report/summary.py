@@ -73,7 +73,11 @@ def _ready(snapshot: Snapshot, counts: Counts) -> str:
 def _deleting(snapshot: Snapshot, found: Assessment) -> str:
     left = len(snapshot.pods)
     if not left:
-        return "deleting, no pod left"
+        return (
+            f"deleting, no pod left; records kept of {named(sorted(found.named))}"
+            if found.named
+            else "deleting, no pod left"
+        )
     jobs = {} if found.skip_drain else _jobs(found)
     return f"deleting, {left} {'pod' if left == 1 else 'pods'} left{_held(jobs)}"
 

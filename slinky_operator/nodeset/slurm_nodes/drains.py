@@ -56,6 +56,8 @@ class Cause(StrEnum):
     """The NodeSet no longer matches the Kubernetes Node."""
     REPAIR = "repair"
     """Its slurmd runs and never registers; the record that Slurm shows is its predecessor's."""
+    NO_POD = "no pod"
+    """It has no pod, and its record stays because jobs or reservations name it."""
     DELETION = "deletion"
     CLUSTER_DELETION = "cluster deletion"
 

@@ -3,14 +3,17 @@
 A record is deleted once nothing runs on it: a new slurmd would otherwise keep its old values, and Slurm would show a
 dead node for minutes. The record of a node that somebody else drained is never deleted, so that a node recreated under
 that name is drained, with that reason.
+
+A record that an unfinished job or a reservation names stays as well, drained, until nothing names it
+(`slinky_operator.slurm.node_references`); a pod of that name is created meanwhile, and registers under it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from slinky_operator.nodeset.slurm_nodes import drains, identity
+from slinky_operator.nodeset.slurm_nodes import drains, identity, registration
 from slurm_client.models import Job, Node
 
 
@@ -24,10 +27,17 @@ class RecordCleanup:
     busy: tuple[str, ...] = ()
     """Nodes on which Slurm still sees jobs: they have just been set DOWN, or their machine is unreachable, so that jobs
     may still run and Slurm's own timeout decides."""
+    named: tuple[str, ...] = ()
+    """Nodes whose records stay because a job or a reservation names them."""
+    drain: tuple[str, ...] = ()
+    """Those of them that are not drained: Slurm would start jobs on a node without a slurmd."""
 
 
 def settle(
-    orphans: Iterable[Node], jobs: Mapping[str, tuple[Job, ...]] | None, ended: Collection[str]
+    orphans: Iterable[Node],
+    jobs: Mapping[str, tuple[Job, ...]] | None,
+    ended: Collection[str],
+    named: Container[str] = (),
 ) -> RecordCleanup:
     """Return what to do about records without a pod.
 
@@ -39,8 +49,10 @@ def settle(
         Jobs by node; None if not queried, and then nothing is deleted.
     ended
         Names of nodes whose pod had ended for certain.
+    named
+        Names of nodes that a job or a reservation names.
     """
-    delete, down, busy = [], [], []
+    delete, down, busy, kept, drain = [], [], [], [], []
     for node in orphans:
         held = drains.is_busy(node) or bool((jobs or {}).get(node.name))
         if held and node.name in ended and not node.is_down:
@@ -48,9 +60,13 @@ def settle(
         elif held:
             # Also of a node that is DOWN: the jobs may be from before that, and no node event follows.
             busy.append(node.name)
+        elif jobs is not None and node.name in named:
+            kept.append(node.name)
+            if not node.is_drain or registration.is_outlived(node):
+                drain.append(node.name)
         elif jobs is not None and not drains.is_foreign(node):
             delete.append(node.name)
-    return RecordCleanup(tuple(delete), tuple(down), tuple(busy))
+    return RecordCleanup(tuple(delete), tuple(down), tuple(busy), tuple(kept), tuple(drain))
 
 
 def to_delete(
@@ -59,6 +75,7 @@ def to_delete(
     jobs: Mapping[str, tuple[Job, ...]],
     standing: Collection[str],
     owner: str,
+    named: Container[str] = (),
 ) -> list[str]:
     """Of the records to be deleted, those that may still be deleted.
 
@@ -74,11 +91,13 @@ def to_delete(
         Names for which the API server has a pod now: deleting a living slurmd's record makes its node vanish.
     owner
         Tag of the NodeSet.
+    named
+        Names of nodes that a job or a reservation names, queried just now.
     """
     found = []
     for name in wanted:
         node = fresh.get(name)
-        if node is None or name in standing or not identity.is_tagged(node, owner):
+        if node is None or name in standing or name in named or not identity.is_tagged(node, owner):
             continue
         if not drains.is_foreign(node) and not drains.is_busy(node) and not jobs.get(name):
             found.append(name)
@@ -118,7 +137,9 @@ def to_down(
     return plain, foreign
 
 
-def why_blocked(node: Node | None, jobs: Mapping[str, tuple[Job, ...]] | None, owner: str) -> str | None:
+def why_blocked(
+    node: Node | None, jobs: Mapping[str, tuple[Job, ...]] | None, owner: str, named: Container[str] = ()
+) -> str | None:
     """Why no pod of this name may be created yet, or None if it may.
 
     Parameters
@@ -129,6 +150,8 @@ def why_blocked(node: Node | None, jobs: Mapping[str, tuple[Job, ...]] | None, o
         Jobs by node; None if they were not queried.
     owner
         Tag of the NodeSet.
+    named
+        Names of nodes that a job or a reservation names: their records are used again.
     """
     if node is None:
         return None
@@ -136,6 +159,6 @@ def why_blocked(node: Node | None, jobs: Mapping[str, tuple[Job, ...]] | None, o
         return f"Slurm has a node {node.name} that is not ours"
     if drains.is_busy(node) or (jobs or {}).get(node.name):
         return f"Slurm still sees jobs on node {node.name} of an earlier pod"
-    if not drains.is_foreign(node):
+    if not drains.is_foreign(node) and node.name not in named:
         return f"the record of node {node.name} of an earlier pod is still there"
     return None

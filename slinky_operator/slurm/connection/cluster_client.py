@@ -97,7 +97,7 @@ class ClusterClient:
         self._watch.poke()
 
     async def shared_jobs(self, since: float = -math.inf) -> Sequence[Job]:
-        """The jobs that have nodes, by an answer that may be shared, and be older the more it costs.
+        """The jobs that have or name nodes, by an answer that may be shared, and be older the more it costs.
 
         Enough to plan with. Before anything that cannot be undone, ask `fresh_jobs`.
 

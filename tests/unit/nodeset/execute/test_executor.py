@@ -24,7 +24,7 @@ async def test_a_nodeset_is_not_let_go_in_the_pass_in_which_slurm_goes_away(
         if fails:
             raise errors.Timeout("no answer")
 
-    async def letting_go(context: PassContext) -> None:
+    async def letting_go(context: PassContext, action: RemoveFinalizer) -> None:
         done.append(context)
 
     monkeypatch.setattr(slurm_writes, "delete_records", delete_records)
@@ -46,7 +46,7 @@ async def test_a_nodeset_whose_jobs_are_given_up_waits_for_no_answer(
     async def mark_down(context: PassContext, names: Any) -> None:
         raise error
 
-    async def letting_go(context: PassContext) -> None:
+    async def letting_go(context: PassContext, action: RemoveFinalizer) -> None:
         done.append(context)
 
     monkeypatch.setattr(slurm_writes, "mark_down", mark_down)
@@ -61,7 +61,7 @@ async def test_a_nodeset_whose_jobs_are_given_up_waits_for_no_answer(
 async def test_a_nodeset_is_let_go_after_slurm_has_taken_jobs_back() -> None:
     context: Any = SimpleNamespace(outcome=Outcome(downed=["a-0"]), nodeset=None)
 
-    await finalizer.let_go(context)
+    await finalizer.let_go(context, RemoveFinalizer())
 
     assert context.outcome.kept == ["Slurm requeues or fails the jobs of a-0"]
 

@@ -20,6 +20,8 @@ from slinky_operator.nodeset.model.pods import pod_facts
 from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains, identity, records
+from slinky_operator.slurm import node_references
+from slinky_operator.slurm.node_references import References
 from slurm_client import errors
 from slurm_client.models import Job, Node
 
@@ -56,11 +58,13 @@ def fail_open_on_401(patch: pytest.MonkeyPatch) -> None:
         except errors.Unauthorized:
             return {name: slurm.nodes.get(name) for name in names}
 
-    async def jobs(slurm: Slurm, *, since: float = -math.inf) -> Mapping[str, tuple[Job, ...]]:
+    async def jobs(
+        slurm: Slurm, names: Collection[str], *, since: float = -math.inf
+    ) -> tuple[Mapping[str, tuple[Job, ...]], References]:
         try:
-            return await ask_jobs(slurm, since=since)
+            return await ask_jobs(slurm, names, since=since)
         except errors.Unauthorized:
-            return {}
+            return {}, {}
 
     async def everything(slurm: Slurm, names: Collection[str]) -> slurm_queries.Answer:
         try:
@@ -111,6 +115,31 @@ def no_second_look_at_jobs(patch: pytest.MonkeyPatch) -> None:
 
     async def about_records(slurm: Slurm, names: Collection[str]) -> slurm_queries.Answer:
         return slurm_queries.Answer(await slurm_queries.nodes(slurm, names), {})
+
+    patch.setattr(slurm_queries, "about_records", about_records)
+
+
+def named_nodes_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """The record of a node goes with its pod, although jobs name the node."""
+    patch.setattr(node_references, "find", lambda *_: {})
+
+
+def excluded_nodes_overlooked(patch: pytest.MonkeyPatch) -> None:
+    """Only the nodes that jobs require count as named."""
+    real = node_references.find
+    patch.setattr(
+        node_references,
+        "find",
+        lambda jobs, *rest: real([replace(job, excluded_nodes="") for job in jobs], *rest),
+    )
+
+
+def named_nodes_not_looked_up_again(patch: pytest.MonkeyPatch) -> None:
+    """What names a node is known from an earlier answer only."""
+    real = slurm_queries.about_records
+
+    async def about_records(slurm: Slurm, names: Collection[str]) -> slurm_queries.Answer:
+        return replace(await real(slurm, names), named={})
 
     patch.setattr(slurm_queries, "about_records", about_records)
 

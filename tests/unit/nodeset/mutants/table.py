@@ -15,6 +15,8 @@ _LATE: tuple[Step, ...] = (("time", 3), ("time", 2), ("pass", 0), ("pass", 0), (
 
 _SHRINK: tuple[Step, ...] = (("scale", 0), ("scale", 1), ("see_all", 0), ("pass", 0), ("poll", 0))
 
+_NAMING: tuple[Step, ...] = (*_SHRINK, ("job_names", 0), ("job_names", 1), ("job_names", 5), ("kubelet_ends", 0))
+
 _GIVEN_UP: tuple[Step, ...] = (
     *(("job_starts", 0), ("delete", 0), ("give_up", 0), ("kubelet_ends", 0), ("see_all", 0), ("pass", 0), ("poll", 0)),
 )
@@ -169,6 +171,9 @@ MUTANTS: Mapping[str, tuple[Mutant, tuple[Step, ...]]] = {
         (("job_starts", 1), ("slurm_forgets", 0), ("poll", 0), ("time", 4), ("see_all", 0), ("pass", 0)),
     ),
     "no second look at jobs": (seeing.no_second_look_at_jobs, _SHRINK),
+    "named nodes overlooked": (seeing.named_nodes_overlooked, _NAMING),
+    "excluded nodes overlooked": (seeing.excluded_nodes_overlooked, _NAMING),
+    "named nodes not looked up again": (seeing.named_nodes_not_looked_up_again, _NAMING),
     "writes to Slurm not awaited": (
         seeing.writes_to_slurm_not_awaited,
         (("edit", 0), ("pass", 0), ("pass", 0), ("see_all", 0), ("lose_slurm", 0)),

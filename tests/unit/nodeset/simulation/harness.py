@@ -36,6 +36,10 @@ from tests.unit.nodeset.simulation.world import World
 
 OWN_KEY = (NAMESPACE, NODESET)
 
+UNDISTURBED = frozenset({"pass", "restart", "slurm_clock", "job_names"})
+"""Steps that do not happen within a pass. A job that names a node is not submitted between the last look at jobs and
+the deletion of a record: Slurm has no call that would show it in time."""
+
 
 def ready_since(pod: Object) -> datetime | None:
     """Since when a pod is Ready, by its status."""
@@ -176,7 +180,7 @@ class Run:
 
     def meanwhile(self) -> None:
         """Some of what comes next happens in the midst of a pass."""
-        if self.interruptions and self.pending and self.pending[0][0] not in {"pass", "restart", "slurm_clock"}:
+        if self.interruptions and self.pending and self.pending[0][0] not in UNDISTURBED:
             self.interruptions -= 1
             self.apply(*self.pending.pop(0))
 

@@ -27,8 +27,9 @@ async def settle(run: Run) -> None:
             for happening in ("schedule", "start", "report", "register", "kubelet_ends"):
                 getattr(world, f"do_{happening}")(index)
         for job in world.jobs:
-            if job.holds:
+            if job.holds or job.state == "PENDING":
                 job.end("COMPLETED")
+        world.do_reconfigure(0)
         world.do_node_returns(0)
         world.do_slurmds_report(0)
         world.do_reregister(0)

@@ -9,6 +9,7 @@ from slurm_client import errors as slurm_errors
 from slurm_client.models import Job, Node
 from slurm_client.models.job import JobState
 from slurm_client.models.node import NodeState
+from tests.unit.nodeset.simulation.objects import NEIGHBOUR
 from tests.unit.nodeset.simulation.state import Record, State, WorldJob
 
 
@@ -61,6 +62,47 @@ class Slurm(State):
             if job.batch:
                 job.array = next((one.array for one in self.jobs if one.array is not None), job.id)
             self.jobs.append(job)
+
+    def do_job_names(self, index: int) -> None:
+        """Somebody submits a job that requires or excludes nodes by name: it waits, or runs on one of them."""
+        names = [name for name, record in self.records.items() if record.extra != NEIGHBOUR]
+        name = self.pick(names, index)
+        if name is None or self.slurm_fault == "500":
+            return
+        others = (name, str(self.pick(names, index + 1)))
+        job = WorldJob(self.next(), (), "PENDING", set())
+        job.required, job.excluded = ((others, ()), ((), others))[index % 2]
+        ready = [one for one in others if self.takes_jobs(self.records[one]) and not self.jobs_on(one)]
+        if index < 4 and job.required and ready:
+            # On one of those that it requires, as an array's task that has begun, or a job made smaller.
+            job.nodes, job.state, job.start = (ready[0],), "RUNNING", self.slurm_now
+            job.alive = {self.records[ready[0]].slurmd}
+        self.jobs.append(job)
+
+    def takes_jobs(self, record: Record) -> bool:
+        return not record.drain and not record.down and record.slurmd in self.running
+
+    def do_reconfigure(self, index: int) -> None:
+        """slurmctld reads its configuration, and looks up the nodes that jobs name: without one of those that a job
+        requires, it ends, and one that excludes it can no longer be changed."""
+        if self.slurm_fault:
+            return
+        for job in self.jobs:
+            missing = sorted(
+                name for name in {*job.required, *job.excluded} if job.names(name) and name not in self.records
+            )
+            if missing:
+                what = "ended" if set(missing) & set(job.required) else "could no longer be changed"
+                self.violations.append(f"job {job.id} ({job.state}) {what} at a reconfigure: there is no {missing}")
+            if set(missing) & set(job.required):
+                job.end("NODE_FAIL")
+
+    def do_naming_ends(self, index: int) -> None:
+        """A job that has named nodes is cancelled before it has any."""
+        found = {job.id: job for job in self.jobs if job.state == "PENDING"}
+        number = self.pick(found, index)
+        if number is not None:
+            found[number].end("CANCELLED")
 
     def do_job_suspends(self, index: int) -> None:
         found = {job.id: job for job in self.jobs if job.state in {"RUNNING", "SUSPENDED"}}
@@ -117,6 +159,11 @@ class Slurm(State):
                 self.expose(self.node_of(name))
             self.records = {"a-b-0": self.records["a-b-0"]} if "a-b-0" in self.records else {}
             self.foreign.clear()
+            # The jobs that waited are forgotten as well.
+            for job in self.jobs:
+                job.required = job.excluded = ()
+                if job.state == "PENDING":
+                    job.end("CANCELLED")
 
     def do_slurmctld_restarts(self, index: int) -> None:
         """slurmctld restarts from its saved state: it has yet to hear of the slurmds, and may not answer yet."""
@@ -213,4 +260,6 @@ class Slurm(State):
             batch=job.batch,
             array_job_id=job.array,
             array_task_id=job.id if job.array is not None else None,
+            required_nodes=",".join(job.required),
+            excluded_nodes=",".join(job.excluded),
         )

@@ -162,6 +162,10 @@ class SlurmOrders(Slurm):
             if states:
                 # Slurm does it all the same, and the job stays SUSPENDED on a node that is not there (measured).
                 self.violations.append(f"the record of {name} was deleted under a job that is {states}")
+            naming = [job.id for job in self.jobs if job.names(name)]
+            if naming:
+                # Slurm does it all the same, and ends such jobs at the next reconfigure (measured).
+                self.violations.append(f"the record of {name} was deleted although jobs {naming} name it")
             standing = {pod["metadata"]["uid"] for pod in self.pods.values()}
             if record.slurmd in self.running and record.slurmd in standing:
                 self.violations.append(f"the record of {name} was deleted under a living slurmd")

@@ -55,10 +55,17 @@ class WorldJob:
     batch: bool = True
     array: int | None = None
     """Of which array it is a task: one of them has the id of the array for its own, as in Slurm."""
+    required: tuple[str, ...] = ()
+    """The nodes that it requires, whether it has them or not; `()` if it names none."""
+    excluded: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
         return self.state in {"RUNNING", "SUSPENDED", "COMPLETING", "STAGE_OUT"}
+
+    def names(self, node: str) -> bool:
+        """Whether Slurm must still find a node for it."""
+        return (self.holds or self.state == "PENDING") and node in {*self.required, *self.excluded}
 
     def end(self, state: str) -> None:
         """Slurm has its processes ended on all its nodes."""

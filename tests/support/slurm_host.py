@@ -211,6 +211,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         instance_id: str = "",
         extra: str = "",
         configless: bool = False,
+        port: int = 0,
         wait: bool = True,
     ) -> None:
         """
@@ -228,10 +229,12 @@ PartitionName=all Nodes=ALL Default=YES State=UP
             The record's fields of those names.
         configless
             Whether it gets its configuration from slurmctld, as in pods, instead of from the shared folder.
+        port
+            Where it listens, if a record has its port already; a free one if 0.
         wait
             Return only when slurmctld shows the node without NOT_RESPONDING.
         """
-        (port,) = ports.hold(1)
+        port = port or ports.hold(1)[0]
         conf = f"Port={port} CPUs={cpus} RealMemory={memory} Features={','.join(features)}"
         source = (
             ["--conf-server", f"127.0.0.1:{self.slurmctld_port}"] if configless else ["-f", "/etc/slurm/slurm.conf"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -47,7 +47,7 @@ from slinky_operator.runtime.controller import Controller
 from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.contact import Endpoint
 from slurm_client.testing import FakeSlurmrestd
-from slurm_client.tokens import StaticToken
+from slurm_client.tokens import StaticToken, TokenProvider
 from tests.integration.nodeset.machines import Machines
 from tests.support.control_plane import ControlPlane
 from tests.support.served import apply_crds
@@ -69,6 +69,7 @@ class Site:
     cluster: Object
     requests: list[tuple[str, str, str]] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    token: TokenProvider = field(default_factory=lambda: StaticToken("token"))
     poll_interval: float = 0.1
     """Seconds between questions to Slurm."""
     ahead: timedelta = timedelta(0)
@@ -142,7 +143,7 @@ class Site:
             metadata["name"],
             # A machine that stands still for seconds is no Slurm out of reach: tests say when it is.
             endpoint=Endpoint(self.slurm.url, timeout=30.0, poll_interval=self.poll_interval),
-            token=StaticToken("token"),
+            token=self.token,
             fingerprint="1",
         )
 
@@ -272,9 +273,16 @@ async def up(site: Site, count: int) -> None:
 
 @pytest.fixture
 async def site(control_plane: ControlPlane, crds: None) -> AsyncIterator[Site]:
+    async with FakeSlurmrestd() as slurm, site_over(control_plane, slurm) as made:
+        yield made
+
+
+@asynccontextmanager
+async def site_over(control_plane: ControlPlane, slurm: Any, **settings: Any) -> AsyncIterator[Site]:
+    """A site over a slurmrestd, a fake one or a real one."""
     namespace = f"nodeset-{uuid.uuid4().hex[:8]}"
     requests: list[tuple[str, str, str]] = []
-    async with await Connection.connect(control_plane.kubeconfig) as connection, FakeSlurmrestd() as slurm:
+    async with await Connection.connect(control_plane.kubeconfig) as connection:
         kube = KubeClient(
             connection,
             fence=OpenFence(),
@@ -298,7 +306,7 @@ async def site(control_plane: ControlPlane, crds: None) -> AsyncIterator[Site]:
         )
         status = {"isReady": True, "config": {"hash": "1", "appliedHash": "1", "nodeSets": ["a", "a-b"]}}
         await kube.patch_status(CLUSTERS, "c", status, namespace)
-        site = Site(control_plane.kubeconfig, kube, namespace, slurm, cluster, requests)
+        site = Site(control_plane.kubeconfig, kube, namespace, slurm, cluster, requests, **settings)
         await site.start()
         try:
             yield site

@@ -67,9 +67,9 @@ def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
     """A record goes with its pod, no matter who drained the node."""
     real = records.settle
 
-    def settle(orphans: Any, jobs: Any, ended: Any) -> records.RecordCleanup:
+    def settle(orphans: Any, *rest: Any) -> records.RecordCleanup:
         orphans = list(orphans)
-        found = real(orphans, jobs, ended)
+        found = real(orphans, *rest)
         return records.RecordCleanup(
             tuple(node.name for node in orphans if node.name not in (*found.down, *found.busy)), found.down, found.busy
         )
@@ -78,7 +78,7 @@ def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         records,
         "to_delete",
-        lambda wanted, fresh, jobs, standing, owner: [
+        lambda wanted, fresh, jobs, standing, *_: [
             name for name in wanted if fresh.get(name) is not None and name not in standing
         ],
     )
@@ -86,7 +86,7 @@ def record_of_foreign_drain_deleted(patch: pytest.MonkeyPatch) -> None:
 
 def record_left_behind(patch: pytest.MonkeyPatch) -> None:
     """A name is used again whatever Slurm still sees under it."""
-    patch.setattr(records, "why_blocked", lambda node, jobs, owner: None)
+    patch.setattr(records, "why_blocked", lambda *_: None)
 
 
 def node_cordon_overlooked(patch: pytest.MonkeyPatch) -> None:

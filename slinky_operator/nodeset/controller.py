@@ -126,7 +126,16 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         self._clock = clock
         hosts = Hosts() if watch_hosts else None
         self._observer = Observer(
-            clusters, pods, revisions, claims, hosts, slurm, clock=clock, max_startup=max_startup, patience=patience
+            nodesets,
+            clusters,
+            pods,
+            revisions,
+            claims,
+            hosts,
+            slurm,
+            clock=clock,
+            max_startup=max_startup,
+            patience=patience,
         )
         self.expectations = Expectations(pods, clock=clock)
         """Add `expectations.observe` as the first handler of the pod informer."""

@@ -78,13 +78,18 @@ class NodeSetTriggers:
         )
 
     def nodeset(self, old: Object | None, new: Object | None) -> Iterable[Key]:
-        """Handler of NodeSets: their own key."""
+        """Handler of NodeSets: their own key; of one that is gone, also that of the NodeSet that may use its name."""
         obj = new if new is not None else old
         if obj is None:
             return
         if new is None or (old is not None and old["metadata"]["uid"] != new["metadata"]["uid"]):
             self._forget((old or obj)["metadata"]["uid"])
         yield _key(obj)
+        if new is None:
+            namespace, name = _key(obj)
+            neighbour = namespace, name.rpartition("-")[0]
+            if neighbour in self._nodesets:
+                yield neighbour
 
     def cluster(self, old: Object | None, new: Object | None) -> Iterable[Key]:
         """Handler of Clusters: all NodeSets that name it, unless nothing has changed that they read."""

@@ -31,6 +31,9 @@ class ClusterFacts:
     external: bool = False
     node_sets: frozenset[str] = frozenset()
     """Names of the NodeSets in its running configuration: no node can have such a name."""
+    leaving: frozenset[str] = frozenset()
+    """Names of other NodeSets that are being deleted and may be in slurmctld's configuration still, whatever the
+    Cluster's status lists: no node can have such a name yet."""
     listed: bool = False
     """Whether the running configuration contains the NodeSet."""
     refused: str = ""

@@ -30,7 +30,7 @@ from slinky_operator.nodeset.observation.indexes import CLAIM_INDEX, POD_INDEX, 
 from slinky_operator.nodeset.observation.parse_cache import NodeSetParseCache, Wanted
 from slinky_operator.nodeset.ports import Slurm, SlurmByCluster
 from slinky_operator.nodeset.slurm_nodes import identity
-from slinky_operator.reconcile.indexes import NODE_INDEX
+from slinky_operator.reconcile.indexes import CLUSTER_INDEX, NODE_INDEX
 from slinky_operator.slurm import naming, node_features, whose
 from slinky_operator.slurm.connection.contact import ContactState, Trouble
 from slinky_operator.slurm.node_references import References
@@ -51,8 +51,10 @@ class Observer:
 
     Parameters
     ----------
-    clusters, pods, revisions, claims
-        Caches; the last three with the indexes `POD_INDEX` and `NODE_INDEX`, `REVISION_INDEX`, and `CLAIM_INDEX`.
+    nodesets, clusters
+        Caches, with `INDEXES_OF_NODESETS`.
+    pods, revisions, claims
+        Caches, with the indexes `POD_INDEX` and `NODE_INDEX`, `REVISION_INDEX`, and `CLAIM_INDEX`.
     hosts
         The Kubernetes Nodes; None if they are not watched.
     slurm
@@ -67,6 +69,7 @@ class Observer:
 
     def __init__(
         self,
+        nodesets: Store,
         clusters: Store,
         pods: Store,
         revisions: Store,
@@ -78,6 +81,7 @@ class Observer:
         max_startup: int,
         patience: timedelta,
     ) -> None:
+        self._nodesets = nodesets
         self._clusters = clusters
         self._pods = pods
         self._hosts = hosts
@@ -138,7 +142,7 @@ class Observer:
         nodeset = _with_mode(nodeset, own)
         slurm = self._slurm_facts(nodeset, cluster, own)
         foreign_pods, names_of_other_nodesets = self._others(nodeset, cluster, own, slurm)
-        known = _cluster_facts(nodeset, cluster, gone=cluster_gone)
+        known = _cluster_facts(nodeset, cluster, gone=cluster_gone, leaving=self._leaving(nodeset))
         nodeset = cluster_upgrade.held(nodeset, known.update_wait)
         current = revision_records.current(nodeset, wanted.hash, recorded)
         return Snapshot(
@@ -243,6 +247,21 @@ class Observer:
                     names_of_other_nodesets[node] = given.get(labels.LABEL_NODESET_NAME) or ""
         return foreign_pods, names_of_other_nodesets
 
+    def _leaving(self, nodeset: NodeSet) -> frozenset[str]:
+        """Names of other NodeSets of the Cluster that are being deleted and that slurmctld may still know.
+
+        The Cluster's status stops listing such a NodeSet before its configuration is written; the finalizer goes once
+        slurmctld has loaded a configuration without it.
+        """
+        key = f"{nodeset.namespace}/{nodeset.spec.cluster_name}"
+        return frozenset(
+            metadata["name"]
+            for metadata in (obj["metadata"] for obj in self._nodesets.find(CLUSTER_INDEX, key))
+            if "deletionTimestamp" in metadata
+            and metadata["uid"] != nodeset.uid
+            and labels.FINALIZER_NODESET_CONFIG in (metadata.get("finalizers") or ())
+        )
+
     def _stripped(self, nodeset: NodeSet, foreign_pods: frozenset[str], revision: str) -> dict[str, str]:
         """Of pods with names that a pod of this NodeSet could have, those that are its own and have lost a label."""
         found = {}
@@ -278,7 +297,7 @@ def blinded(snapshot: Snapshot, reason: Reason, why: str) -> Snapshot:
     return dataclasses.replace(snapshot, slurm=_blind(reason, why))
 
 
-def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool) -> ClusterFacts:
+def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool, leaving: frozenset[str]) -> ClusterFacts:
     if cluster is None:
         return ClusterFacts(gone=gone)
     config: Any = cluster.status.config
@@ -287,6 +306,7 @@ def _cluster_facts(nodeset: NodeSet, cluster: Cluster | None, *, gone: bool) -> 
         deleting=cluster.deleting,
         external=cluster.spec.external,
         node_sets=frozenset(config.node_sets if config is not None else ()),
+        leaving=leaving,
         listed=config is not None and nodeset.name in config.node_sets,
         refused=next((one.message for one in (config.refused if config else ()) if one.name == nodeset.name), ""),
         update_wait=cluster_upgrade.wait_of(cluster, _image(nodeset)),

@@ -80,6 +80,12 @@ def choose(snapshot: Snapshot, layout: Layout, live: Sequence[Member]) -> Creati
             found.blocked[place.node] = found.conflicts[place.node] = conflict
             continue
         left -= 1
+        if place.node in snapshot.cluster.leaving:
+            found.blocked[place.node] = (
+                f"NodeSet {place.node} is being deleted, and slurmctld has yet to load a configuration without its name"
+            )
+            found.awaited += 1
+            continue
         ending = standing.get(place.pod) or numbered.get(place.ordinal)
         if ending is not None:
             found.blocked[place.node] = f"pod {ending} is still ending"

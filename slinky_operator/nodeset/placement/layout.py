@@ -96,8 +96,10 @@ def _numbered(snapshot: Snapshot, live: Sequence[Member]) -> Layout:
     numbers = claims.next_ordinals(nodeset, snapshot.claims, held, missing)
     pinned = pinning.known(nodeset)
     found = [pod_names.of_ordinal(nodeset, number, pinned.get(str(number), "")) for number in numbers]
-    # A name that another NodeSet owns is skipped, not replaced: there is no other for that ordinal.
-    taken = {place.pod: _named_like(place) for place in found if place.node in snapshot.cluster.node_sets}
+    # A name that another NodeSet owns is skipped, not replaced: there is no other for that ordinal. One that is being
+    # deleted gives its name back (`creation`).
+    owned = snapshot.cluster.node_sets - snapshot.cluster.leaving
+    taken = {place.pod: _named_like(place) for place in found if place.node in owned}
     free = tuple(place for place in found if place.pod not in taken)
     return Layout(desired, tuple(live), free=free, missing=missing, waiting=frozenset(taken), conflicts=taken)
 
@@ -159,7 +161,7 @@ def _name(
     free: list[PodSlot] = []
     conflicts: dict[str, str] = {}
     for host in open_to:
-        why = _why_unnamed(host, names, snapshot.cluster.node_sets)
+        why = _why_unnamed(host, names, snapshot.cluster.node_sets - snapshot.cluster.leaving)
         if why is not None:
             conflicts[host.name] = why
             continue

@@ -27,6 +27,8 @@ def live_through(name: str, count: int) -> None:
     try:
         with asyncio.Runner() as runner:
             begins = [runner.run(settling.begin(keeps_instance=keeps, on_hosts=on_hosts)) for keeps in (False, True)]
+            for begin in begins if beginning else ():
+                runner.run(settling.live(begin, beginning))
             for seed in range(count):
                 steps = history(seed, favoured, beginning=beginning, on_hosts=on_hosts)
                 runner.run(settling.live(begins[seed % 2], steps))

@@ -99,6 +99,22 @@ def test_an_ordinal_that_is_named_like_a_nodeset_is_passed_over_and_told() -> No
     assert created(free)[0] == ["a-1", "a-2"]
 
 
+def test_the_name_of_a_nodeset_that_is_being_deleted_is_awaited() -> None:
+    """The status of the Cluster lists it no longer, but slurmctld has it until the next configuration is loaded."""
+    pods = (standing("0", node_name="a-0", ordinal=0, on_node=False),)
+    body = {"metadata": {"name": "a", "namespace": "ns", "uid": "u"}, "spec": {"clusterName": "c", "replicas": 3}}
+    for listed in ({"a"}, {"a", "a-1"}):
+        known = ClusterFacts("cu", listed=True, node_sets=frozenset(listed), leaving=frozenset({"a-1"}))
+        seen = snapshot(pods=pods, fixed="StatefulSet", cluster=known)
+        seen = replace(seen, nodeset=NodeSet.parse({**body, "status": {"scalingMode": "StatefulSet"}}))
+
+        made, found = created(seen)
+
+        assert made == ["a-2"]
+        assert "slurmctld has yet to load a configuration without its name" in found.blocked["a-1"]
+        assert (found.conflicts, found.awaited) == ({}, 2)
+
+
 def test_replicas_limits_them() -> None:
     seen = snapshot(host("c"), host("b", weight=5), host("a"), replicas=2)
 

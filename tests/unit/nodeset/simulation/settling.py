@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tests.unit.nodeset.simulation.harness import Run, Violated
 from tests.unit.nodeset.simulation.objects import BAD, HOSTS, LOW, MISFIT, OURS, REGISTERED, TAG, Object
 from tests.unit.nodeset.simulation.steps import Step
+from tests.unit.nodeset.simulation.users import STRATEGIES
 from tests.unit.nodeset.simulation.world import World
 
 
@@ -53,11 +54,7 @@ def calm(world: World) -> None:
         if host not in world.hosts:
             world.end_machine(host)
             world.lose_nodes_of(host)
-    if world.nodeset is not None:
-        world.do_hold_back(0)
-        world.do_retain(0)
-        if world.nodeset["spec"]["image"] in {BAD, MISFIT}:
-            world.do_edit(0)
+    calm_users(world)
     for name, pod in list(world.pods.items()):
         if not world.is_ours(pod) and not world.is_neighbours(pod):
             world.remove_pod(name)
@@ -77,6 +74,22 @@ def calm(world: World) -> None:
         # Nodes that slurmctld has forgotten come back when their slurmd is restarted.
         if world.node_of(name) not in world.records:
             world.known.discard(world.uid_of(name))
+
+
+def calm_users(world: World) -> None:
+    """The spec holds nothing back, and can be fulfilled.
+
+    A spec that is so already is not written again: that would wake up a controller that sleeps.
+    """
+    if world.nodeset is None:
+        return
+    spec = world.nodeset["spec"]
+    if spec.get("updateStrategy", STRATEGIES[0]) != STRATEGIES[0]:
+        world.do_hold_back(0)
+    if set(spec["persistentVolumeClaimRetentionPolicy"].values()) != {"Delete"}:
+        world.do_retain(0)
+    if spec["image"] in {BAD, MISFIT}:
+        world.do_edit(0)
 
 
 def give_back_lost_words(world: World) -> None:

@@ -56,7 +56,7 @@ def chosen(
             begun=begun,
             known=known,
             healthy=lambda member: member.pod.ready_since is not None,
-            rank=lambda member: (4, 0, 0.0, 0, -(member.pod.ordinal or 0)),
+            rank=lambda member: (4, 0, 0.0, False, 0, -(member.pod.ordinal or 0)),
         )
     )
 

@@ -22,9 +22,9 @@ FEW: Final = 4
 """References that are reported of one node, and jobs that are remembered of one list: those that a message names."""
 
 MOST_WORK: Final = 2_000_000
-"""Characters and names that one search reads: about a second in a thread."""
+"""Characters and names that one search reads: less than a second in a thread."""
 
-MOST_LISTS: Final = 2_000
+MOST_LISTS: Final = 8_000
 """Different lists of jobs without nodes that are remembered."""
 
 MOST_CHARACTERS: Final = 1_000_000
@@ -61,7 +61,7 @@ def find(
     most
         Characters and names that are read; lists beyond that count as naming every node.
     """
-    wanted, left = frozenset(names), most
+    open_, left = set(names), most
     found: dict[str, list[str]] = {}
     unread: list[str] = []
     for text, given in _lists(jobs, reservations).items():
@@ -71,9 +71,15 @@ def find(
         if not members or not _PUNCTUATION.isdisjoint(members[0]):
             unread += [f"perhaps {how} {who}, whose list of nodes cannot be read" for how, who in given]
             continue
-        for name in wanted.intersection(members):
-            found.setdefault(name, []).extend(f"{how} {who}" for how, who in given)
-    for name in wanted if unread else ():
+        told = [f"{how} {who}" for how, who in given]
+        for name in open_.intersection(members):
+            found.setdefault(name, []).extend(told)
+            if len(found[name]) >= FEW:
+                # The others are not told: nobody looks for them.
+                open_.discard(name)
+        if not open_:
+            break
+    for name in open_ if unread else ():
         found.setdefault(name, []).extend(unread[:FEW])
     return {name: tuple(told[:FEW]) for name, told in found.items()}
 

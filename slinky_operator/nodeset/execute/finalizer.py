@@ -108,7 +108,7 @@ async def let_go(context: PassContext, action: RemoveFinalizer) -> None:
     if not await claim_writes.let_go(context):
         return
     left = sorted({*action.named, *context.outcome.named})
-    if left:
+    if left and action.anyway:
         context.warn(
             EventReason.RECORDS_LEFT,
             f"records stay in Slurm, since jobs or reservations name the nodes: {listed(left)}. Once nothing names "

@@ -49,10 +49,33 @@ def test_by_default_a_drain_waits_and_says_so(slurm: SlurmInKubernetes) -> None:
 def test_a_job_is_put_back_into_the_queue(slurm: SlurmInKubernetes) -> None:
     job = begin(slurm, "requeue", "Requeue")
     slurm.wait_job(job, "PENDING")
-    slurm.wait_gone("requeue-0")
-    assert slurm.job(job)["Restarts"] == "1"
     slurm.wait_event("requeue", "DrainTimedOut", "requeue-0", job)
-    slurm.control("scancel", job)
+    # It requires the node by name: without the record the next reconfigure would end it.
+    wait_record_kept(slurm, "requeue", job)
+    slurm.control("scontrol", "reconfigure")
+    assert (slurm.job_state(job), slurm.job(job)["Restarts"]) == ("PENDING", "1")
+    # A pod of that name registers under the record, and the job starts there.
+    slurm.scale("requeue", 1)
+    slurm.control("scontrol", "update", f"jobid={job}", "starttime=now")
+    slurm.wait_job(job, "RUNNING")
+    slurm.release(job, "requeue-0")
+    slurm.wait_job(job, "COMPLETED")
+    slurm.scale("requeue", 0)
+    slurm.wait_gone("requeue-0")
+
+
+def wait_record_kept(slurm: SlurmInKubernetes, name: str, job: str) -> None:
+    """Wait until the pod of a node is gone, and the condition says that this job keeps its record."""
+    told = f"{name}-0 (required by job {job})"
+    wait_for(
+        "the pod's end, and what keeps the record",
+        lambda: (
+            f"{name}-0" not in slurm.slurmd_pods()
+            and told in slurm.condition("nodeset", name, "RecordsKept").get("message", "")
+        ),
+        180,
+    )
+    assert f"{name}-0" in slurm.states()
 
 
 def test_a_job_is_cancelled(slurm: SlurmInKubernetes) -> None:
@@ -64,10 +87,11 @@ def test_a_job_is_cancelled(slurm: SlurmInKubernetes) -> None:
 
 def test_a_pod_is_given_up_with_its_job(slurm: SlurmInKubernetes) -> None:
     job = begin(slurm, "force", "Force")
-    slurm.wait_gone("force-0")
     wait_for("the job taken back", lambda: slurm.job(job).get("Restarts") == "1", 120)
     slurm.wait_event("force", "DrainTimedOut", "force-0", job)
+    wait_record_kept(slurm, "force", job)
     slurm.control("scancel", job)
+    slurm.wait_gone("force-0")
 
 
 def test_a_pod_deleted_by_hand_under_a_job_is_replaced_and_its_job_taken_back(slurm: SlurmInKubernetes) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from slinky_api import labels
-from slinky_api.conditions import NodeSetCondition, Reason, merge
+from slinky_api.conditions import NodeSetCondition, Reason, find, merge
 from slinky_api.v1alpha1.common import Condition, LabelSelector
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
 from slinky_api.v1alpha1.nodeset.status import NodeSetStatus
@@ -207,7 +207,7 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
         _condition(NodeSetCondition.PROGRESSING, busy or held_back, holds=busy is not None),
         _condition(NodeSetCondition.DEGRADED, trouble),
         _condition(NodeSetCondition.DRAINING, progress.draining(snapshot, found)),
-        *_kept_records(found),
+        *_kept_records(snapshot, found),
         _out_of_service(snapshot, found),
         _condition(NodeSetCondition.NAME_CONFLICT, _conflicts(snapshot, found)),
         _condition(NodeSetCondition.CLUSTER_GONE, troubles.cluster_gone(snapshot)),
@@ -217,10 +217,13 @@ def _conditions(snapshot: Snapshot, found: Assessment, counts: Counts, told: _To
     ]
 
 
-def _kept_records(found: Assessment) -> Iterable[Condition]:
-    """Records that stay in Slurm without a pod; nothing while there are none."""
+def _kept_records(snapshot: Snapshot, found: Assessment) -> Iterable[Condition]:
+    """Records that stay in Slurm without a pod; nothing while there are none. Without an answer the last one stands."""
     if found.named:
         yield _condition(NodeSetCondition.RECORDS_KEPT, (Reason.NODES_NAMED, kept_records.message(found.named)))
+    elif not snapshot.slurm.readable:
+        stored = find(snapshot.nodeset.status.conditions, NodeSetCondition.RECORDS_KEPT)
+        yield from (stored,) if stored is not None else ()
 
 
 def _autoscaling(nodeset: NodeSet) -> Iterable[Condition]:

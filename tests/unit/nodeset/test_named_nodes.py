@@ -206,3 +206,19 @@ async def test_a_kept_record_causes_a_pass_every_half_minute_and_no_more() -> No
     result = await run.controller.reconcile(harness.OWN_KEY)
 
     assert result.requeue_after == 30.0
+
+
+async def test_without_an_answer_of_slurm_the_condition_stays() -> None:
+    world, run = await three()
+    submit(world, *ALL)
+    world.do_scale(2)
+    await go_on(run)
+    before = condition(world, "RecordsKept")
+
+    world.do_fault(1)
+    world.do_poll(0)
+    run.hear_slurm()
+    await run.one_pass()
+
+    assert condition(world, "SlurmReachable")["status"] == "False"
+    assert condition(world, "RecordsKept") == before != {}

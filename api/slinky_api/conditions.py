@@ -269,6 +269,7 @@ class Reason(StrEnum):
     WAITING_FOR_JOBS = "WaitingForJobs"
     NODES_NAMED = "NodesNamed"
     DRAIN_TIMED_OUT = "DrainTimedOut"
+    JOB_END_FORGOTTEN = "JobEndForgotten"
     CORDONED = "Cordoned"
     FOREIGN_DRAIN = "ForeignDrain"
     SCALING_MODE_FIXED = "ScalingModeFixed"

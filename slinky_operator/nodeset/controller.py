@@ -178,15 +178,14 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             unlisted=memory.unlisted(slurm),
             guard=self._guards.get(uid, ""),
         )
-        snapshot = await lost_labels.look_up(self._kube, snapshot)
+        snapshot = replace(await lost_labels.look_up(self._kube, snapshot), recorded=memory.recorded)
         snapshot, planned = await self._plan(snapshot, slurm, memory)
         if slurm is not None and memory.needs_list(
             snapshot.unlisted.intersection(planned.assessment.waiting_for_slurm)
         ):
             slurm.hurry()
         outcome = await Executor(self._context(nodeset, obj, cluster, slurm, snapshot)).carry_out(planned.actions)
-        if outcome.told_slurm_at is not None:
-            memory.told_slurm_at = outcome.told_slurm_at
+        memory.note(outcome.told_slurm_at, outcome.recorded)
         if outcome.slurm_error is not None:
             snapshot = blinded(snapshot, slurm_queries.reason_of(outcome.slurm_error), str(outcome.slurm_error))
         told = (*outcome.refusals, *outcome.kept)
@@ -242,6 +241,7 @@ class NodeSetReconciler(Reconciler[NodeSet]):
             now=self._now,
             clock=self._clock,
             changes=self._changes,
+            recorded=snapshot.recorded,
         )
 
     async def _is_gone(self, nodeset: NodeSet) -> bool:

@@ -11,6 +11,7 @@ from slinky_api.conditions import NodeSetCondition, Reason, is_true
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.observation.observe import OLDEST_PICTURE
 from slinky_operator.nodeset.ports import Slurm
+from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.slurm.connection.contact import ContactState
 
 SETTLING: Final = 30.0
@@ -40,8 +41,18 @@ class Memory:
     gone: dict[str, float] = field(default_factory=dict)
     """Nodes whose pods are gone, and since when that is known, in monotonic seconds; until Slurm's nodes are listed."""
 
+    recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen
+    """What slurmdbd has said of jobs that delay drains."""
+
     hurried_for_gone: float = -math.inf
     """The latest of these times for which a list was requested already."""
+
+    def note(self, told_slurm_at: float | None, recorded: RecordedEnds | None) -> None:
+        """Remember what a pass has written to Slurm and learnt from slurmdbd; None for nothing."""
+        if told_slurm_at is not None:
+            self.told_slurm_at = told_slurm_at
+        if recorded is not None:
+            self.recorded = recorded
 
     def needs_list(self, awaited: Collection[str]) -> bool:
         """Whether to request a list of nodes for these names now: once for each pod that has gone."""

@@ -11,6 +11,7 @@ from slinky_operator.kube.objects import Listing, Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.slurm.connection.contact import Contact
 from slurm_client.models import Diag, Job, Node, Reservation
+from slurm_client.models.database.history import JobRecord
 
 
 class Kube(Protocol):
@@ -60,6 +61,12 @@ class Kube(Protocol):
     ) -> Object: ...
 
 
+class DatabaseCalls(Protocol):
+    """The calls of the client's `db` that are used here."""
+
+    async def job_records(self, job_id: int) -> Iterable[JobRecord]: ...
+
+
 class SlurmCalls(Protocol):
     """The calls of `slurm_client.SlurmClient` that are used here."""
 
@@ -86,6 +93,9 @@ class SlurmCalls(Protocol):
     ) -> None: ...
 
     async def delete_nodes(self, names: Iterable[str], *, are_nodes: bool = False) -> None: ...
+
+    @property
+    def db(self) -> DatabaseCalls: ...
 
     async def cancel_job(self, job: Job) -> None: ...
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from slinky_operator.nodeset.disruption import eviction, victims
-from slinky_operator.nodeset.drain import deadline, pod_condition
+from slinky_operator.nodeset.drain import deadline, forgotten_ends, pod_condition
 from slinky_operator.nodeset.model import pod_state
 from slinky_operator.nodeset.model.actions import (
     Action,
+    AskForEnds,
+    CancelForgotten,
     DeletePods,
     Drain,
     EndDrains,
@@ -21,6 +23,7 @@ from slinky_operator.nodeset.model.actions import (
 )
 from slinky_operator.nodeset.model.kubernetes_nodes import KubernetesNode
 from slinky_operator.nodeset.model.member import Member
+from slinky_operator.nodeset.model.pod_state import State
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.slurm_nodes import drains, identity, kubernetes_features
@@ -130,6 +133,14 @@ def endings(late: Sequence[deadline.Overdue], causes: Mapping[str, frozenset[Cau
     """What is done to nodes whose drain has exceeded its timeout."""
     acting = tuple((one.pod, causes[one.pod.name]) for one in late if one.acts)
     return [EndDrains(acting)] if acting else []
+
+
+def ends_to_ask_for(snapshot: Snapshot, states: Collection[State], now: datetime) -> list[Action]:
+    """What is asked of slurmdbd about jobs that delay drains for long, and which of them are cancelled."""
+    recorded, mode = snapshot.recorded, snapshot.nodeset.spec.drain.forgotten_jobs
+    asked = forgotten_ends.questions(states, recorded, now)
+    over = forgotten_ends.to_cancel(states, recorded, mode, now)
+    return [*([AskForEnds(asked)] if asked else []), *([CancelForgotten(over)] if over else [])]
 
 
 def _note(member: Member, now: datetime) -> str:

@@ -19,6 +19,7 @@ from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.pod_spec.generated import Defaults
 from slinky_operator.nodeset.ports import Kube, Recorder, Slurm
 from slinky_operator.nodeset.reserved_names import ReservedNames
+from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slurm_client import errors as slurm_errors
 
 LONGEST_LIST: Final = 10
@@ -47,6 +48,8 @@ class Outcome:
     """Nodes that were just marked down: the next pass sees the effect on their jobs."""
     named: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Nodes whose records were kept because something names them by now, and what."""
+    recorded: RecordedEnds | None = None
+    """What slurmdbd has said of jobs that delay drains; None if it was not asked."""
     acted: bool = False
     """Whether anything was written that the next pass must check."""
 
@@ -102,6 +105,8 @@ class PassContext:
     clock: Callable[[], float]
     changes: Changes = field(default_factory=Changes)
     outcome: Outcome = field(default_factory=Outcome)
+    recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen
+    """What slurmdbd has said before of jobs that delay drains."""
     unseen: bool = False
     """Whether the current action has written to Slurm what its cache does not show yet."""
     written_at: float | None = None

@@ -9,10 +9,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.nodeset.spec import Drain, OnTimeout
-from slinky_operator.nodeset.drain import deadline
+from slinky_operator.nodeset.drain import deadline, forgotten_ends
 from slinky_operator.nodeset.drain.deadline import Overdue
+from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.execute.context import PassContext
+from slinky_operator.nodeset.model.actions import CancelForgotten
 from slinky_operator.nodeset.ports import SlurmCalls
+from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.reconcile.text import named
 from slurm_client import errors
 from slurm_client.models import Job
@@ -53,6 +58,26 @@ async def end_jobs(slurm: SlurmCalls, on_timeout: OnTimeout, acting: Sequence[Ov
     except errors.NotSupported:
         # Before v0.0.45. Nothing has been sent.
         return await _down(slurm, acting)
+
+
+async def cancel_forgotten(context: PassContext, action: CancelForgotten) -> None:
+    """Cancel jobs that slurmctld shows although they have ended, if both Slurm and slurmdbd still say so.
+
+    Raises
+    ------
+    SlurmError
+        slurmctld could not be asked, or did not cancel a job.
+    """
+    slurm, numbers = context.reach(), {job.id for job in action.jobs}
+    recorded = await slurm_queries.recorded_ends(slurm, action.jobs, RecordedEnds(), context.now())
+    shown = [job for job in await slurm.fresh_jobs() if job.id in numbers]
+    over = forgotten_ends.forgotten(shown, recorded, context.now())
+    if not over:
+        return
+    context.warn(Reason.JOB_END_FORGOTTEN, f"cancelled in slurmctld: {forgotten_ends.told(over)}")
+    context.unseen = context.outcome.acted = True
+    jobs = {job.id: job for job in shown if job.id in over}
+    context.outcome.refusals += await _each(jobs, "cancelled", slurm.client.cancel_job)
 
 
 async def _down(slurm: SlurmCalls, acting: Sequence[Overdue]) -> list[str]:

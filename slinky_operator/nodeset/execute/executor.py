@@ -15,8 +15,10 @@ from slinky_operator.nodeset.execute import (
     claim_writes,
     create_pods,
     delete_pods,
+    end_jobs,
     finalizer,
     owned_objects,
+    slurm_queries,
     slurm_writes,
 )
 from slinky_operator.nodeset.execute.context import MustWait, Outcome, PassContext, listed
@@ -26,6 +28,8 @@ from slinky_operator.nodeset.model.actions import (
     AddFinalizer,
     Adopt,
     Announce,
+    AskForEnds,
+    CancelForgotten,
     CreatePods,
     DeleteClaims,
     DeleteIdlePods,
@@ -124,6 +128,11 @@ class Executor:
                 await slurm_writes.mark_down(context, action.nodes)
             case EndDrains():
                 await slurm_writes.end_drains(context, action)
+            case AskForEnds():
+                found = await slurm_queries.recorded_ends(context.reach(), action.jobs, context.recorded, context.now())
+                context.outcome.recorded = found
+            case CancelForgotten():
+                await end_jobs.cancel_forgotten(context, action)
             case DeleteIdlePods():
                 await delete_pods.delete_idle(context, action.pods)
             case DeletePods():
@@ -197,6 +206,8 @@ def _asks_slurm(action: Action) -> bool:
     """Whether an action is useless while Slurm does not answer."""
     match action:
         case Undrain() | Drain() | SetTraits() | MarkRecords() | DeleteRecords() | EndDrains():
+            return True
+        case AskForEnds() | CancelForgotten():
             return True
         case MarkDown() | Repair():
             return True

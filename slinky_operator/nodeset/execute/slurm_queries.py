@@ -5,6 +5,7 @@ An error is never an answer here: the caller gets all of it or an exception, and
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,10 +19,13 @@ from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.ports import Slurm
 from slinky_operator.nodeset.slurm_nodes import drains
+from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnd, RecordedEnds, of_record
 from slinky_operator.slurm import node_references
 from slinky_operator.slurm.node_references import References
 from slurm_client import errors
 from slurm_client.models import Job, Node, Reservation
+
+logger = logging.getLogger(__name__)
 
 MAX_SINGLE_GETS: Final = 16
 """Up to this many nodes are read individually (3 to 5 ms each); for more, the whole list is the cheaper call."""
@@ -115,6 +119,32 @@ async def clock(slurm: Slurm) -> datetime:
     if now is None:
         raise errors.DecodeError("slurmctld's diagnostics contain no time")
     return now
+
+
+async def recorded_ends(slurm: Slurm, jobs: Iterable[Job], before: RecordedEnds, now: datetime) -> RecordedEnds:
+    """Ask slurmdbd for the ends of jobs; without an answer, what it said before of these jobs stays.
+
+    Parameters
+    ----------
+    jobs
+        Those that delay drains.
+    before
+        What it said before.
+    now
+        The time; timezone-aware.
+    """
+    found: dict[int, RecordedEnd] = {}
+    for job in jobs:
+        try:
+            records = await slurm.client.db.job_records(job.id)
+        except errors.SlurmError as error:
+            # A Cluster without accounting has none, and a drain needs no slurmdbd: it is asked again later.
+            logger.info("slurmdbd was not asked for the end of job %d: %s", job.id, error)
+            return RecordedEnds(now, {**before.ends, **found})
+        ends = [end for one in records if one.id == job.id and (end := of_record(one)) is not None]
+        if ends:
+            found[job.id] = max(ends, key=lambda end: end.started_at)
+    return RecordedEnds(now, found)
 
 
 async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:

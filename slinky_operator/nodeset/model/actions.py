@@ -11,6 +11,7 @@ from slinky_operator.nodeset.model.pods.pod_facts import DrainCondition, Pod
 from slinky_operator.nodeset.model.pods.pod_names import PodSlot
 from slinky_operator.nodeset.model.revisions.revision_records import Recorded
 from slinky_operator.nodeset.slurm_nodes.drains import Cause
+from slurm_client.models import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,20 @@ class EndDrains:
 
 
 @dataclass(frozen=True, slots=True)
+class AskForEnds:
+    """Ask slurmdbd whether these jobs, which delay drains, have ended."""
+
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelForgotten:
+    """Cancel these jobs, after slurmdbd and slurmctld were asked again: they have ended, and slurmctld shows them."""
+
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePods:
     """Delete pods, after querying Slurm again."""
 
@@ -235,6 +250,8 @@ Action = (
     | SetTraits
     | MarkDown
     | EndDrains
+    | AskForEnds
+    | CancelForgotten
     | DeletePods
     | Repair
     | DeleteIdlePods

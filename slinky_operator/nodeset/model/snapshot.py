@@ -15,6 +15,7 @@ from slinky_operator.nodeset.model.member import Member
 from slinky_operator.nodeset.model.pods.pod_facts import Pod
 from slinky_operator.nodeset.model.revisions.revision_records import Revision
 from slinky_operator.nodeset.slurm_nodes import identity
+from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
 from slinky_operator.slurm.node_references import References
 from slurm_client.models import Job, Node
 
@@ -96,6 +97,8 @@ class Snapshot:
     """Uid of the guard; empty if it is not known to exist."""
     max_startup: int = 1
     """How many pods may be starting at a time, if the spec does not set it."""
+    recorded: RecordedEnds = RecordedEnds()  # noqa: RUF009 - frozen
+    """What slurmdbd has said of jobs that delay drains."""
     patience: timedelta = timedelta(minutes=5)
     """How long a slurmd may run before it registers."""
     owner: str = field(init=False)

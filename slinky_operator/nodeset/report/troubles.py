@@ -23,7 +23,7 @@ from slinky_operator.nodeset.model.pods.pod_facts import Pod, Slurmd
 from slinky_operator.nodeset.model.snapshot import Snapshot
 from slinky_operator.nodeset.placement.layout import is_fixed_otherwise
 from slinky_operator.nodeset.planning.assessment import Assessment
-from slinky_operator.nodeset.report import missing_cluster, out_of_service, rejected_registrations
+from slinky_operator.nodeset.report import forgotten_jobs, missing_cluster, out_of_service, rejected_registrations
 from slinky_operator.nodeset.slurm_nodes import drains, registration
 from slinky_operator.reconcile.text import joined, named, stamp
 
@@ -35,6 +35,7 @@ EVENTFUL: Final = frozenset(
         Reason.IMAGE_PULL_BACK_OFF,
         Reason.INVALID_REGISTRATION,
         Reason.INVALID_SPEC,
+        Reason.JOB_END_FORGOTTEN,
         Reason.LABELS_LOST,
         Reason.NODE_DOWN,
         Reason.NODE_UNKNOWN,
@@ -90,6 +91,7 @@ def find_all(snapshot: Snapshot, found: Assessment, refusals: Sequence[str], now
     if refusals and snapshot.slurm.readable:
         troubles.append(Trouble(Reason.POD_REFUSED, joined(sorted(refusals))))
     if snapshot.slurm.readable:
+        troubles += [Trouble(*one) for one in forgotten_jobs.found(snapshot, found, now)]
         troubles += [*_overdue(snapshot, found), *_unregistered(snapshot, found, now)]
     return troubles
 

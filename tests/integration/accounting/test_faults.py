@@ -6,11 +6,19 @@ what it has not written; a slurmctld that is killed has what it had on disk, whi
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from hack.images.rootfs import ensure, ensure_mariadb
+from slinky_operator.nodeset.drain import forgotten_ends
+from slinky_operator.nodeset.execute import slurm_queries
+from slinky_operator.nodeset.slurm_nodes.recorded_ends import RecordedEnds
+from slurm_client import MintedToken, SlurmClient
 from tests.support.accounting_host import AccountingHost
 from tests.support.daemons import DaemonError
 from tests.support.mariadb_host import MariadbHost
@@ -101,3 +109,27 @@ def test_no_record_is_lost_when_slurmctld_is_killed(slurm: AccountingHost) -> No
     wait_recorded(slurm, jobs)
     ended = dict.fromkeys(holds, ("COMPLETED", "0:0"))
     slurm.wait_for(lambda: recorded(slurm, holds) == ended, "slurmdbd has the jobs that ran meanwhile", PATIENCE)
+
+
+async def test_the_end_of_a_job_is_recognized_by_its_very_run(slurm: AccountingHost) -> None:
+    """What slurmctld shows of a running job and what slurmdbd records of its end agree on user and start."""
+    go = slurm.shared / "go-on"
+    number = slurm.sbatch("until [ -e /var/spool/go-on ]; do sleep 0.1; done")
+    await asyncio.to_thread(slurm.wait_for, lambda: slurm.job_state(number) == "RUNNING", "the job runs", PATIENCE)
+    async with SlurmClient(slurm.url, MintedToken(slurm.jwt_key, "slurm")) as client:
+        (shown,) = [job for job in await client.jobs() if job.id == number]
+        running: Any = SimpleNamespace(client=client)
+        before = await slurm_queries.recorded_ends(running, [shown], RecordedEnds(), datetime.now(UTC))
+        assert before.ends == {}
+        go.touch()
+        await asyncio.to_thread(wait_ended, slurm, number)
+        now = datetime.now(UTC)
+        after = await slurm_queries.recorded_ends(running, [shown], RecordedEnds(), now)
+    # As a slurmctld shows it that has forgotten the end.
+    assert forgotten_ends.forgotten([shown], after, now + 2 * forgotten_ends.SETTLED).keys() == {number}
+    assert forgotten_ends.forgotten([shown], after, now) == {}
+
+
+def wait_ended(slurm: AccountingHost, number: int) -> None:
+    ended = {number: ("COMPLETED", "0:0")}
+    slurm.wait_for(lambda: recorded(slurm, [number]) == ended, "slurmdbd has its end", PATIENCE)

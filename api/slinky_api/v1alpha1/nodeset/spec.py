@@ -56,6 +56,13 @@ class OnTimeout(StrEnum):
     FORCE = "Force"
 
 
+class ForgottenJobs(StrEnum):
+    """What happens to jobs whose end slurmdbd has recorded and slurmctld does not know."""
+
+    REPORT = "Report"
+    CANCEL = "Cancel"
+
+
 class Confinement(StrEnum):
     """How jobs are kept to what they were allocated."""
 
@@ -117,6 +124,9 @@ class Drain(ApiModel):
     on_timeout: OnTimeout = OnTimeout.WAIT
     """What happens then. Wait: nothing, a condition reports it. Requeue: jobs are requeued if Slurm can do that without
     killing others. Cancel: jobs are cancelled. Force: the pod is deleted with its jobs. Default: Wait."""
+    forgotten_jobs: ForgottenJobs = ForgottenJobs.REPORT
+    """What happens to jobs that delay a drain although slurmdbd has recorded their end: a slurmctld that was killed
+    shows them as running. Report: a condition names them. Cancel: they are cancelled in slurmctld. Default: Report."""
 
 
 class JobLogs(ApiModel):

@@ -25,6 +25,7 @@ from slinky_operator.kube.resources import (
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slurm_client import errors as slurm_errors
 from slurm_client.models import Diag, Job, Node, Reservation
+from slurm_client.models.database.history import JobRecord
 from tests.support.memory_kube import merge
 from tests.unit.nodeset.simulation.objects import Object, clone
 from tests.unit.nodeset.simulation.world import World
@@ -259,6 +260,15 @@ class SlurmDoor:
         self.meanwhile()
         self.world.check_slurm()
         return [self.world.show_job(job) for job in self.world.jobs]
+
+    @property
+    def db(self) -> SlurmDoor:
+        return self
+
+    async def job_records(self, job_id: int) -> Iterable[JobRecord]:
+        """slurmdbd has no end of a job that runs."""
+        self.world.check_slurm()
+        return ()
 
     async def reservations(self) -> Iterable[Reservation]:
         self.world.check_slurm()

@@ -1,0 +1,226 @@
+"""What jobs refer to, and a change that takes it away, on real daemons of both releases: the matrix of references.
+
+The rows, and what each does to a pending and a running job, are in `tests.support.references`. All changes are made by
+one reconfigure: no two rows concern the same line.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from hack import ports
+from hack.images.rootfs import ensure
+from tests.support.references import RELEASES, ROWS, Fate, Row
+from tests.support.slurm_host import SlurmHost
+
+pytestmark = pytest.mark.timeout(300)
+
+OPTIONS = "SlurmdParameters=config_overrides\nDebugFlags=NO_CONF_HASH"
+"""Nodes may say that they have more than this machine, and their slurmds keep the file they were started with."""
+
+HAS = "CPUs=2 RealMemory=256"
+NODES: Mapping[str, tuple[str, str]] = {
+    # Name: its line before, and after.
+    "on": (f"{HAS} Feature=on", ""),
+    "required": (HAS, ""),
+    "renamed": (HAS, ""),
+    "listed": (HAS, HAS),
+    "listed-gone": (HAS, ""),
+    "excluded": (HAS, ""),
+    "fewer": ("CPUs=4 RealMemory=256", HAS),
+    "more": (HAS, "CPUs=4 RealMemory=256"),
+    # A node that ends a job is busy with that for a minute, and has no room for the pending one.
+    "fewer-too": ("CPUs=4 RealMemory=256", HAS),
+    "more-too": (HAS, "CPUs=4 RealMemory=256"),
+    "sockets": ("Sockets=1 CoresPerSocket=4 RealMemory=256", "Sockets=2 CoresPerSocket=2 RealMemory=256"),
+    "memory": (HAS, "CPUs=2 RealMemory=64"),
+    "left": (HAS, HAS),
+    "tape": (f"{HAS} Feature=tape Gres=tape:2", f"{HAS} Feature=tape"),
+    "gpus": (f"{HAS} Gres=gpu:a:2", f"{HAS} Gres=gpu:a:1"),
+    "types": (f"{HAS} Gres=gpu:a:2", f"{HAS} Gres=gpu:b:2"),
+    "lost": (f"{HAS} Feature=lost", HAS),
+    "lost-too": (f"{HAS} Feature=lost-too", HAS),
+    "alone": (HAS, ""),
+    "together": (HAS, ""),
+}
+DYNAMIC = {"big": "all", "crowd": "crowd", "paired": "paired", "parted": "parted", "licensed": "licensed"}
+"""Nodes that no line names, each with a feature."""
+
+SILENT = "listed-gone"
+"""A node without a slurmd, so that a job that names it and another one runs on the other one."""
+
+PARTITIONS = ("removed", "renamed", "first", "second", "stays", "shorter", "closed")
+BEFORE = "\n".join(
+    (
+        OPTIONS,
+        "GresTypes=gpu,tape",
+        "Licenses=removed:4,renamed:4,fewer:4,reserved:4",
+        *(f"PartitionName={name} Nodes=ALL State=UP" for name in PARTITIONS),
+        "PartitionName=shrunk Nodes=left,listed State=UP",
+    )
+)
+AFTER = f"""\
+{OPTIONS}
+GresTypes=gpu
+Licenses=other:4,fewer:1
+PartitionName=other Nodes=ALL State=UP
+PartitionName=stays Nodes=ALL State=UP
+PartitionName=shorter Nodes=ALL State=UP MaxTime=1
+PartitionName=closed Nodes=ALL State=UP AllowGroups=nogroup
+PartitionName=shrunk Nodes=listed State=UP
+"""
+RESERVATIONS = {
+    "node": "Nodes=alone",
+    "nodes": "Nodes=together,paired",
+    "partition": "Nodes=parted PartitionName=removed",
+    "licence": "Nodes=licensed Licenses=reserved:1",
+}
+WAITS = "until [ -e /var/spool/go ]; do sleep 0.2; done"
+LACKING = ("Licenses", "PartitionTimeLimit", "Reservation", "ReqNodeNotAvail", "Resources")
+"""First words of reasons of a job that waits for something."""
+SHOWN = "JobID:.12,:|,State:.20,:|,Reason:.80,:|,PriorityLong:.12,:|,RestartCnt:.4,:|,Licenses:.30,:|,NodeList:.20"
+
+
+def gres_conf(*, after: bool) -> str:
+    lines = [f"NodeName=gpus,types Name=gpu Type=a File=/dev/{one}" for one in ("null", "zero")]
+    lines.append("NodeName=tape Name=tape Count=2")
+    if after:
+        lines = ["NodeName=gpus Name=gpu Type=a File=/dev/null"]
+        lines += [f"NodeName=types Name=gpu Type=b File=/dev/{one}" for one in ("null", "zero")]
+    return "\n".join((*lines, ""))
+
+
+class Matrix:
+    """One cluster with the jobs of all rows."""
+
+    def __init__(self, release: str) -> None:
+        self.host = SlurmHost(ensure(release))
+        self.ports = dict(zip(NODES, ports.hold(len(NODES)), strict=True))
+        self.jobs: dict[Row, tuple[int, int]] = {}
+        self.locked: set[int] = set()
+
+    def write(self, *, after: bool) -> None:
+        """The files of before, or of after the change."""
+        names = {"renamed": "named-anew"} if after else {}
+        lines = [
+            f"NodeName={names.get(name, name)} NodeAddr=127.0.0.1 Port={self.ports[name]} {both[after] or HAS}"
+            for name, both in NODES.items()
+            if both[after] or name in names
+        ]
+        self.host.write_conf("\n".join((*lines, AFTER if after else BEFORE)))
+        self.host.write_file("gres.conf", gres_conf(after=after), 0o444)
+
+    def start(self) -> None:
+        """Start the daemons, and the jobs: of each row one that waits for its time, and one that runs."""
+        host = self.host
+        self.write(after=False)
+        host.start_slurmctld()
+        # A slurmd that finds itself no more in its file ends.
+        shutil.copytree(host.configuration, host.shared / "kept")
+        slurmd = ["slurmd", "-D", "-f", "/var/spool/kept/slurm.conf", "-N"]
+        for name in NODES.keys() - {SILENT}:
+            host.spawn(name, [*slurmd, name])
+        for name, feature in DYNAMIC.items():
+            (port,) = ports.hold(1)
+            conf = f"Port={port} CPUs=64 RealMemory=256 Features={feature}"
+            host.spawn(name, [*slurmd, name, "-Z", "--conf", conf])
+        for name in (NODES.keys() | DYNAMIC.keys()) - {SILENT}:
+            host.wait_for(lambda name=name: host.node_is_up(name), f"node {name} is up")  # type: ignore[misc]
+        for row in ROWS:
+            if not row.words.startswith("--reservation"):
+                self.submit(row)
+        for name, words in RESERVATIONS.items():
+            about = ["Users=root", "StartTime=now", "Duration=60", *words.split()]
+            host.run("scontrol", "create", "reservation", f"ReservationName={name}", *about)
+        for row in ROWS:
+            if row not in self.jobs:
+                self.submit(row)
+        states = {job: "RUNNING" for _, job in self.jobs.values()}
+        host.wait_for(lambda: {job: self.shown()[job]["state"] for job in states} == states, "jobs run")
+
+    def submit(self, row: Row) -> None:
+        words = [*row.words.split(), *([] if "--mem" in row.words else ["--mem=1"])]
+        pending = self.host.sbatch(WAITS, *words, "--begin=now+2hours")
+        self.jobs[row] = pending, self.host.sbatch(WAITS, *words)
+
+    def change(self) -> None:
+        """Reconfigure; then it is time for jobs that wait, and those that run may end."""
+        self.write(after=True)
+        self.host.run("scontrol", "reconfigure")
+        running = {job for _, job in self.jobs.values()}
+        for job, shown in self.shown().items():
+            if shown["state"] == "RESV_DEL_HOLD":
+                # 24.11 takes any change for a release.
+                continue
+            time = "TimeLimit=9" if job in running else "StartTime=now"
+            said = self.host.run("scontrol", "update", f"JobId={job}", time, check=False).stderr
+            if "Invalid node name" in said and shown["state"] in {"PENDING", "RUNNING"}:
+                self.locked.add(job)
+        (self.host.shared / "go").touch()
+
+    def shown(self) -> dict[int, dict[str, str]]:
+        """What Slurm shows of each job."""
+        lines = self.host.run("squeue", "-h", "-a", "-t", "all", "-O", SHOWN).stdout.splitlines()
+        keys = ("id", "state", "reason", "priority", "restarts", "licenses", "node")
+        rows = [dict(zip(keys, map(str.strip, line.split("|")), strict=True)) for line in lines]
+        return {int(row["id"]): row for row in rows}
+
+    def has(self, row: Row, shown: Mapping[str, str]) -> bool:
+        """Whether a job has what it asked for."""
+        gres = self.host.run("sinfo", "-h", "-n", shown["node"], "-o", "%G").stdout if row.has else ""
+        return row.has in f"{shown['licenses']} {gres}"
+
+    def fate(self, row: Row, job: int, shown: Mapping[str, str]) -> Fate | None:  # noqa: PLR0911 - one for each fate
+        """What has become of a job; `None` while it is open."""
+        if job in self.locked:
+            return Fate.LOCKED
+        if shown["state"] == "COMPLETED":
+            return Fate.SAFE if job == self.jobs[row][1] or self.has(row, shown) else Fate.BARE
+        if shown["state"] == "NODE_FAIL" or (shown["state"] == "COMPLETING" and "Down" in shown["reason"]):
+            return Fate.AGAIN if int(shown["restarts"]) else Fate.ENDS
+        if shown["state"] == "RESV_DEL_HOLD" and job == self.jobs[row][1] and not int(shown["restarts"]):
+            # Slurm shows this instead of how it has ended.
+            return Fate.ENDS
+        if shown["state"] == "RESV_DEL_HOLD" or (shown["state"] == "PENDING" and shown["priority"] == "0"):
+            return Fate.HELD
+        if shown["state"] in {"PENDING", "COMPLETING"} and int(shown["restarts"]):
+            return Fate.AGAIN
+        return Fate.WAITS if shown["state"] == "PENDING" and shown["reason"].startswith(LACKING) else None
+
+    def poke(self) -> None:
+        """Let the scheduler look at jobs that are open: it does so by itself once a minute."""
+        shown = self.shown()
+        for row, (job, _) in self.jobs.items():
+            if self.fate(row, job, shown[job]) is None:
+                self.host.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+
+    def others(self, release: str) -> list[tuple[Row, Fate | None, Mapping[str, str]]]:
+        """Jobs that fare otherwise than the table says, or are open."""
+        self.poke()
+        shown = self.shown()
+        found = [
+            (row, self.fate(row, job, shown[job]), expected, shown[job])
+            for row, jobs in self.jobs.items()
+            for job, expected in zip(jobs, row.fates(release), strict=True)
+        ]
+        return [(row, fate, about) for row, fate, expected, about in found if fate not in expected]
+
+
+@pytest.fixture(params=RELEASES)
+def matrix(request: pytest.FixtureRequest) -> Iterator[tuple[Matrix, str]]:
+    """Of one release."""
+    made = Matrix(request.param)
+    try:
+        made.start()
+        yield made, request.param
+    finally:
+        made.host.close()
+
+
+def test_what_becomes_of_jobs(matrix: tuple[Matrix, str]) -> None:
+    made, release = matrix
+    made.change()
+    made.host.wait_for(lambda: not made.others(release), "each job fares as the table says", timeout=90)

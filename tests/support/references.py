@@ -1,0 +1,160 @@
+"""What jobs refer to in a configuration, what becomes of them when it is taken away, and which rule guards them.
+
+One table: `tests/integration/slurm_conf/test_references.py` tries each of its rows with a pending and a running job on
+real daemons of both releases, and docs/reliability.md shows it. The configurations before and after the changes are
+here too. Starting daemons and looking at the jobs is left to the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Fate(Enum):
+    """What happens to a job."""
+
+    SAFE = "as before"
+    ENDS = "ends, `NODE_FAIL`"
+    AGAIN = "is requeued"
+    HELD = "is held"
+    WAITS = "waits until there is enough again"
+    BARE = "starts without it"
+    LOCKED = "can no longer be changed"
+
+
+OLD, NEW = "24.11", "26.05"
+RELEASES: Final = (OLD, NEW)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Something that jobs refer to, and a change of it."""
+
+    what: str
+    change: str
+    words: str
+    """Options of sbatch by which a job refers to it."""
+
+    pending: Fate | Mapping[str, Fate]
+    running: Fate | Mapping[str, Fate]
+    rule: str
+    """What the operator does."""
+
+    has: str = ""
+    """What the job has, as Slurm shows it: a licence, a kind of GRES."""
+
+    or_held: bool = False
+    """Whether the pending job may be held instead: it depends on the moment at which the scheduler looks."""
+
+    def fates(self, release: str) -> tuple[frozenset[Fate], frozenset[Fate]]:
+        """What may become of the pending job, and of the running one."""
+        pending, running = (one if isinstance(one, Fate) else one[release] for one in (self.pending, self.running))
+        return frozenset({pending, Fate.HELD} if self.or_held else {pending}), frozenset({running})
+
+
+ON_NODE: Final = "guarded: `NodesInUse`, jobs on the node"
+NAMED: Final = "guarded: `NodesInUse`, jobs that name the node"
+CLOSED: Final = "guarded: `PartitionInUse`, closed first"
+LISTED: Final = (
+    "guarded: `PartitionInUse` by the list; what only slurmctld's state knows, by the trial with a copy of it"
+)
+RESERVED: Final = "guarded: `{}`, reservations"
+KEPT: Final = "guarded: `LicensesInUse`"
+WANTED: Final = "applied: the administrator's wish, and what jobs have they keep"
+
+ROWS: Final = (
+    Row("node by name", "removed, job on it", "-C on", Fate.HELD, Fate.AGAIN, ON_NODE),
+    Row("node by name", "removed, required", "-w required", Fate.ENDS, Fate.ENDS, NAMED),
+    Row("node by name", "renamed, required", "-w renamed", Fate.ENDS, Fate.ENDS, NAMED),
+    Row(
+        "node by name",
+        "removed, one of more names than nodes",
+        "-N1 -w listed,listed-gone",
+        Fate.ENDS,
+        Fate.ENDS,
+        NAMED,
+    ),
+    Row("node by name", "removed, excluded", "-C all -x excluded", Fate.LOCKED, Fate.LOCKED, NAMED),
+    Row("core layout", "fewer CPUs", "-N1 -w fewer,fewer-too", Fate.SAFE, Fate.AGAIN, ON_NODE),
+    Row("core layout", "more CPUs", "-N1 -w more,more-too", Fate.SAFE, Fate.AGAIN, ON_NODE),
+    Row("core layout", "other sockets, as many cores", "-w sockets -n1", Fate.SAFE, Fate.SAFE, ON_NODE),
+    Row("core layout", "less memory", "-w memory --mem=200", Fate.HELD, Fate.SAFE, WANTED),
+    Row("partition", "removed", "-p removed -C crowd", Fate.ENDS, Fate.ENDS, CLOSED),
+    Row("partition", "renamed", "-p renamed -C crowd", Fate.ENDS, Fate.ENDS, CLOSED),
+    Row(
+        "partition",
+        "removed, first of a list",
+        "-p first,stays -C crowd",
+        {OLD: Fate.ENDS, NEW: Fate.SAFE},
+        Fate.ENDS,
+        LISTED,
+    ),
+    Row(
+        "partition",
+        "removed, second of a list",
+        "-p stays,second -C crowd",
+        {OLD: Fate.ENDS, NEW: Fate.SAFE},
+        {OLD: Fate.ENDS, NEW: Fate.SAFE},
+        LISTED,
+    ),
+    Row("partition", "without the node that is required", "-p shrunk -w left", Fate.HELD, Fate.SAFE, WANTED),
+    Row("partition", "shorter `MaxTime`", "-p shorter -t 10 -C all", Fate.WAITS, Fate.SAFE, WANTED),
+    Row("partition", "`AllowGroups` without the user's", "-p closed -C all", Fate.SAFE, Fate.SAFE, WANTED),
+    Row("licence", "removed", "-L removed:1 -C all", {OLD: Fate.BARE, NEW: Fate.HELD}, Fate.SAFE, KEPT, has="removed"),
+    Row("licence", "renamed", "-L renamed:1 -C all", {OLD: Fate.BARE, NEW: Fate.HELD}, Fate.SAFE, KEPT, has="renamed"),
+    Row("licence", "fewer than asked", "-L fewer:3 -C all", {OLD: Fate.WAITS, NEW: Fate.HELD}, Fate.SAFE, KEPT),
+    Row("GRES", "kind removed", "-C tape --gres=tape:1", Fate.BARE, Fate.SAFE, "guarded: `GresInUse`", has="tape"),
+    Row("GRES", "fewer than asked", "-w gpus --gres=gpu:a:2", Fate.WAITS, Fate.AGAIN, ON_NODE, or_held=True),
+    Row("GRES", "type renamed", "-w types --gres=gpu:a:1", Fate.WAITS, Fate.AGAIN, ON_NODE, or_held=True),
+    Row(
+        "feature",
+        "of no node any more",
+        "-C lost",
+        Fate.HELD,
+        Fate.SAFE,
+        "guarded: `NodesInUse`, constraints of pending jobs",
+    ),
+    Row(
+        "feature",
+        "one of several, with `|`",
+        "-C lost-too|all",
+        Fate.SAFE,
+        Fate.SAFE,
+        "guarded: `NodesInUse`, constraints of pending jobs",
+    ),
+    Row(
+        "reservation",
+        "its only node removed",
+        "--reservation=node",
+        Fate.HELD,
+        Fate.HELD,
+        RESERVED.format("NodesInUse"),
+    ),
+    Row(
+        "reservation",
+        "one of its nodes removed",
+        "--reservation=nodes -C paired",
+        Fate.SAFE,
+        Fate.SAFE,
+        RESERVED.format("NodesInUse"),
+    ),
+    Row(
+        "reservation",
+        "its partition removed",
+        "--reservation=partition -C parted",
+        Fate.HELD,
+        Fate.ENDS,
+        RESERVED.format("PartitionInUse"),
+    ),
+    Row(
+        "reservation",
+        "its licence removed",
+        "--reservation=licence -C licensed",
+        Fate.HELD,
+        Fate.SAFE,
+        RESERVED.format("LicensesInUse"),
+    ),
+)

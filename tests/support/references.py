@@ -29,6 +29,18 @@ OLD, NEW = "24.11", "26.05"
 RELEASES: Final = (OLD, NEW)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """What the operator does about a change."""
+
+    text: str
+    guards: bool = True
+    """Whether it names the jobs, or the reservation, that would be harmed, and the change waits for them."""
+
+    hidden: frozenset[str] = frozenset()
+    """Releases in which no answer of Slurm shows that the running job refers to it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """Something that jobs refer to, and a change of it."""
@@ -40,14 +52,19 @@ class Row:
 
     pending: Fate | Mapping[str, Fate]
     running: Fate | Mapping[str, Fate]
-    rule: str
+    rule: Rule
     """What the operator does."""
 
     has: str = ""
-    """What the job has, as Slurm shows it: a licence, a kind of GRES."""
+    """What the job has, as Slurm shows it: a license, a kind of GRES."""
 
     or_held: bool = False
     """Whether the pending job may be held instead: it depends on the moment at which the scheduler looks."""
+
+    @property
+    def reservation(self) -> str:
+        """The reservation by which a job refers to it; empty if there is none."""
+        return self.words.split()[0].removeprefix("--reservation=") if self.words.startswith("--reservation=") else ""
 
     def fates(self, release: str) -> tuple[frozenset[Fate], frozenset[Fate]]:
         """What may become of the pending job, and of the running one."""
@@ -55,15 +72,19 @@ class Row:
         return frozenset({pending, Fate.HELD} if self.or_held else {pending}), frozenset({running})
 
 
-ON_NODE: Final = "guarded: `NodesInUse`, jobs on the node"
-NAMED: Final = "guarded: `NodesInUse`, jobs that name the node"
-CLOSED: Final = "guarded: `PartitionInUse`, closed first"
-LISTED: Final = (
-    "guarded: `PartitionInUse` by the list; what only slurmctld's state knows, by the trial with a copy of it"
+ON_NODE: Final = Rule("waits, `NodesInUse`: jobs on the node")
+NAMED: Final = Rule("waits, `NodesInUse`: jobs that name the node")
+CONSTRAINED: Final = Rule("waits, `NodesInUse`: constraints of pending jobs")
+CLOSED: Final = Rule("closed first; waits, `PartitionInUse`")
+HIDDEN: Final = Rule(
+    "the same; 24.11 does not show the other partitions of a running job's list", hidden=frozenset({OLD})
 )
-RESERVED: Final = "guarded: `{}`, reservations"
-KEPT: Final = "guarded: `LicensesInUse`"
-WANTED: Final = "applied: the administrator's wish, and what jobs have they keep"
+COUNTED: Final = Rule("waits, `WaitingForJobs`: requests of pending jobs")
+KINDS: Final = Rule("waits, `GresInUse`")
+RESERVED_NODES: Final = Rule("waits, `NodesInUse`: nodes of reservations")
+RESERVED_PARTITION: Final = Rule("waits, `PartitionInUse`: partitions of reservations")
+RESERVED_LICENSE: Final = Rule("waits, `WaitingForJobs`: licenses of reservations")
+WANTED: Final = Rule("applied: it is what the administrator wants", guards=False)
 
 ROWS: Final = (
     Row("node by name", "removed, job on it", "-C on", Fate.HELD, Fate.AGAIN, ON_NODE),
@@ -90,7 +111,7 @@ ROWS: Final = (
         "-p first,stays -C crowd",
         {OLD: Fate.ENDS, NEW: Fate.SAFE},
         Fate.ENDS,
-        LISTED,
+        CLOSED,
     ),
     Row(
         "partition",
@@ -98,15 +119,19 @@ ROWS: Final = (
         "-p stays,second -C crowd",
         {OLD: Fate.ENDS, NEW: Fate.SAFE},
         {OLD: Fate.ENDS, NEW: Fate.SAFE},
-        LISTED,
+        HIDDEN,
     ),
     Row("partition", "without the node that is required", "-p shrunk -w left", Fate.HELD, Fate.SAFE, WANTED),
     Row("partition", "shorter `MaxTime`", "-p shorter -t 10 -C all", Fate.WAITS, Fate.SAFE, WANTED),
     Row("partition", "`AllowGroups` without the user's", "-p closed -C all", Fate.SAFE, Fate.SAFE, WANTED),
-    Row("licence", "removed", "-L removed:1 -C all", {OLD: Fate.BARE, NEW: Fate.HELD}, Fate.SAFE, KEPT, has="removed"),
-    Row("licence", "renamed", "-L renamed:1 -C all", {OLD: Fate.BARE, NEW: Fate.HELD}, Fate.SAFE, KEPT, has="renamed"),
-    Row("licence", "fewer than asked", "-L fewer:3 -C all", {OLD: Fate.WAITS, NEW: Fate.HELD}, Fate.SAFE, KEPT),
-    Row("GRES", "kind removed", "-C tape --gres=tape:1", Fate.BARE, Fate.SAFE, "guarded: `GresInUse`", has="tape"),
+    Row(
+        "license", "removed", "-L removed:1 -C all", {OLD: Fate.BARE, NEW: Fate.HELD}, Fate.SAFE, COUNTED, has="removed"
+    ),
+    Row(
+        "license", "renamed", "-L renamed:1 -C all", {OLD: Fate.BARE, NEW: Fate.HELD}, Fate.SAFE, COUNTED, has="renamed"
+    ),
+    Row("license", "fewer than asked", "-L fewer:3 -C all", {OLD: Fate.WAITS, NEW: Fate.HELD}, Fate.SAFE, COUNTED),
+    Row("GRES", "kind removed", "-C tape --gres=tape:1", Fate.BARE, Fate.SAFE, KINDS, has="tape"),
     Row("GRES", "fewer than asked", "-w gpus --gres=gpu:a:2", Fate.WAITS, Fate.AGAIN, ON_NODE, or_held=True),
     Row("GRES", "type renamed", "-w types --gres=gpu:a:1", Fate.WAITS, Fate.AGAIN, ON_NODE, or_held=True),
     Row(
@@ -115,15 +140,15 @@ ROWS: Final = (
         "-C lost",
         Fate.HELD,
         Fate.SAFE,
-        "guarded: `NodesInUse`, constraints of pending jobs",
+        CONSTRAINED,
     ),
     Row(
         "feature",
-        "one of several, with `|`",
+        "one of several alternatives",
         "-C lost-too|all",
         Fate.SAFE,
         Fate.SAFE,
-        "guarded: `NodesInUse`, constraints of pending jobs",
+        CONSTRAINED,
     ),
     Row(
         "reservation",
@@ -131,7 +156,7 @@ ROWS: Final = (
         "--reservation=node",
         Fate.HELD,
         Fate.HELD,
-        RESERVED.format("NodesInUse"),
+        RESERVED_NODES,
     ),
     Row(
         "reservation",
@@ -139,7 +164,7 @@ ROWS: Final = (
         "--reservation=nodes -C paired",
         Fate.SAFE,
         Fate.SAFE,
-        RESERVED.format("NodesInUse"),
+        RESERVED_NODES,
     ),
     Row(
         "reservation",
@@ -147,14 +172,36 @@ ROWS: Final = (
         "--reservation=partition -C parted",
         Fate.HELD,
         Fate.ENDS,
-        RESERVED.format("PartitionInUse"),
+        RESERVED_PARTITION,
     ),
     Row(
         "reservation",
-        "its licence removed",
-        "--reservation=licence -C licensed",
+        "its license removed",
+        "--reservation=license -C licensed",
         Fate.HELD,
         Fate.SAFE,
-        RESERVED.format("LicensesInUse"),
+        RESERVED_LICENSE,
     ),
 )
+
+
+def documented() -> str:
+    """The table of the documentation."""
+    lines = ["| jobs refer to | the change | a pending job | a running job | the operator |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row.what} (`{_shown(row)}`) | {row.change} | {_said(row.pending, or_held=row.or_held)} |"
+        f" {_said(row.running)} | {row.rule.text} |"
+        for row in ROWS
+    ]
+    return "\n".join(lines)
+
+
+def _shown(row: Row) -> str:
+    return row.words.replace(" -C all", "").replace(" -C crowd", "").replace("|", "\\|")
+
+
+def _said(fate: Fate | Mapping[str, Fate], *, or_held: bool = False) -> str:
+    if isinstance(fate, Fate):
+        return f"{fate.value}, or {Fate.HELD.value}" if or_held else fate.value
+    same = len(set(fate.values())) == 1
+    return next(iter(fate.values())).value if same else "; ".join(f"{key}: {one.value}" for key, one in fate.items())

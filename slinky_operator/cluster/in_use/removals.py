@@ -6,7 +6,8 @@ Slurm ends jobs without asking when a line they depend on is removed (measured, 
 what is removed             what Slurm does with jobs
 ==========================  =======================================================================================
 a partition                 running and pending jobs of it end as NODE_FAIL
-a node outside Kubernetes   jobs on it end; the same if its CPUs, sockets, cores, threads or GRES change
+a node outside Kubernetes   jobs on it end, and jobs that require it by name, wherever they run: see `static_nodes`
+a license                   pending jobs start without it, or are held; reservations with it go: see `licenses`
 room for nodes              with `MaxNodeCount` below the number of nodes, it drops some, and their jobs
 room for job records        with `MaxJobCount` at or below their number, it drops some, even running jobs
 keys of slurm.conf          some end or hang running jobs: see `slinky_operator.slurm.conf.keys.rules`
@@ -24,21 +25,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from slinky_api.conditions import Reason
+from slinky_operator.cluster.in_use import licenses, static_nodes
+from slinky_operator.cluster.in_use.licenses import Wish
 from slinky_operator.cluster.in_use.parameters import JobsThere, keys_that_stay, quoted, users
+from slinky_operator.cluster.in_use.static_nodes import Named, OnNodes
 from slinky_operator.slurm.conf import ConfInputs, StaticNodeConf, future_nodes
 from slinky_operator.slurm.conf.derive import GRES_CONF
 from slinky_operator.slurm.conf.render import INACTIVE, SLURM_CONF
 from slinky_operator.slurm.conf.syntax.directives import TextProblem, parse_words
 from slinky_operator.slurm.conf.syntax.parsed import Line, Parsed, parse
 from slurm_client.notation import hostlist
-
-HARDWARE: Final = frozenset(
-    ("cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore", "gres")
-)
-"""Keywords of a node's line for hardware that jobs on it hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +52,15 @@ class JobUse:
     holding: bool = False
     """Whether it has started: its processes, running, stopped or ending, are on its nodes."""
 
+    named: str = ""
+    """Nodes that it requires or excludes by name, in Slurm's notation."""
+
+    features: str = ""
+    """The constraint of a pending job."""
+
+    licenses: str = ""
+    """The request of a pending job."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReservationUse:
@@ -62,6 +69,7 @@ class ReservationUse:
     name: str
     partition: str
     nodes: frozenset[str]
+    licenses: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,30 +171,37 @@ def keep(
         if item not in old.node_sets
         for name in hostlist.expand(item)
     )
-    changed = _nodes(old, new, answer, why, silence, named)
+    lines = static_nodes.changed_lines(old, new)
+    changed = static_nodes.lines_that_stay(lines, None if answer is None else _on_nodes(answer), why, silence, named)
     room = _room(old, new, nodes, why)
     gres, files = _gres(running, wanted, old, new, answer, why, silence)
     keys = keys_that_stay(old, new, None if answer is None else _there(answer), silence)
     why += keys.why
+    wish = None if answer is None else _wish(answer)
+    held = {**keys.values, **licenses.licenses_that_stay(old, new, wish, silence, why)}
     kept = [old.partitions[name] for name in partitions]
     closed = live and any(_is_closed(old.partitions[name]) for name in _gone(old, new))
     return Kept(
         partitions=tuple(str(line) for line in kept),
         node_sets=tuple(name for name in old.node_sets_of(kept) if name not in new.node_sets),
-        nodes=tuple(changed),
+        nodes=tuple(StaticNodeConf(key, " ".join(map(str, old.nodes[key].words[1:]))) for key in changed),
         max_node_count=room,
         gres=tuple(gres),
-        keys=keys.values,
+        keys=held,
         files=files,
         reason=_reason(
             partitions=busy,
             nodes=bool(changed) and answer is not None,
             room=bool(room) and nodes is not None,
             gres=bool(gres or files) and answer is not None,
-            keys=bool(keys.values) and answer is not None,
+            keys=bool(held) and answer is not None,
         ),
         why=tuple(why),
-        asks=closed or bool(_changed_nodes(old, new)) or any(_changed_gres(running, wanted, old, new)) or keys.asks,
+        asks=closed
+        or bool(lines)
+        or any(_changed_gres(running, wanted, old, new))
+        or keys.asks
+        or bool(licenses.lowered(old, new)),
     )
 
 
@@ -202,6 +217,18 @@ def _room(old: Parsed, new: Parsed, nodes: int | None, why: list[str]) -> int:
 
 def _there(use: Use) -> JobsThere:
     return JobsThere(tuple(job.id for job in use.jobs if job.holding), use.records, use.shortened)
+
+
+def _on_nodes(use: Use) -> Named:
+    jobs = {job.id: OnNodes(job.nodes, job.named, job.features) for job in use.jobs}
+    return Named(jobs, {one.name: one.nodes for one in use.reservations})
+
+
+def _wish(use: Use) -> Wish:
+    return Wish(
+        {job.id: job.licenses for job in use.jobs if job.licenses},
+        {one.name: one.licenses for one in use.reservations if one.licenses},
+    )
 
 
 def _reason(*, partitions: bool, nodes: bool, room: bool, gres: bool, keys: bool) -> Reason:
@@ -248,50 +275,6 @@ def _partitions(
             why.append(f"partition {name} stays, closed to new jobs, for {users(jobs, reservations)}")
         kept.append(name)
     return kept, busy
-
-
-def _changed_nodes(old: Parsed, new: Parsed) -> dict[str, frozenset[str]]:
-    """Lines of nodes outside Kubernetes, each with those of its nodes that are removed or change hardware."""
-    # A line may contain tens of thousands of nodes: those that are the same in both are not expanded.
-    # Nor are future nodes of NodeSets among them, on which there is never a job.
-    before, now = (
-        {key: _hardware(line) for key, line in one.nodes.items() if key not in future}
-        for one, future in ((one, frozenset(future_nodes.lines_in(one).values())) for one in (old, new))
-    )
-    others = {key: hardware for key, hardware in now.items() if before.get(key) != hardware}
-    after = {name: hardware for key, hardware in others.items() for name in hostlist.expand(key)}
-    changed = {
-        key: frozenset(name for name in hostlist.expand(key) if after.get(name) != hardware)
-        for key, hardware in before.items()
-        if now.get(key) != hardware
-    }
-    return {key: names for key, names in changed.items() if names}
-
-
-def _nodes(
-    old: Parsed, new: Parsed, use: Use | None, why: list[str], silence: str, named: frozenset[str]
-) -> list[StaticNodeConf]:
-    """Lines that stay unchanged as a whole: addresses in them may be lists as long as that of the names.
-
-    A line stays, too, if a partition that stays names its nodes: slurmctld does not start without them.
-    """
-    kept = []
-    for key, names in _changed_nodes(old, new).items():
-        if use is None:
-            why.append(f"node {key} stays as it is until Slurm says what is on it{quoted(silence)}")
-        else:
-            jobs = [job.id for job in use.jobs if not names.isdisjoint(job.nodes)]
-            reservations = [one.name for one in use.reservations if not names.isdisjoint(one.nodes)]
-            if jobs or reservations:
-                why.append(f"node {key} stays as it is for {users(jobs, reservations)}")
-            elif names.isdisjoint(named):
-                continue
-        kept.append(StaticNodeConf(key, " ".join(map(str, old.nodes[key].words[1:]))))
-    return kept
-
-
-def _hardware(line: Line) -> frozenset[tuple[str, str]]:
-    return frozenset((word.folded, word.value) for word in line.words if word.folded in HARDWARE)
 
 
 def _changed_gres(

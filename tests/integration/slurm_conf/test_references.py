@@ -6,13 +6,22 @@ one reconfigure: no two rows concern the same line.
 
 from __future__ import annotations
 
+import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from hack import ports
 from hack.images.rootfs import ensure
+from slinky_operator.cluster.execute.slurm.slurm_queries import ask_use
+from slinky_operator.cluster.in_use.removals import Kept, keep
+from slinky_operator.slurm.connection.cluster_client import ClusterClient
+from slurm_client import MintedToken, SlurmClient
 from tests.support.references import RELEASES, ROWS, Fate, Row
 from tests.support.slurm_host import SlurmHost
 
@@ -76,11 +85,12 @@ RESERVATIONS = {
     "node": "Nodes=alone",
     "nodes": "Nodes=together,paired",
     "partition": "Nodes=parted PartitionName=removed",
-    "licence": "Nodes=licensed Licenses=reserved:1",
+    "license": "Nodes=licensed Licenses=reserved:1",
 }
 WAITS = "until [ -e /var/spool/go ]; do sleep 0.2; done"
 LACKING = ("Licenses", "PartitionTimeLimit", "Reservation", "ReqNodeNotAvail", "Resources")
 """First words of reasons of a job that waits for something."""
+UNHARMED = frozenset({Fate.SAFE, Fate.WAITS})
 SHOWN = "JobID:.12,:|,State:.20,:|,Reason:.80,:|,PriorityLong:.12,:|,RestartCnt:.4,:|,Licenses:.30,:|,NodeList:.20"
 
 
@@ -117,7 +127,7 @@ class Matrix:
         """Start the daemons, and the jobs: of each row one that waits for its time, and one that runs."""
         host = self.host
         self.write(after=False)
-        host.start_slurmctld()
+        host.start()
         # A slurmd that finds itself no more in its file ends.
         shutil.copytree(host.configuration, host.shared / "kept")
         slurmd = ["slurmd", "-D", "-f", "/var/spool/kept/slurm.conf", "-N"]
@@ -145,6 +155,24 @@ class Matrix:
         words = [*row.words.split(), *([] if "--mem" in row.words else ["--mem=1"])]
         pending = self.host.sbatch(WAITS, *words, "--begin=now+2hours")
         self.jobs[row] = pending, self.host.sbatch(WAITS, *words)
+
+    def files(self) -> dict[str, str]:
+        """What slurmctld reads."""
+        return {path.name: path.read_text() for path in self.host.configuration.glob("*.conf")}
+
+    async def kept(self) -> Kept:
+        """What the operator's rules keep of the running configuration, by what slurmrestd says of the jobs."""
+        running = self.files()
+        self.write(after=True)
+        wanted = self.files()
+        self.write(after=False)
+        # A partition is closed first, and only then it matters which jobs are in it.
+        running["slurm.conf"] = re.sub(r"(PartitionName=\w+ .*)State=UP", r"\1State=INACTIVE", running["slurm.conf"])
+        async with SlurmClient(self.host.url, token=MintedToken(self.host.jwt_key)) as client:
+            asked = cast("ClusterClient", SimpleNamespace(client=client, fresh_jobs=client.jobs))
+            use = replace(await ask_use(asked, "", time.monotonic), states={})
+        assert not use.why
+        return keep(running, wanted, use, 1, live=True)
 
     def change(self) -> None:
         """Reconfigure; then it is time for jobs that wait, and those that run may end."""
@@ -220,7 +248,14 @@ def matrix(request: pytest.FixtureRequest) -> Iterator[tuple[Matrix, str]]:
         made.host.close()
 
 
-def test_what_becomes_of_jobs(matrix: tuple[Matrix, str]) -> None:
+async def test_what_becomes_of_jobs_and_which_rule_names_them(matrix: tuple[Matrix, str]) -> None:
     made, release = matrix
+    words = "; ".join((await made.kept()).why)
+    for row, (pending, running) in made.jobs.items():
+        seen = [pending] if release in row.rule.hidden else [pending, running]
+        harmed = [job for job, fates in zip(seen, row.fates(release), strict=False) if not fates & UNHARMED]
+        named = [row.reservation] if row.reservation else harmed if row.rule.guards else []
+        unnamed = [one for one in named if not re.search(rf"\b{one}\b", words)]
+        assert not unnamed, (row, words)
     made.change()
     made.host.wait_for(lambda: not made.others(release), "each job fares as the table says", timeout=90)

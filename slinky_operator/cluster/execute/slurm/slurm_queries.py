@@ -152,7 +152,7 @@ async def ask_use(client: ClusterClient | None, digest: str, clock: Clock) -> Us
         began,
         digest,
         tuple(_used_by(job) for job in jobs if not job.state.is_finished),
-        tuple(ReservationUse(one.name, one.partition, frozenset(one.nodes)) for one in reservations),
+        tuple(ReservationUse(one.name, one.partition, frozenset(one.nodes), one.licenses) for one in reservations),
         states=_states(partitions),
         records=sum(1 if one is None else one for one in tasks),
         shortened=tasks.count(None),
@@ -176,15 +176,27 @@ def _states(partitions: Iterable[Partition]) -> dict[str, str]:
 
 
 def _used_by(job: Job) -> JobUse:
-    tres = ",".join((job.tres_requested, job.tres_allocated, *job.gres_detail))
+    # What slurmdbd does not count is in none of the totals: a pending job has it only as it was asked for.
+    asked = (job.tres_per_job, job.tres_per_node, job.tres_per_socket, job.tres_per_task)
+    tres = ",".join((job.tres_requested, job.tres_allocated, *asked, *job.gres_detail))
     kinds = frozenset(_gres(tres.split(",")))
-    return JobUse(job.id, frozenset(job.partition.split(",")), frozenset(job.nodes), kinds, job.holds_nodes)
+    waits = not job.holds_nodes
+    return JobUse(
+        job.id,
+        frozenset(job.partition.split(",")),
+        frozenset(job.nodes),
+        kinds,
+        job.holds_nodes,
+        named=",".join(filter(None, (job.required_nodes, job.excluded_nodes))),
+        features=job.features if waits else "",
+        licenses=job.licenses if waits else "",
+    )
 
 
 def _gres(items: Iterable[str]) -> Iterable[str]:
-    """Kinds in `gres/gpu:a100=2` (as TRES) or `gpu:a100:2(IDX:0-1)` (as detail)."""
+    """Kinds in `gres/gpu:a100=2` (as TRES), `gres:gpu:2` (as asked for) or `gpu:a100:2(IDX:0-1)` (as detail)."""
     for item in items:
-        if item.startswith("gres/"):
-            yield item.removeprefix("gres/").split("=")[0].split(":")[0]
+        if item.startswith(("gres/", "gres:")):
+            yield item[len("gres/") :].split("=")[0].split(":")[0]
         elif ":" in item and "=" not in item:
             yield item.split(":")[0]

@@ -246,7 +246,7 @@ RULES: Final = (
         Kind.HARMLESS,
         "affects order, placement and priority of pending jobs; running jobs are not affected",
         Source.TRIED,
-        """DependencyParameters FairShareDampeningFactor LicenseParameters Licenses MCSParameters MCSPlugin
+        """DependencyParameters FairShareDampeningFactor LicenseParameters MCSParameters MCSPlugin
         PreemptExemptTime PreemptParameters PreemptType PriorityCalcPeriod PriorityDecayHalfLife PriorityFavorSmall
         PriorityFlags PriorityMaxAge PriorityParameters PriorityType PriorityUsageResetPeriod PriorityWeightAge
         PriorityWeightAssoc PriorityWeightFairshare PriorityWeightJobSize PriorityWeightPartition PriorityWeightQOS
@@ -327,6 +327,12 @@ RULES: Final = (
         "kinds allocated to jobs stay configured until released (see GresInUse)",
         Source.TRIED,
         "GresTypes",
+    ),
+    Rule(
+        Kind.HARMLESS,
+        "licenses that pending jobs or reservations ask for stay (see WaitingForJobs)",
+        Source.TRIED,
+        "Licenses",
     ),
     Rule(
         Kind.HARMLESS,

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.conditions import Reason
-from slinky_operator.cluster.actions import Action, AskStates, AskUse, Write
+from slinky_operator.cluster.actions import Action, AskStates, AskUse, EmitEvent, Write
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.shared import shared_objects
-from slinky_operator.cluster.config import manual_changes
+from slinky_operator.cluster.config import manual_changes, slurm_use
 from slinky_operator.cluster.config.draft import Draft, Rollout
 from slinky_operator.cluster.config.held_nodesets import changed, holding
 from slinky_operator.cluster.config.loading import Loading
 from slinky_operator.cluster.config.slurm_use import USE_VALID, is_fresh
 from slinky_operator.cluster.config.stored_config import StoredConfig
+from slinky_operator.cluster.in_use.touched import touches_jobs
 from slinky_operator.cluster.observe import Snapshot
-from slinky_operator.cluster.preflight import decision
-from slinky_operator.cluster.preflight.attempts import Stage
+from slinky_operator.cluster.preflight import decision, jobs_copy
+from slinky_operator.cluster.preflight.attempts import Stage, Trial
+from slinky_operator.kube.events import EventType
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.conf import ConfInputs, render
@@ -69,14 +71,17 @@ def bring_in(  # noqa: PLR0911 - one for each step
     if change.first:
         return draft.waiting(change.first, *busy, wake_up=load.wake_up or 5.0)
     live = (good or current or {}).get("data") or {}
-    trial = decision.trial(snapshot, change.images, candidate, live, now, wall)
+    preflight = decision.trial(snapshot, change.images, candidate, live, now, wall)
+    jobs = _with_jobs(change, live, preflight, now, wall)
+    trial = jobs.after(preflight)
     if trial.stage is Stage.PASSED:
-        return _passed(change, write, trial.actions, now)
+        return _passed(change, write, trial, now)
     if trial.stage in {Stage.UNDER_WAY, Stage.STUCK}:
         wake_up = min(one for one in (trial.wake_up, load.wake_up, 5.0) if one is not None)
         words = "; ".join((f"preflight: {trial.message}", *draft.kept.why))
-        reason = Reason.CONFIG_UNTRIED if trial.stage is Stage.STUCK else Reason.CONFIG_PENDING
-        return draft.waiting(words, *trial.actions, *busy, wake_up=wake_up, reason=reason)
+        return draft.waiting(words, *trial.actions, *busy, wake_up=wake_up, reason=_reason(trial))
+    if preflight.stage is Stage.PASSED:
+        return draft.refused(trial.message, *trial.actions, *busy, wake_up=trial.wake_up)
     found = changed(change.inputs, candidate, stored.slurm_conf)
     if found:
         rest = {**change.inputs.held, **{one.name: "" for one in found}}
@@ -87,14 +92,34 @@ def bring_in(  # noqa: PLR0911 - one for each step
     return draft.refused(trial.message, *trial.actions, *busy, wake_up=load.wake_up)
 
 
-def _passed(change: Change, write: Write, tidy: Sequence[Action], now: float) -> Rollout:
-    draft = change.draft
-    if draft.kept.asks and not is_fresh(change.snapshot, now):
+def _reason(trial: Trial) -> Reason:
+    """Why a configuration is not applied that is being tried, or cannot be."""
+    if jobs_copy.would_end(trial):
+        return Reason.WAITING_FOR_JOBS
+    return Reason.CONFIG_UNTRIED if trial.stage is Stage.STUCK else Reason.CONFIG_PENDING
+
+
+def _with_jobs(change: Change, live: Mapping[str, str], trial: Trial, now: float, wall: datetime) -> Trial:
+    """The trial with a copy of the jobs, if the change may concern any."""
+    snapshot, candidate = change.snapshot, change.draft.candidate
+    use = slurm_use.use(snapshot, now)
+    nobody = use is not None and not use.why and not use.jobs and not use.reservations
+    if trial.stage is Stage.REFUSED or nobody or not touches_jobs(live, candidate.files):
+        return Trial(Stage.PASSED, "", jobs_copy.leftovers(snapshot))
+    return jobs_copy.trial(snapshot, change.images, live, candidate, now, wall)
+
+
+def _passed(change: Change, write: Write, trial: Trial, now: float) -> Rollout:
+    snapshot, draft = change.snapshot, change.draft
+    if draft.kept.asks and not is_fresh(snapshot, now):
         # Expensive answers are used for a long time: what is removed now is checked once more.
         ask = AskUse(draft.known_status.applied_hash)
         words = "Slurm is asked once more what is in use"
         return draft.waiting(words, *change.load.actions, ask, wake_up=USE_VALID)
-    return _written(change, write, (*tidy, *change.asking), now)
+    told = []
+    if trial.message and snapshot.memory.last_events.get(Reason.STATE_NOT_TRIED) != trial.message:
+        told = [EmitEvent(snapshot.raw, EventType.WARNING, Reason.STATE_NOT_TRIED, trial.message)]
+    return _written(change, write, (*trial.actions, *change.asking, *told), now)
 
 
 def _written(change: Change, write: Write, others: Sequence[Action], now: float) -> Rollout:

@@ -14,7 +14,7 @@ from slinky_operator.cluster.config.change import Change
 from slinky_operator.cluster.config.draft import Rollout
 from slinky_operator.cluster.config.held_nodesets import next_suspect
 from slinky_operator.cluster.config.slurm_use import asks_in
-from slinky_operator.cluster.preflight import attempts, single_trial
+from slinky_operator.cluster.preflight import attempts, jobs_copy, single_trial
 from slinky_operator.kube.resources import CONFIGMAPS
 from slinky_operator.reconcile.writes.children import Child, shows
 from slinky_operator.slurm import naming
@@ -52,7 +52,7 @@ def settle(change: Change, look_up: LookUp, now: float, wall: datetime) -> Rollo
     current, good = change.stored.current, change.stored.good
     assert current is not None  # noqa: S101 - it holds the candidate
     cluster, candidate = snapshot.cluster, draft.candidate
-    tidy = attempts.leftovers(snapshot)
+    tidy = (*attempts.leftovers(snapshot), *jobs_copy.leftovers(snapshot))
     change_id = shared_objects.change_of(current)
     child = Child(CONFIGMAPS, shared_objects.config_map(cluster, candidate.files, candidate.hash, change_id))
     if not shows(child.body, current):

@@ -199,7 +199,7 @@ def keep(
         why=tuple(why),
         asks=closed
         or bool(lines)
-        or any(_changed_gres(running, wanted, old, new))
+        or any(changed_gres(running, wanted, old, new))
         or keys.asks
         or bool(licenses.lowered(old, new)),
     )
@@ -277,7 +277,7 @@ def _partitions(
     return kept, busy
 
 
-def _changed_gres(
+def changed_gres(
     running: Mapping[str, str], wanted: Mapping[str, str], old: Parsed, new: Parsed
 ) -> tuple[set[str], set[str]]:
     """Kinds that are removed from GresTypes, and kinds whose lines in gres.conf are removed or changed."""
@@ -295,7 +295,7 @@ def _gres(
     why: list[str],
     silence: str,
 ) -> tuple[list[str], dict[str, str]]:
-    types, lines = _changed_gres(running, wanted, old, new)
+    types, lines = changed_gres(running, wanted, old, new)
     # One loop over the jobs: a text may name thousands of kinds.
     held: dict[str, list[int]] = {kind: [] for kind in types | lines}
     for job in use.jobs if use else ():

@@ -9,13 +9,14 @@ try, and what follows, is decided in `decision` and `single_trial`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final
 
 from slinky_operator.cluster.actions import Action, EndPreflight, ExcludeSlurmdKinds, Remove, StartPreflight
 from slinky_operator.cluster.components import Images
+from slinky_operator.cluster.components.trials.jobs_pod import is_jobs_trial
 from slinky_operator.cluster.components.trials.preflight_pod import REFUSED, Preflight, SlurmdKind, preflight
 from slinky_operator.cluster.components.trials.rehearsal_pod import is_rehearsal
 from slinky_operator.cluster.components.trials.slurmdbd_pod import is_slurmdbd_trial
@@ -60,6 +61,12 @@ class Trial:
     message: str = ""
     actions: tuple[Action, ...] = ()
     wake_up: float | None = None
+
+    def after(self, first: Trial) -> Trial:
+        """Both of two trials that run at once; this one matters once the first has passed."""
+        due = [one for one in (first.wake_up, self.wake_up) if one is not None]
+        shown = self if first.stage is Stage.PASSED else first
+        return replace(shown, actions=(*first.actions, *self.actions), wake_up=min(due, default=None))
 
 
 def kinds_of(snapshot: Snapshot, images: Images, rendered: Rendered) -> tuple[SlurmdKind, ...]:
@@ -166,7 +173,7 @@ def leftovers(snapshot: Snapshot, current: Collection[str] = ()) -> tuple[Remove
 def _is_another_kind(snapshot: Snapshot, obj: Object) -> bool:
     """Whether an object with a preflight's name tries something else."""
     cluster = snapshot.cluster
-    kinds_of_pods = (is_rehearsal, is_slurmdbd_trial, asks_versions, is_state_trial)
+    kinds_of_pods = (is_rehearsal, is_slurmdbd_trial, asks_versions, is_state_trial, is_jobs_trial)
     return any(is_one(cluster, obj) for is_one in kinds_of_pods)
 
 

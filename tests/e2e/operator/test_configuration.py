@@ -101,6 +101,25 @@ def test_a_partition_in_use_goes_when_its_job_has_ended(slurm: SlurmInKubernetes
     assert "night" not in slurm.control("sinfo", "--noheader", "--format=%R")
 
 
+def test_a_partition_that_only_slurmctlds_state_knows_of_a_running_job(slurm: SlurmInKubernetes) -> None:
+    """24.11 ends a running job if its list of partitions loses one, and shows only the one that the job runs in."""
+    wait_live(slurm, edit(slurm, partitions=[NIGHT]))
+    script = "--wrap=until [ -e /tmp/released-$SLURM_JOB_ID ]; do sleep 0.1; done"
+    where = ("-p", "all,night", "-w", "compute-1", "--output=/dev/null")
+    running = slurm.run("sbatch", "--parsable", *where, script, pod="compute-1").strip()
+    slurm.wait_job(running, "RUNNING")
+    assert slurm.control("squeue", "--noheader", "-j", running, "--format=%P").strip() == "all"
+    generation = edit(slurm, partitions=None)
+    if slurm.slurm == "24.11":
+        wait_reason(slurm, generation, "WaitingForJobs", f"it would end job {running}")
+    else:
+        wait_live(slurm, generation)
+    assert slurm.job_state(running) == "RUNNING"
+    slurm.release(running, "compute-1")
+    slurm.wait_job(running, "COMPLETED")
+    wait_live(slurm, generation)
+
+
 @pytest.mark.parametrize(
     ("spec", "word"),
     [

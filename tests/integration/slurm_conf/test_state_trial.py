@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typing_extensions import override
@@ -17,6 +18,7 @@ from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.components.slurmctld import stateful_set
+from slinky_operator.cluster.components.trials.preflight_pod import Preflight
 from slinky_operator.cluster.components.trials.state_pod import LIVE, MOST_MIB, NOT_COPIED, state_trial
 from slinky_operator.slurm.conf.derive import FOLDER
 from slinky_operator.slurm.exit_messages import short
@@ -55,6 +57,7 @@ class Trial(Daemons):
 
     def __init__(self, release: str, host: SlurmHost, state: Path) -> None:
         super().__init__(ensure(release), "state-trial-")
+        self.live = host
         self.place = self.folder / "trial"
         for folder in (self.place, self.folder / "run", self.folder / "etc" / "slurm"):
             folder.mkdir(exist_ok=True)
@@ -65,13 +68,17 @@ class Trial(Daemons):
         # It shares its port with the live one here, as no pod does.
         (port,) = ports.hold(1)
         files["slurm.conf"] = files["slurm.conf"].replace(str(host.slurmctld_port), str(port))
-        made = state_trial(CLUSTER, IMAGES, template, template, files, "hash", "claim", "node")
+        made = self.made(template, files)
         assert made.config_map is not None
         for name, text in made.config_map.body["data"].items():
             (self.folder / "etc" / "slurm" / name).write_text(text)
         container = made.pod.body["spec"]["containers"][0]
         self.script = container["command"][-1].replace("/dev/termination-log", SAID)
         self.variables = {one["name"]: one["value"] for one in container["env"]}
+
+    def made(self, template: dict[str, Any], files: dict[str, str]) -> Preflight:
+        """The trial with these files."""
+        return state_trial(CLUSTER, IMAGES, template, template, files, "hash", "claim", "node")
 
     def run_it(self, *, lasts: bool = False) -> None:
         """Start it; a slurmctld that runs is left to run if it `lasts`."""

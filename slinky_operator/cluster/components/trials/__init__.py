@@ -6,6 +6,7 @@ module            concern
 `preflight_pod`   a slurmctld and its slurmds with a new configuration
 `rehearsal_pod`   a pod of the new template of slurmctld's pod, before that one is replaced
 `state_pod`       a slurmctld of a new image with a copy of the live state
+`jobs_pod`        a slurmctld with a new configuration and a copy of the live state: which jobs would end
 `slurmdbd_pod`    a slurmdbd with a new slurmdbd.conf, without a database
 `version_pod`     images say which Slurm they have
 ================  =======================================================================================

@@ -57,7 +57,7 @@ LIVE: Final = "/live-state"
 
 # `du` and `cp` of coreutils are in every image with a Slurm. For an instant, while slurmctld renames a file, only the
 # old one has its name: then everything is copied again.
-_SCRIPT: Final = f"""\
+COPY: Final = f"""\
 umask 027
 cd {FOLDER} && mkdir state || exit 2
 head -c 128 /dev/urandom > slurm.key && head -c 32 /dev/urandom > {naming.JWT_KEY} && chmod 600 ./*.key || exit 2
@@ -85,7 +85,11 @@ until copy > copy.log 2>&1; do
   [ "$tries" -lt 20 ] || give_up "$(cat copy.log)"
   sleep 0.1
 done
-(
+"""
+"""Lines of a shell that copy the live state into the folder `state`."""
+
+_SCRIPT: Final = f"""\
+{COPY}(
   slurmctld -D > slurmctld.log 2>&1; code=$?
   case "$code" in
     12[89]|13[0-6]|139)
@@ -124,7 +128,7 @@ def state_trial(
     node
         Where slurmctld runs.
     """
-    body: Object = {"metadata": {}, "spec": _spec(cluster, images, template, running, claim, node)}
+    body: Object = {"metadata": {}, "spec": with_state(cluster, images, template, running, claim, node, _SCRIPT)}
     named = Child(PODS, {**body, "metadata": {"name": "", "uid": cluster.uid, "hash": digest}})
     name = naming.preflight(cluster.name, f"{_MARK}{named.digest[:9]}")
     about = metadata(cluster, name, naming.COMPONENT_PREFLIGHT, {ANNOTATION: digest})
@@ -142,21 +146,23 @@ def is_state_trial(cluster: Cluster, obj: Object) -> bool:
     return str(obj["metadata"]["name"]).startswith(naming.preflight(cluster.name, _MARK))
 
 
-def _spec(
+def with_state(
     cluster: Cluster,
     images: Images,
     template: Mapping[str, Any],
     running: Mapping[str, Any],
     claim: str,
     node: str,
+    script: str,
 ) -> dict[str, Any]:
+    """Spec of a pod that mounts the live state and runs a script with the settings of slurmctld's container."""
     spec = pod_spec(cluster, template, images, [], own_context=False)
     own = next(one for one in template["containers"] if one["name"] == naming.CONTROLLER_CONTAINER)
     container = with_own(spec["containers"][0], own)
     mounts = own.get("volumeMounts") or ()
     mounted: Mapping[str, Any] = next((one for one in mounts if one["name"] == slurmctld_pod.STATE), {})
     container |= {
-        "command": ["/bin/sh", "-c", _SCRIPT],
+        "command": ["/bin/sh", "-c", script],
         "volumeMounts": [
             *container["volumeMounts"],
             {**mounted, "name": slurmctld_pod.STATE, "mountPath": LIVE, "readOnly": True},

@@ -20,7 +20,7 @@ class Fate(Enum):
     ENDS = "ends, `NODE_FAIL`"
     AGAIN = "is requeued"
     HELD = "is held"
-    WAITS = "waits until there is enough again"
+    WAITS = "waits"
     BARE = "starts without it"
     LOCKED = "can no longer be changed"
 
@@ -182,6 +182,13 @@ ROWS: Final = (
     ),
 )
 
+ACCOUNT_ROWS: Final = (
+    Row("account", "`AllowAccounts` without it", "-p accounts -A shut", Fate.WAITS, Fate.SAFE, WANTED),
+    Row("QOS", "`AllowQos` without it", "-p allowed -A lab --qos=wide", Fate.WAITS, Fate.SAFE, WANTED),
+    Row("QOS", "partition without its `QOS`", "-p own -A lab", Fate.SAFE, Fate.SAFE, WANTED),
+)
+"""Rows that need a slurmdbd."""
+
 
 def documented() -> str:
     """The table of the documentation."""
@@ -189,7 +196,7 @@ def documented() -> str:
     lines += [
         f"| {row.what} (`{_shown(row)}`) | {row.change} | {_said(row.pending, or_held=row.or_held)} |"
         f" {_said(row.running)} | {row.rule.text} |"
-        for row in ROWS
+        for row in (*ROWS, *ACCOUNT_ROWS)
     ]
     return "\n".join(lines)
 

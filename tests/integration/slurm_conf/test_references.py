@@ -17,12 +17,14 @@ from typing import cast
 import pytest
 
 from hack import ports
-from hack.images.rootfs import ensure
+from hack.images.rootfs import ensure, ensure_mariadb
 from slinky_operator.cluster.execute.slurm.slurm_queries import ask_use
 from slinky_operator.cluster.in_use.removals import Kept, keep
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
-from tests.support.references import RELEASES, ROWS, Fate, Row
+from tests.support.accounting_host import AccountingHost
+from tests.support.mariadb_host import MariadbHost
+from tests.support.references import ACCOUNT_ROWS, RELEASES, ROWS, Fate, Row
 from tests.support.slurm_host import SlurmHost
 
 pytestmark = pytest.mark.timeout(300)
@@ -259,3 +261,44 @@ async def test_what_becomes_of_jobs_and_which_rule_names_them(matrix: tuple[Matr
         assert not unnamed, (row, words)
     made.change()
     made.host.wait_for(lambda: not made.others(release), "each job fares as the table says", timeout=90)
+
+
+ACCOUNTED = """\
+PartitionName=accounts Nodes=ALL AllowAccounts=lab,shut State=UP
+PartitionName=allowed Nodes=ALL AllowQos=normal,wide State=UP
+PartitionName=own Nodes=ALL QOS=wide State=UP
+"""
+
+
+def test_what_becomes_of_jobs_of_accounts_and_qos() -> None:
+    with MariadbHost(ensure_mariadb()) as mariadb:
+        for number, release in enumerate(RELEASES):
+            database = mariadb.database(f"references{number}")
+            with AccountingHost(ensure(release), database=database, enforce="associations,qos") as host:
+                accounts_and_qos(host)
+
+
+def accounts_and_qos(host: AccountingHost) -> None:
+    host.sacctmgr("add", "qos", "wide")
+    for account in ("lab", "shut"):
+        host.sacctmgr("add", "account", account)
+        host.sacctmgr("add", "user", "root", f"account={account}", "qos=normal,wide", "defaultqos=normal")
+    host.write_conf(ACCOUNTED)
+    host.run("scontrol", "reconfigure")
+    host.add_node("w-0", cpus=16)
+    pending = {row: host.sbatch("true", *row.words.split(), "--begin=now+2hours") for row in ACCOUNT_ROWS}
+    running = {row: host.sbatch(WAITS, *row.words.split(), "--mem=1") for row in ACCOUNT_ROWS}
+    host.wait_for(lambda: {host.job_state(job) for job in running.values()} == {"RUNNING"}, "jobs run")
+    host.write_conf(ACCOUNTED.replace("lab,shut", "lab").replace("normal,wide", "normal").replace(" QOS=wide", ""))
+    host.run("scontrol", "reconfigure")
+    (host.shared / "go").touch()
+
+    def is_as_the_table_says(row: Row) -> bool:
+        host.run("scontrol", "update", f"JobId={pending[row]}", "StartTime=now", check=False)
+        words = host.run("squeue", "-h", "-t", "all", "-j", str(pending[row]), "-o", "%T %r").stdout
+        # By account the reason is shown late, or not at all.
+        state = "PENDING" if row.pending is Fate.WAITS else "COMPLETED"
+        return words.startswith(state) and "BeginTime" not in words and host.job_state(running[row]) == "COMPLETED"
+
+    for row in ACCOUNT_ROWS:
+        host.wait_for(lambda row=row: is_as_the_table_says(row), row.change)  # type: ignore[misc]

@@ -189,6 +189,16 @@ ACCOUNT_ROWS: Final = (
 )
 """Rows that need a slurmdbd."""
 
+TOPOLOGY_ROW: Final = Row(
+    "topology",
+    "switch renamed",
+    "--switches=1",
+    Fate.SAFE,
+    Fate.SAFE,
+    Rule("applied: by the trial with a copy", guards=False),
+)
+"""A row that concerns every node."""
+
 
 def documented() -> str:
     """The table of the documentation."""
@@ -196,7 +206,7 @@ def documented() -> str:
     lines += [
         f"| {row.what} (`{_shown(row)}`) | {row.change} | {_said(row.pending, or_held=row.or_held)} |"
         f" {_said(row.running)} | {row.rule.text} |"
-        for row in (*ROWS, *ACCOUNT_ROWS)
+        for row in (*ROWS, *ACCOUNT_ROWS, TOPOLOGY_ROW)
     ]
     return "\n".join(lines)
 

@@ -24,7 +24,7 @@ from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import MintedToken, SlurmClient
 from tests.support.accounting_host import AccountingHost
 from tests.support.mariadb_host import MariadbHost
-from tests.support.references import ACCOUNT_ROWS, RELEASES, ROWS, Fate, Row
+from tests.support.references import ACCOUNT_ROWS, RELEASES, ROWS, TOPOLOGY_ROW, Fate, Row
 from tests.support.slurm_host import SlurmHost
 
 pytestmark = pytest.mark.timeout(300)
@@ -302,3 +302,23 @@ def accounts_and_qos(host: AccountingHost) -> None:
 
     for row in ACCOUNT_ROWS:
         host.wait_for(lambda row=row: is_as_the_table_says(row), row.change)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_becomes_of_jobs_when_a_switch_is_renamed(release: str) -> None:
+    assert TOPOLOGY_ROW.fates(release) == (frozenset({Fate.SAFE}), frozenset({Fate.SAFE}))
+    (port,) = ports.hold(1)
+    node = f"NodeName=t-0 NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=256"
+    host = SlurmHost(ensure(release), extra_conf=f"TopologyPlugin=topology/tree\n{node}")
+    host.write_file("topology.conf", "SwitchName=old Nodes=t-0\n", 0o444)
+    with host:
+        host.start_slurmd("t-0", ["slurmd", "-D", "-N", "t-0", "-f", "/etc/slurm/slurm.conf"])
+        running = host.sbatch(WAITS, TOPOLOGY_ROW.words, "--mem=1")
+        pending = host.sbatch("true", TOPOLOGY_ROW.words, "--begin=now+2hours")
+        host.wait_for(lambda: host.job_state(running) == "RUNNING", "the job runs")
+        host.write_file("topology.conf", "SwitchName=new Nodes=t-0\n", 0o444)
+        host.reconfigure()
+        (host.shared / "go").touch()
+        host.run("scontrol", "update", f"JobId={pending}", "StartTime=now")
+        done = {running: "COMPLETED", pending: "COMPLETED"}
+        host.wait_for(lambda: {job: host.job_state(job) for job in done} == done, "both have ended well", timeout=90)

@@ -12,7 +12,7 @@ from typing import Final
 
 from slurm_client.notation import hostlist
 
-MOST_NAMES: Final = 50_000
+MOST_NAMES: Final = 20_000
 """Names that are expanded for one decision: a job whose list comes later counts as naming every node."""
 
 LONGEST: Final = 4096

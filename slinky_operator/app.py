@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
-import httpx
-
 from slinky_api import labels
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
@@ -53,6 +51,7 @@ from slinky_operator.runtime.memory import freeze_caches
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.pod_reader import PodReader
 from slinky_operator.slurmjob import spec as slurmjob
 from slinky_operator.token import spec as token
 from slurm_client.connection.intake import MIB, Intake
@@ -139,7 +138,7 @@ async def run(settings: Settings) -> None:
         stack.push_async_callback(clients.close_all)
         alone = asyncio.Event()
         health.add_readiness("no other operator", alone)
-        http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
+        http = await stack.enter_async_context(PodReader(clients.intake))
         services = Services(settings, client, caches, clients, recorder, supervisor, http, metrics.changes)
         gates = [*(cache.synced for cache in caches.all), leading, alone]
         controllers = _controllers(services, metrics, gates)

@@ -267,6 +267,8 @@ class AskNames:
     """Query which node names have an address in slurmctld's pod."""
 
     pod: Object
+    names: frozenset[str]
+    """Names that slurmctld looks up when it reads its files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from slinky_operator.cluster.actions import SetFinalizer
 from slinky_operator.cluster.components import daemons
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.executor import act
+from slinky_operator.cluster.execute.slurm import agent_queries
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.cluster.observe import Caches, Snapshot, observe, wanted_sources
 from slinky_operator.cluster.plan import Environment, Plan, plan
@@ -213,6 +214,7 @@ class ClusterReconciler(Reconciler[Cluster]):
             return
         await self._tools.clients.close(known.uid)
         await self._tools.texts.forget(key)
+        agent_queries.forget(self._tools.http, key[0], known.uid)
         self.failures.passed(known.uid)
         del self._memories[key]
         self._read.forget(known.uid)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import httpx
-
 from slinky_operator.kube.cache.store import Key
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
@@ -18,6 +16,7 @@ from slinky_operator.reconcile.triggers import Triggers
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.settings import Settings
 from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.pod_reader import PodReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Services:
     recorder: Recorder
     supervisor: Supervisor
     """Runs background tasks."""
-    http: httpx.AsyncClient
+    http: PodReader
     """For calls to daemons that are neither Kubernetes nor Slurm's REST API."""
     changes: Changes
     """Counts what controllers do, for metrics."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["extra_headers", "http_client", "is_header_value", "servers"]
+__all__ = ["extra_headers", "http_client", "is_header_value", "refuse_cookies", "servers"]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _VALUE = re.compile(r"[\x21-\x7e]([\t\x20-\x7e]{0,8190}[\x21-\x7e])?")
@@ -125,7 +125,16 @@ def http_client(
             trust_env=False,
         )
     # The session's own time limit is over everything; this one only notices a dead connection inside a longer limit.
-    return httpx.AsyncClient(transport=transport, timeout=httpx.Timeout(max(timeout, 60.0)), trust_env=False)
+    client = httpx.AsyncClient(transport=transport, timeout=httpx.Timeout(max(timeout, 60.0)), trust_env=False)
+    refuse_cookies(client)
+    return client
+
+
+def refuse_cookies(client: httpx.AsyncClient) -> None:
+    """Let an HTTP client keep no cookie: slurmrestd sets none, and another server could set some with each answer."""
+    from http.cookiejar import DefaultCookiePolicy
+
+    client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
 
 def _proxy(url: str, ca_bundle: str | Path | None) -> httpx.Proxy:

@@ -63,9 +63,18 @@ class Intake:
         self._holds: set[Hold] = set()
         self._kept: dict[tuple[str, Hashable], int] = {}
 
-    def open(self, owner: str, give_up: Callable[[], None]) -> Hold:
-        """Begin an answer on behalf of ``owner``; ``give_up`` is called when it has to give way."""
-        hold = Hold(self, owner, give_up)
+    def open(self, owner: str, give_up: Callable[[], None], limit: int | None = None) -> Hold:
+        """
+        Begin an answer on behalf of ``owner``.
+
+        Parameters
+        ----------
+        give_up
+            Called when it has to give way.
+        limit
+            Bytes that this answer may have, where that is fewer than for others.
+        """
+        hold = Hold(self, owner, give_up, self.answer if limit is None else min(limit, self.answer))
         self._holds.add(hold)
         return hold
 
@@ -104,9 +113,10 @@ class Intake:
 class Hold:
     """The room that one answer takes while it is received and read. Made by `Intake.open`."""
 
-    def __init__(self, intake: Intake, owner: str, give_up: Callable[[], None]) -> None:
+    def __init__(self, intake: Intake, owner: str, give_up: Callable[[], None], limit: int) -> None:
         self.intake = intake
         self.owner = owner
+        self.limit = limit
         self.size = 0
         self.ended = False
         """Whether it had to give way."""
@@ -123,8 +133,8 @@ class Hold:
         """
         self.size += size
         self.intake.taken += size
-        if self.size > self.intake.answer:
-            raise Excess(f"it has more than {self.intake.answer} bytes")
+        if self.size > self.limit:
+            raise Excess(f"it has more than {self.limit} bytes")
         self.intake._make_room(self)  # noqa: SLF001 - an intake and its holds are one
 
     def end(self) -> None:
@@ -173,8 +183,8 @@ async def receive(response: httpx.Response, request: errors.Request, hold: Hold,
     if coding not in {"", "identity"}:
         raise errors.DecodeError("the answer is compressed, which was not asked for", request=request)
     length = response.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:20]) > hold.intake.answer:
-        raise Excess(f"it has more than {hold.intake.answer} bytes")
+    if length.isdecimal() and int(length[:20]) > hold.limit:
+        raise Excess(f"it has more than {hold.limit} bytes")
     text = _Text(hold)
     pending = bytearray()
     slices = Slices()

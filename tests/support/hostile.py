@@ -43,6 +43,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 
 _EMPTY_LISTS = b'{"pings": [], "x": [' + b"[]," * 300_000 + b"[]]}"
 _DEEP = b'{"pings": ' + b"[" * 500_000 + b"]" * 500_000 + b"}"
+_BOMB = gzip.compress(b" " * 30_000_000)
 _PAGE = f"<html>{SECRET}</html>".encode() * 20
 _FOREIGN_JSON = f'{{"errors": [{{"message": "{SECRET}", "description": "{SECRET}"}}]}}'.encode()
 
@@ -57,12 +58,17 @@ WAYS: dict[str, Way] = {
     "bomb": (
         "200 OK",
         "Content-Type: application/json\r\nContent-Encoding: gzip",
-        lambda: _once(gzip.compress(b" " * 30_000_000)),
+        lambda: _once(_BOMB),
     ),
     "empty-lists": ("200 OK", "Content-Type: application/json", lambda: _once(_EMPTY_LISTS)),
     "deep": ("200 OK", "Content-Type: application/json", lambda: _once(_DEEP)),
     "drip": ("200 OK", "Content-Type: application/json", _drip),
     "page": ("403 Forbidden", f"Content-Type: text/html; {SECRET}={SECRET}", lambda: _once(_PAGE)),
+    "cookies": (
+        "403 Forbidden",
+        f"Content-Type: text/html\r\nSet-Cookie: {SECRET}={SECRET * 256}; Max-Age=99999999",
+        lambda: _once(_PAGE),
+    ),
     "foreign-json": ("500 Oops", "Content-Type: application/json", lambda: _once(_FOREIGN_JSON)),
     "redirect": ("302 Found", f"Location: http://127.0.0.1:1/{SECRET}", lambda: _once(b"")),
 }

@@ -32,6 +32,8 @@ from slinky_operator.runtime.controller import Result
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.connection.clients import ClientMap, _network
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint
+from slinky_operator.slurm.connection.pod_reader import PodReader
+from slurm_client.connection.intake import Intake
 from slurm_client.models import Diag, Job, Node
 from tests.support.memory_kube import MemoryKube
 
@@ -139,7 +141,8 @@ async def operator() -> AsyncIterator[Operator]:
     """Build both controllers over an empty namespace."""
     kube = MemoryKube()
     recorder = SilentRecorder()
-    async with Supervisor() as supervisor, httpx.AsyncClient(transport=httpx.MockTransport(_absent)) as http:
+    transport = httpx.MockTransport(_absent)
+    async with Supervisor() as supervisor, PodReader(Intake(), transport=transport) as http:
         clients = ClientMap(OpenFence(), transport=NoNetwork)
         client = cast("KubeClient", kube)
         nodesets = kube.cache(resources.NODESETS, INDEXES_OF_NODESETS)

@@ -6,7 +6,6 @@ import asyncio
 from types import SimpleNamespace
 from typing import Self
 
-import httpx
 import pytest
 from typing_extensions import override
 
@@ -15,6 +14,7 @@ from slinky_operator import app, front
 from slinky_operator.kube.calls import connection
 from slinky_operator.runtime.tasks import TaskCrashed
 from slinky_operator.settings import Settings
+from slinky_operator.slurm.connection.pod_reader import PodReader
 
 
 class Connection:
@@ -37,11 +37,11 @@ async def test_passes_end_before_what_they_use_is_closed_when_the_process_gives_
     ended: list[str] = []
     works = asyncio.Event()
 
-    class Http(httpx.AsyncClient):
+    class Http(PodReader):
         @override
         async def __aexit__(self, *_: object) -> None:
             ended.append("http")
-            await self.aclose()
+            await self.close()
 
     class Passes:
         name, queue = "passes", None
@@ -67,7 +67,7 @@ async def test_passes_end_before_what_they_use_is_closed_when_the_process_gives_
 
     monkeypatch.setattr(connection.Connection, "connect", connect)
     monkeypatch.setattr(app, "Caches", lambda *_, **__: SimpleNamespace(all=(), by_resource={}, mirrors=()))
-    monkeypatch.setattr(app, "httpx", SimpleNamespace(AsyncClient=Http))
+    monkeypatch.setattr(app, "PodReader", Http)
     monkeypatch.setattr(app, "_controllers", lambda *_: [Passes()])
     for name in ("_wait_for_others", "_freeze"):
         monkeypatch.setattr(app, name, for_ever)

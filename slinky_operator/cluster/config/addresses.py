@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
@@ -119,17 +120,23 @@ def asking(
         Whether something waits for the first answer.
     """
     pod = snapshot.controller_pod
-    if pod is None or not (pod.get("status") or {}).get("podIP") or not _asked(_text(current)):
+    if pod is None or not (pod.get("status") or {}).get("podIP") or not _names(_text(current)):
         return (), None
     known = _known(snapshot.memory, pod)
     every = ASK_FIRST if waits else ASK_WAITING if found.future or found.missing else ASK_LIVE
     left = known.asked_at + every - now
-    return ((AskNames(pod),), every) if left <= 0 else ((), left)
+    return ((AskNames(pod, _names(_text(current))),), every) if left <= 0 else ((), left)
 
 
 def look_up_time(current: Object) -> float:
     """Maximum seconds for which slurmctld may resolve names when it reads these files."""
     return LOOK_UP * _asked(_text(current))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _names(text: str) -> frozenset[str]:
+    """The names that slurmctld resolves when it reads a file, as many as the agent looks up."""
+    return frozenset(islice(hosts.names_in(text), hosts.MOST))
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import httpx
-
 from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
-from slinky_operator.cluster.execute.slurm import slurm_queries
+from slinky_operator.cluster.execute.slurm import agent_queries
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
@@ -19,6 +17,7 @@ from slinky_operator.kube.resources import Resource
 from slinky_operator.metrics.changes import Changes
 from slinky_operator.reconcile.secrets import SecretReader
 from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.pod_reader import PodReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Tools:
     texts: ConfigMapWatcher
     clients: ClientMap
     recorder: Recorder
-    http: httpx.AsyncClient
+    http: PodReader
     """For queries to agents."""
 
     changes: Changes = field(default_factory=Changes)
@@ -40,7 +39,7 @@ class Tools:
     """Monotonic seconds."""
 
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    agent_url: Callable[[Object], str] = slurm_queries.agent_url
+    agent_url: Callable[[Object], str] = agent_queries.agent_url
 
     async def live(self, resource: Resource, name: str, namespace: str) -> Object | None:
         """Read an object past the caches; `None` if it does not exist."""

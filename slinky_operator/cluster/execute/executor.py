@@ -48,7 +48,8 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.objects import claim_writes, key_writes, kubernetes_writes, monitors
-from slinky_operator.cluster.execute.slurm import accounting_queries, accounts, reload, slurm_queries
+from slinky_operator.cluster.execute.slurm import accounting_queries, accounts, agent_queries, reload, slurm_queries
+from slinky_operator.cluster.execute.slurm.agent_queries import Agent
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.kube.events import EventType
 from slinky_operator.kube.objects import Object
@@ -165,18 +166,15 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
             memory.states = await slurm_queries.ask_states(tools.clients.get(cluster.uid), action.hash, tools.clock)
             return True
         case AskAgent():
-            url = tools.agent_url(action.pod)
-            memory.mounted = await slurm_queries.ask_agent(tools.http, url, action.pod["metadata"]["uid"], tools.clock)
+            memory.mounted = await agent_queries.ask_files(tools.http, _agent(action.pod, cluster, tools), tools.clock)
             return memory.mounted.files is not None
         case AskNames():
-            url = tools.agent_url(action.pod)
-            uid = action.pod["metadata"]["uid"]
-            memory.names = await slurm_queries.ask_names(tools.http, url, uid, memory.names, tools.clock)
+            agent = _agent(action.pod, cluster, tools)
+            memory.names = await agent_queries.ask_names(tools.http, agent, action.names, memory.names, tools.clock)
             return not memory.names.why
         case AskDirectory():
-            url, said = tools.agent_url(action.pod), memory.directory
-            uid = action.pod["metadata"]["uid"]
-            memory.directory = await slurm_queries.ask_directory(tools.http, url, uid, tools.clock)
+            agent, said = _agent(action.pod, cluster, tools), memory.directory
+            memory.directory = await agent_queries.ask_directory(tools.http, agent, tools.clock)
             return said is None or replace(memory.directory, asked_at=said.asked_at) != said
         case AskClaim():
             memory.claim = await kubernetes_writes.ask_claim(action.name, cluster.namespace, tools)
@@ -213,6 +211,10 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
         case _:
             assert_never(action)
     return False
+
+
+def _agent(pod: Object, cluster: Cluster, tools: Tools) -> Agent:
+    return Agent(tools.agent_url(pod), pod["metadata"]["uid"], cluster.namespace, cluster.uid)
 
 
 async def _apply_accounts(action: ApplyAccounts, cluster: Cluster, memory: Memory, tools: Tools) -> bool:

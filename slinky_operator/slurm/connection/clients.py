@@ -51,6 +51,11 @@ class ClientMap:
     intake
         Room for the answers of all of them. Where they take too much together, the largest answer of the namespace
         that takes most gives way.
+
+    Attributes
+    ----------
+    intake
+        The same, for what else is read from pods.
     """
 
     def __init__(
@@ -63,7 +68,7 @@ class ClientMap:
     ) -> None:
         self._fence = fence
         self._hook = hook
-        self._intake = intake or Intake()
+        self.intake = intake or Intake()
         self._transport = transport or _network
         self._entries: dict[str, ClusterClient] = {}
         self._node_listeners: list[NodeListener] = []
@@ -132,7 +137,7 @@ class ClientMap:
             # Recovery is noticed by the poll; a longer pause would only delay it.
             circuit=Circuit(first_pause=FIRST_PAUSE, longest_pause=LONGEST_PAUSE / 2),
             transport=transport,
-            intake=self._intake,
+            intake=self.intake,
             hook=self._hook,
             owner=namespace,
             pace=Pace(resync=JOBS_AGAIN_S),
@@ -166,6 +171,9 @@ class ClientMap:
             api_version=entry.client.api_version,
             timeout=endpoint.timeout,
             transport=transport,
+            intake=self.intake,
+            hook=self._hook,
+            owner=entry.namespace,
         )
         try:
             # Unlike a ping, which is answered whatever the token.

@@ -230,7 +230,7 @@ class Bench:
             self.kubeconfig,
             namespace=self.namespace,
             server=lambda cluster, _: cluster.spec.server or self.slurm.url,
-            agent=lambda _: f"http://127.0.0.1:{self.kubelet.agent_port}/files",
+            agent=lambda _: f"http://127.0.0.1:{self.kubelet.agent_port}",
             **options,
         ) as one:
             yield one

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 from prometheus_client import CollectorRegistry
 from typing_extensions import override
 
@@ -18,7 +17,7 @@ from slinky_operator.cluster.components import Images
 from slinky_operator.cluster.controller import ClusterReconciler, server_of
 from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
 from slinky_operator.cluster.execute.context import Tools
-from slinky_operator.cluster.execute.slurm.slurm_queries import agent_url
+from slinky_operator.cluster.execute.slurm.agent_queries import agent_url
 from slinky_operator.cluster.observe import CHILDREN, INDEXERS, Caches
 from slinky_operator.cluster.plan import Environment
 from slinky_operator.cluster.slurm_connection import Pace
@@ -40,6 +39,7 @@ from slinky_operator.reconcile.triggers import connect
 from slinky_operator.runtime.controller import Controller
 from slinky_operator.runtime.tasks import Supervisor
 from slinky_operator.slurm.connection.clients import ClientMap
+from slinky_operator.slurm.connection.pod_reader import PodReader
 from slurm_client.connection.intake import Intake
 
 IMAGES = Images(
@@ -103,7 +103,6 @@ async def running(
     fence = fence or OpenFence()
     async with (
         await Connection.connect(kubeconfig) as connection,
-        httpx.AsyncClient(trust_env=False) as http,
         asyncio.TaskGroup() as group,
         Supervisor() as supervisor,
     ):
@@ -131,6 +130,7 @@ async def running(
         children = [informer(resource) for resource in CHILDREN]
         caches = Caches(clusters.store, node_sets.store, pods.store, *(one.store for one in children))
         clients = ClientMap(fence, intake=intake)
+        http = PodReader(clients.intake)
         recorder = Recorder(kube, component="slurm-operator", instance="test")
         texts = ConfigMapWatcher(kube, supervisor)
         metrics = CollectorRegistry()
@@ -158,5 +158,6 @@ async def running(
             await controller.stop(5.0)
             await recorder.flush()
             await clients.close_all()
+            await http.close()
             for task in tasks:
                 task.cancel()

@@ -1,24 +1,18 @@
-"""Queries to the agent and to Slurm: what is mounted, resolved, running and in use. Answers are data for the next plan.
+"""Queries to Slurm: what is running and in use. Answers are data for the next plan.
 
 A failed query is an answer too, with the reason; nothing here raises for it.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, Final
-
-import httpx
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from slinky_operator.cluster.in_use.parameters import tasks_in
 from slinky_operator.cluster.in_use.removals import JobUse, ReservationUse, Use
-from slinky_operator.cluster.memory import Directory, Jobs, Mounted, Names, PartitionStates
+from slinky_operator.cluster.memory import Jobs, PartitionStates
 from slinky_operator.cluster.report.job_counts import count_jobs
-from slinky_operator.kube.objects import Object
-from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import errors
 from slurm_client.models import Job, Partition
@@ -27,94 +21,8 @@ logger = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
 
-AGENT_TIMEOUT: Final = 2.0
-"""Seconds for one query to the agent."""
-
 USE_TIMEOUT: Final = 20.0
 """Seconds for the query of what is in use."""
-
-LONGEST_ANSWER: Final = 8 * 2**20
-"""Maximum bytes of an agent's answer: names of more nodes than Slurm can have."""
-
-
-MOST_DOMAINS: Final = 64
-"""Maximum number of domains of a directory that are read from an agent's answer."""
-
-LONGEST_DOMAIN: Final = 255
-"""Characters of a domain's name that are read."""
-
-LAST_SECOND: Final = 253_402_300_799
-"""The last second of the year 9999, since 1970: later ones cannot be shown."""
-
-
-def agent_url(pod: Object) -> str:
-    """URL of the agent in a pod."""
-    address = str(pod["status"]["podIP"])
-    return f"http://{f'[{address}]' if ':' in address else address}:{naming.AGENT_PORT}/files"
-
-
-async def ask_agent(http: httpx.AsyncClient, url: str, pod_uid: str, clock: Clock) -> Mounted:
-    """Query which files are mounted."""
-    files: Mapping[str, str] | None = None
-    why = ""
-    try:
-        answer = await http.get(url, timeout=AGENT_TIMEOUT)
-        told: Any = answer.raise_for_status().json()
-        found = told.get("files") if isinstance(told, dict) else None
-        if isinstance(found, dict):
-            files = {str(name): str(digest) for name, digest in found.items()}
-        else:
-            why = "the agent says nothing of files"
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        why = f"the agent beside slurmctld cannot be asked: {str(error) or type(error).__name__}"
-    return Mounted(pod_uid, clock(), files, why)
-
-
-async def ask_names(http: httpx.AsyncClient, url: str, pod_uid: str, before: Names | None, clock: Clock) -> Names:
-    """Query which node names have an address; without an answer the known ones stay."""
-    known = before if before is not None and before.pod_uid == pod_uid else Names(pod_uid, 0.0)
-    try:
-        told = json.loads(await _read(http, f"{url.removesuffix('/files')}/names"))
-        names = told["names"]
-        found, missing = (frozenset(map(str, names[key])) for key in ("found", "missing"))
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, LookupError, TypeError) as error:
-        why = f"the agent beside slurmctld cannot be asked for addresses: {str(error) or type(error).__name__}"
-        return replace(known, asked_at=clock(), why=why)
-    return Names(pod_uid, clock(), found, missing)
-
-
-async def ask_directory(http: httpx.AsyncClient, url: str, pod_uid: str, clock: Clock) -> Directory:
-    """Query which domains of the directory SSSD cannot reach."""
-    try:
-        told = json.loads(await _read(http, f"{url.removesuffix('/files')}/directory"))
-        domains = list(told["offline"].items())[:MOST_DOMAINS]
-        offline = {str(name)[:LONGEST_DOMAIN]: min(max(int(since), 0), LAST_SECOND) for name, since in domains}
-    except httpx.HTTPStatusError:
-        # Without the file: SSSD does not run, or an image of the site's own does not keep it.
-        return Directory(pod_uid, clock(), why="SSSD's container does not say whether it reaches the directory")
-    except (
-        httpx.HTTPError,
-        httpx.InvalidURL,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-    ) as error:
-        why = f"the agent beside slurmctld cannot be asked for the directory: {str(error) or type(error).__name__}"
-        return Directory(pod_uid, clock(), why=why)
-    return Directory(pod_uid, clock(), offline)
-
-
-async def _read(http: httpx.AsyncClient, url: str) -> bytes:
-    read = b""
-    async with http.stream("GET", url, timeout=AGENT_TIMEOUT) as answer:
-        answer.raise_for_status()
-        async for chunk in answer.aiter_bytes():
-            read += chunk
-            if len(read) > LONGEST_ANSWER:
-                raise ValueError("its answer is too long")
-    return read
 
 
 async def count(client: ClusterClient | None, before: Jobs | None, clock: Clock) -> Jobs | None:

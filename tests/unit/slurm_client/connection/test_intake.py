@@ -61,6 +61,7 @@ async def test_a_hostile_answer_is_an_error_of_bounded_size_that_quotes_nothing(
         with pytest.raises(errors.SlurmError) as failed:
             await client.nodes()
     assert SECRET not in str(failed.value)
+    assert not list(client._session._transport._http.cookies.jar)
     assert client.calls == hostile.asked[way] == 1
     assert client.bytes_received <= LIMIT + ONE_PIECE
     assert intake.taken == 0
@@ -246,6 +247,14 @@ def test_who_takes_most_is_refused() -> None:
     with pytest.raises(Excess, match="this one most"):
         greedy.grow(15)
     assert not gave_up
+
+
+def test_an_answer_may_have_a_limit_of_its_own() -> None:
+    intake = Intake(100)
+    with intake.open("one", lambda: None, 10) as one, pytest.raises(Excess, match="10 bytes"):
+        one.grow(11)
+    with intake.open("one", lambda: None, 1000) as one, pytest.raises(Excess, match="100 bytes"):
+        one.grow(101)
 
 
 def test_an_answer_that_is_over_takes_no_room() -> None:

@@ -8,10 +8,19 @@ from typing import Any
 import httpx
 import pytest
 
-from slinky_operator.cluster.execute.slurm.slurm_queries import LAST_SECOND, LONGEST_DOMAIN, MOST_DOMAINS, ask_directory
+from slinky_operator.cluster.execute.slurm.agent_queries import (
+    LAST_SECOND,
+    LONGEST_DIRECTORY,
+    LONGEST_DOMAIN,
+    MOST_DOMAINS,
+    Agent,
+    ask_directory,
+)
 from slinky_operator.cluster.memory import Directory
+from slinky_operator.slurm.connection.pod_reader import PodReader
+from slurm_client.connection.intake import Intake
 
-URL = "http://10.0.0.1:6820/files"
+AGENT = Agent("http://10.0.0.1:6820", "uid", "team", "cluster")
 
 
 async def told(status: int, body: bytes) -> Directory:
@@ -19,8 +28,8 @@ async def told(status: int, body: bytes) -> Directory:
         assert request.url.path == "/directory"
         return httpx.Response(status, content=body)
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
-        return await ask_directory(http, URL, "uid", lambda: 7.0)
+    async with PodReader(Intake(), transport=httpx.MockTransport(answer)) as reader:
+        return await ask_directory(reader, AGENT, lambda: 7.0)
 
 
 async def test_domains_that_are_offline() -> None:
@@ -55,10 +64,13 @@ async def test_nonsense_is_not_known(body: bytes) -> None:
 
 
 async def test_an_answer_has_bounds() -> None:
-    many: dict[str, Any] = {f"{number:04}" + "x" * 1000: 10**30 for number in range(1000)}
+    many: dict[str, Any] = {f"{number:04}" + "x" * 1000: 10**30 for number in range(100)}
     found = await told(200, json.dumps({"offline": many}).encode())
     assert found.offline is not None
     assert len(found.offline) == MOST_DOMAINS
     assert {len(name) for name in found.offline} == {LONGEST_DOMAIN}
     assert set(found.offline.values()) == {LAST_SECOND}
     assert (await told(200, b'{"offline": {"a": -5}}')).offline == {"a": 0}
+    found = await told(200, json.dumps({"offline": {"a" * LONGEST_DIRECTORY: 1}}).encode())
+    assert found.offline is None
+    assert "its answer is too large" in found.why

@@ -16,10 +16,14 @@ from urllib.parse import urlsplit
 from slinky_operator.joblogs import protocol
 from slinky_operator.joblogs.files import Held
 from slinky_operator.joblogs.job_file import Place
+from slinky_operator.joblogs.timed_socket import TimedSocket
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 15.0
 """Beyond the time that the server may wait."""
+
+SLOWEST: Final = 64 * 1024
+"""Bytes a second that a server must send on average, beyond `ANSWER_SECONDS`."""
 
 PIECE: Final = 1024 * 1024
 """Bytes that are held in memory."""
@@ -93,8 +97,9 @@ class _Server:
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: http.client.HTTPConnection | None = None
+        self._timed: TimedSocket | None = None
+        """The socket of the connection."""
         self._tag = ""
-        self._buffer = memoryview(bytearray(PIECE))
 
     def read(self, place: Place, offset: int, wait: float, sink: Sink) -> Reading:
         copied = 0
@@ -114,9 +119,8 @@ class _Server:
             return Reading(Outcome.DATA if copied else Outcome.FAILED, copied, why)
 
     def _read(self, token: str, offset: int, wait: float, sink: Sink) -> Reading:
-        connection = self._connected()
-        assert connection.sock is not None  # noqa: S101 - it is connected
-        connection.sock.settimeout(wait + ANSWER_SECONDS)
+        connection, timed = self._connected()
+        timed.end_within(wait + ANSWER_SECONDS)
         path = f"{protocol.PATH}?offset={offset}&wait={wait:g}"
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
         answer = connection.getresponse()
@@ -127,7 +131,12 @@ class _Server:
                 self._tag = tag
                 return Reading(Outcome.TRUNCATED, why="another file has its name")
             self._tag = tag
-            return self._copied(answer, sink)
+            expected = answer.length
+            if expected is None or expected > protocol.MAX_CHUNK:
+                size = "unknown length" if expected is None else f"{expected} bytes"
+                raise http.client.HTTPException(f"an answer of {size}")
+            timed.end_within(ANSWER_SECONDS + expected / SLOWEST)
+            return self._copied(answer, expected, sink)
         line = answer.read(protocol.MAX_LINE + 1).decode(errors="replace").strip()
         if answer.will_close or answer.length:
             self.close()
@@ -140,36 +149,40 @@ class _Server:
                 self.close()
                 return Reading(Outcome.FAILED, why=f"{answer.status} {line}")
 
-    def _copied(self, answer: http.client.HTTPResponse, sink: Sink) -> Reading:
-        expected = answer.length or 0
-        if expected > protocol.MAX_CHUNK:
-            raise http.client.HTTPException(f"an answer of {expected} bytes")
+    def _copied(self, answer: http.client.HTTPResponse, expected: int, sink: Sink) -> Reading:
         copied = 0
-        while read := answer.readinto(self._buffer):
+        # What has come is passed on: it is not lost if the rest takes too long.
+        while piece := answer.read1(PIECE):
             try:
-                sink(self._buffer[:read])
+                sink(memoryview(piece))
             except OSError as error:
                 raise _SinkFailed(error) from error
-            copied += read
+            copied += len(piece)
         if copied < expected:
             raise http.client.HTTPException(f"{expected - copied} bytes are missing")
+        # The connection is free for the next request.
+        answer.close()
         return Reading(Outcome.DATA if copied else Outcome.END, copied)
 
-    def _connected(self) -> http.client.HTTPConnection:
-        if self._connection is None:
+    def _connected(self) -> tuple[http.client.HTTPConnection, TimedSocket]:
+        if self._connection is None or self._timed is None or self._connection.sock is not self._timed:
+            self.close()
             parts = urlsplit(self._url)
             if parts.scheme != "http" or not parts.hostname:
                 raise http.client.InvalidURL("it is no http URL")
-            self._connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=CONNECT_SECONDS)
-        if self._connection.sock is None:
-            self._connection.timeout = CONNECT_SECONDS
-            self._connection.connect()
-        return self._connection
+            host, port = parts.hostname, parts.port or 80
+            self._timed = TimedSocket.connect_to(host, port, connecting=CONNECT_SECONDS)
+            self._connection = http.client.HTTPConnection(host, port)
+            self._connection.sock = self._timed
+        return self._connection, self._timed
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        if self._timed is not None:
+            self._timed.close()
+            self._timed = None
 
 
 class _SinkFailed(Exception):

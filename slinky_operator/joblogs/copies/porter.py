@@ -26,6 +26,7 @@ from slinky_operator.joblogs.copies.events import Events, Stopped, Whole
 from slinky_operator.joblogs.copies.orders import Copy, InvalidOrders, Place, Report
 from slinky_operator.joblogs.copies.tree_reader import Reader
 from slinky_operator.joblogs.copies.tree_writer import PRIVATE, READABLE, Target
+from slinky_operator.joblogs.timed_socket import TimedSocket
 
 PAUSES: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 """Seconds before each further attempt."""
@@ -33,6 +34,9 @@ PAUSES: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 CONNECT_SECONDS: Final = 10.0
 STALLED_SECONDS: Final = 60.0
 """After which a server that neither sends nor takes is given up."""
+
+COPY_SECONDS: Final = 3660.0
+"""Within which a copy is complete: a minute more than the server has for it."""
 
 FAILED: Final = 1
 PROJECTED: Final = "..data"
@@ -152,8 +156,10 @@ def _connected(place: Place) -> Iterator[tuple[socket.socket, BufferedReader]]:
     parts = urlsplit(place.url)
     if parts.scheme != "http" or not parts.hostname:
         raise Stopped("the server has no address", is_final=True)
-    with socket.create_connection((parts.hostname, parts.port or 80), CONNECT_SECONDS) as connection:
-        connection.settimeout(STALLED_SECONDS)
+    with TimedSocket.connect_to(
+        parts.hostname, parts.port or 80, connecting=CONNECT_SECONDS, idle=STALLED_SECONDS
+    ) as connection:
+        connection.end_within(STALLED_SECONDS)
         nonce = secrets.token_hex(16)
         connection.sendall(protocol.copy_request(parts.netloc, place.token, nonce))
         with connection.makefile("rb") as stream:
@@ -167,6 +173,7 @@ def _connected(place: Place) -> Iterator[tuple[socket.socket, BufferedReader]]:
             expected = permits.proof(place.proof_key, nonce, str(connection.getpeername()[0]))
             if not hmac.compare_digest(shown.encode(), expected.encode()):
                 raise Stopped("what answers there is not the job log server")
+            connection.end_within(COPY_SECONDS)
             yield connection, stream
 
 

@@ -2,8 +2,8 @@
 
 What is mounted, which names in that have an address, which domains SSSD cannot reach, and whether it runs itself.
 
-Plain sockets: one question at a time, each with its own time limit, no keep-alive. The modules of the standard library
-that do more than this need three times the memory.
+Plain sockets (`connections`), no keep-alive. The modules of the standard library that do more than this need three
+times the memory.
 """
 
 import json
@@ -12,17 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from slinky_operator.agent.connections import LIMITS, Connections, Limits
 from slinky_operator.agent.directory import offline
 from slinky_operator.agent.files import mounted, text_of
 from slinky_operator.agent.resolver import Resolver
 
 SLURM_CONF: Final = "slurm.conf"
-
-PATIENCE: Final = 2.0
-"""Seconds one caller may take."""
-
-LONGEST: Final = 4096
-"""Bytes of a request that are read."""
 
 
 def serve(
@@ -32,6 +27,7 @@ def serve(
     host: str = "",
     ready: Callable[[int], None] | None = None,
     directory: Path | None = None,
+    limits: Limits = LIMITS,
 ) -> None:
     """Answer requests until cancelled.
 
@@ -47,32 +43,17 @@ def serve(
         Address to listen on; empty for all, of both families where there are two.
     ready
         Told the port once it listens.
+    limits
+        What callers may use.
     """
     resolver = Resolver()
     dual = not host and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dual or ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, dualstack_ipv6=dual, backlog=16) as listener:
+    connections = Connections(lambda request: answer(request, folder, resolver, directory), limits)
+    with socket.create_server((host, port), family=family, dualstack_ipv6=dual, backlog=64) as listener:
         if ready is not None:
             ready(listener.getsockname()[1])
-        while True:
-            connection, _ = listener.accept()
-            with connection:
-                connection.settimeout(PATIENCE)
-                try:
-                    connection.sendall(answer(_request(connection), folder, resolver, directory))
-                except OSError:
-                    # The caller has gone, or takes too long; the next one is served.
-                    continue
-
-
-def _request(connection: socket.socket) -> bytes:
-    read = b""
-    while b"\r\n\r\n" not in read and len(read) < LONGEST:
-        chunk = connection.recv(LONGEST)
-        if not chunk:
-            break
-        read += chunk
-    return read
+        connections.serve(listener)
 
 
 def answer(request: bytes, folder: Path, resolver: Resolver, directory: Path | None = None) -> bytes:

@@ -46,6 +46,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "slinky_operator/kube/calls/reading.py": ({"aiohttp"}, ""),
     "slinky_operator/kube/calls/transport.py": ({"aiohttp"}, ""),
     # Servers: requests have a size and a deadline
+    "slinky_operator/agent/connections.py": ({"socket"}, "connections, bytes and seconds are limited"),
     "slinky_operator/agent/server.py": ({"socket", "create_server"}, "connections, bytes and seconds are limited"),
     "slinky_operator/joblogs/server.py": ({"socket"}, "connections, bytes and seconds are limited"),
     "slinky_operator/joblogs/opening.py": ({"socket"}, "a channel between two processes of one pod"),

@@ -96,7 +96,9 @@ class Jobs:
     """
 
     def __init__(
-        self, ask: Callable[[], Awaitable[Iterable[Job]]], clock: Callable[[], float] = time.monotonic
+        self,
+        ask: Callable[[], Awaitable[Iterable[Job]]],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ask = ask
         self._clock = clock

@@ -27,6 +27,7 @@ from slurm_client.connection.call import Call, Target, filled
 from slurm_client.connection.circuit import Circuit
 from slurm_client.connection.intake import Excess, Intake
 from slurm_client.connection.negotiation import Negotiation
+from slurm_client.connection.oversized import Oversized
 from slurm_client.connection.retries import RefusedToken, Renewal, RetryPolicy, UnknownUrl
 from slurm_client.connection.transport import Transport, closed_error, written
 from slurm_client.hooks import Attempt, observed
@@ -66,6 +67,8 @@ class Session:
     ----------
     circuit
         Whether calls are tried at all, and why not.
+    oversized
+        Lists that were too large.
     """
 
     def __init__(
@@ -116,6 +119,7 @@ class Session:
             proxy=proxy,
             bearer=bearer,
         )
+        self.oversized = Oversized()
         self._limits: dict[asyncio.Task[Any] | None, asyncio.Timeout] = {}
         """Of the calls under way, by the task that waits for each."""
 
@@ -143,6 +147,11 @@ class Session:
     def bytes_received(self) -> int:
         """Bytes of all bodies."""
         return self._transport.bytes_received
+
+    @property
+    def room(self) -> int:
+        """Bytes that what is read of one answer may take."""
+        return 2 * self._intake.answer
 
     def as_user(self, user_name: str | None, token: TokenProvider | None) -> Session:
         """

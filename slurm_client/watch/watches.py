@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from slurm_client import errors
 from slurm_client.connection.answers import ListOf
 from slurm_client.decode import jobs, resources
+from slurm_client.operations.base import Listing
 from slurm_client.operations.jobs.waiting import WaitingOperations
 from slurm_client.operations.nodes import NodeOperations
 from slurm_client.operations.partitions import PartitionOperations
@@ -20,13 +21,16 @@ from slurm_client.watch.watch import Watch
 
 if TYPE_CHECKING:
     from slurm_client.models import Job, License, Node, Partition, Reservation
-    from slurm_client.operations.base import Listing
+    from slurm_client.operations.jobs.singly import Singly
     from slurm_client.watch.pace import Pace
     from slurm_client.watch.reader import Reader
 
 __all__ = ["Watches"]
 
 _ALL_JOBS = ListOf("jobs", jobs.job, recurs=True, identity=lambda job: job.id)
+_SHORT = "jobs without their cores"
+"""What the list of all jobs is called that a watch asks for."""
+
 _LICENSES = ListOf("licenses", resources.license_)
 
 
@@ -45,10 +49,12 @@ class Watches(NodeOperations, WaitingOperations, PartitionOperations, Reservatio
     partition_watch: Watch[Partition]
     reservation_watch: Watch[Reservation]
     license_watch: Watch[License]
+    _one_by_one: Singly | None
 
     def _make_watches(self, pace: Pace | None) -> None:
         """Make all watches; nothing is asked before somebody reads one."""
         self.node_watch = Watch(self.nodes, self.node, lambda node: node.name, what="nodes", pace=pace)
+        self._one_by_one = None
         self.job_watch = Watch(
             self._watched_jobs, lambda key: self.job(int(key)), lambda job: str(job.id), what="jobs", pace=pace
         )
@@ -117,8 +123,14 @@ class Watches(NodeOperations, WaitingOperations, PartitionOperations, Reservatio
         return self.license_watch.reader(patient=False, mark=mark)
 
     async def _watched_jobs(self, update_time: int | None) -> Listing[Job] | None:
-        """List jobs, of which those that are written as they were are not read again."""
-        return await self._all_jobs(_ALL_JOBS, update_time, None, details=False)
+        """List jobs, of which those that are written as they were are not read again; one by one if it is too long."""
+        if _SHORT not in self._session.oversized:
+            try:
+                return await self._all_jobs(_ALL_JOBS, update_time, None, details=False)
+            except errors.TooLarge as error:
+                self._session.oversized.add(_SHORT, error)
+        self._one_by_one = self._one_by_one or self._singly()
+        return Listing(await self._one_by_one.read(lambda _: True, self.job_watch.objects))
 
     async def _watched_licenses(self, _: int | None) -> Listing[License] | None:
         return await self._list("get_licenses", _LICENSES)

@@ -302,5 +302,7 @@ class _Connection:
     async def jobs(self, **limits: float) -> tuple[Job, ...]:
         return await self.database.jobs(**limits)
 
+    all_jobs = jobs
+
     async def partitions(self, **limits: float) -> tuple[Partition, ...]:
         return await self.database.partitions(**limits)

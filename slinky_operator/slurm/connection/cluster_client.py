@@ -118,7 +118,7 @@ class ClusterClient:
         return await self._jobs.fresh()
 
     async def _ask_jobs(self) -> Sequence[Job]:
-        return tuple(await self.client.jobs(timeout=self.endpoint.timeout))
+        return await self.client.all_jobs(timeout=self.endpoint.timeout)
 
     async def refresh(self, names: Iterable[str]) -> Mapping[str, Node | None]:
         """Ask Slurm for these nodes now; what they show is in the cache when this returns, and told as events.

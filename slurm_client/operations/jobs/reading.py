@@ -10,12 +10,14 @@ from slurm_client.decode import jobs as decode
 from slurm_client.decode import resources
 from slurm_client.operations.base import Listing, Operations
 from slurm_client.operations.jobs import resolve
+from slurm_client.operations.jobs.singly import Singly
 from slurm_client.slices import sliced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from slurm_client.models import Job, JobId, JobStateEntry, NodeResources
+    from slurm_client.models.job import JobState
     from slurm_client.operations.arguments import BaseState, JobRef, Name, NodeNames, Text
 
 __all__ = ["JobReading"]
@@ -24,6 +26,9 @@ _JOBS = ListOf("jobs", decode.job)
 _STATES = ListOf("jobs", decode.job_state)
 _STATES_BY_ARRAY = ListOf("jobs", decode.job_state_by_array)
 _LAYOUT = ListOf("nodes", resources.node_resources)
+
+_ALL = "jobs"
+"""What the list of all jobs is called."""
 
 _IDS_IN_ONE_CALL = 300
 """Ids in one address; slurmrestd takes 1,500 (measured), what stands before it may not."""
@@ -59,6 +64,42 @@ class JobReading(Operations):
         if found is not None and update_time is not None and not found.items and found.warnings:
             return None
         return found
+
+    async def all_jobs(self, *, holding_nodes: bool = False, timeout: float | None = None) -> tuple[Job, ...]:
+        """
+        Return all jobs, as :meth:`jobs` does, also where a list of them is larger than an answer may be.
+
+        Jobs are then read one by one for some minutes, which takes some milliseconds each, and what decides nothing is
+        left out of them: ``dependency``, comments, command, submit line, container and paths as they were given.
+
+        Parameters
+        ----------
+        holding_nodes
+            Only jobs that hold nodes (``Job.holds_nodes``): few are read where many wait.
+        timeout
+            Seconds for each request.
+
+        Raises
+        ------
+        TooLarge
+            If what is read one by one does not fit either.
+        """
+        if _ALL not in self._session.oversized:
+            try:
+                jobs = await self.jobs(timeout=timeout)
+            except errors.TooLarge as error:
+                self._session.oversized.add(_ALL, error)
+            else:
+                return tuple([job async for job in sliced(jobs) if not holding_nodes or job.holds_nodes])
+        return await self._singly(timeout).read(_holds_nodes if holding_nodes else _any)
+
+    def _singly(self, timeout: float | None = None) -> Singly:
+        """Return what reads jobs one by one."""
+        return Singly(
+            lambda: self.job_states(timeout=timeout),
+            lambda number: self.job_parts(number, timeout=timeout),
+            self._session.room,
+        )
 
     async def job(self, job_id: JobRef, *, timeout: float | None = None) -> Job:
         """
@@ -223,6 +264,14 @@ class JobReading(Operations):
         number = await self._number_of(job_id, timeout)
         found = await self._list("get_resources", _LAYOUT, path={"job_id": number}, timeout=timeout)
         return found.items if found is not None else ()
+
+
+def _any(_: JobState) -> bool:
+    return True
+
+
+def _holds_nodes(state: JobState) -> bool:
+    return state.holds_nodes
 
 
 def _meant(wanted: Sequence[JobId], entries: Iterable[JobStateEntry]) -> Iterator[JobStateEntry]:

@@ -32,6 +32,10 @@ class BlockingJobReading(Blocking):
         """Return all jobs slurmctld remembers, finished ones included for ``MinJobAge`` seconds."""
         return self._wait(self._reading.jobs(update_time, timeout=timeout))
 
+    def all_jobs(self, *, holding_nodes: bool = False, timeout: float | None = None) -> tuple[Job, ...]:
+        """Return all jobs, as :meth:`jobs` does, also where a list of them is larger than an answer may be."""
+        return self._wait(self._reading.all_jobs(holding_nodes=holding_nodes, timeout=timeout))
+
     def job(self, job_id: JobRef, *, timeout: float | None = None) -> Job:
         """Return one job; NotFound if slurmctld does not know it (any more)."""
         return self._wait(self._reading.job(job_id, timeout=timeout))

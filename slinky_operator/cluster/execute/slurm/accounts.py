@@ -153,7 +153,7 @@ async def _read(client: SlurmClient, asked: Wanted) -> Present:
 
 async def _usage(client: SlurmClient) -> Usage:
     """Ask what jobs and partitions use."""
-    jobs = await client.jobs(timeout=TIMEOUT)
+    jobs = await client.all_jobs(timeout=TIMEOUT)
     partitions = await client.partitions(timeout=TIMEOUT)
     clusters = await client.db.clusters(timeout=TIMEOUT)
 

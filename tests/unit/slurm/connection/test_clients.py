@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from slinky_operator.slurm.connection.clients import ClientMap
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint, Trouble
 from slurm_client import StaticToken, errors
+from slurm_client.connection.intake import Intake
 from slurm_client.testing import FakeSlurmrestd
 from slurm_client.watch import NodeEvent
 
@@ -264,3 +266,33 @@ async def test_closing_a_client_does_not_swallow_a_cancellation(clients: ClientM
     await asyncio.wait({closing})
     assert closing.cancelled()
     await entry.close()
+
+
+async def test_jobs_of_users_with_long_texts_stop_nothing(slurm: FakeSlurmrestd) -> None:
+    clients = ClientMap(OpenFence(), intake=Intake(256 * 1024))
+    entry = await put(clients, slurm.url)
+    await until(lambda: entry.contact.state is ContactState.READY)
+    mine = slurm.add_job(nodes=["a-0"])
+    waiting = [slurm.add_job(dependency="afterany:1" + ":2" * 10_000).id for _ in range(40)]
+    assert {job.id for job in await entry.fresh_jobs()} == {mine.id, *waiting}
+    # To plan, those that hold nodes are enough.
+    read = len(slurm.calls("get_job"))
+    assert [job.id for job in await entry.shared_jobs(math.inf)] == [mine.id]
+    assert len(slurm.calls("get_job")) == read + 1
+    # A list in part is none: nothing is deleted by it.
+    slurm.faults.add(f"/job/{waiting[-1]}", status=500, times=None)
+    with pytest.raises(errors.SlurmError):
+        await entry.fresh_jobs()
+    await clients.close_all()
+
+
+async def test_the_trial_of_another_token_has_the_room_of_its_namespace(slurm: FakeSlurmrestd) -> None:
+    intake = Intake(64 * 1024)
+    clients = ClientMap(OpenFence(), intake=intake)
+    entry = await put(clients, slurm.url)
+    await until(lambda: entry.contact.state is ContactState.READY)
+    assert await clients.accepts("u", StaticToken("other"))
+    slurm.faults.add("/partitions/", body='{"partitions": [], "x": "' + "x" * 200_000 + '"}', times=None)
+    assert not await clients.accepts("u", StaticToken("other"))
+    await clients.close_all()
+    assert intake.taken == 0

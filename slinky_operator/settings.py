@@ -161,8 +161,8 @@ class Settings(BaseModel):
     slurm_timeout: Seconds = Field(default=30.0, description="Seconds for one request to slurmrestd.")
     slurm_answer_limit: Annotated[int, Field(ge=1, le=4096)] = Field(
         default=128,
-        description="Maximum size of one answer of slurmrestd in MiB; a larger one is an error. Concurrent answers "
-        "together may have 1.5 times as much. A node takes about 2.5 kB, a job 6 kB.",
+        description="Maximum size of one answer of slurmrestd in MiB; a larger one is an error, but jobs are then read "
+        "one by one. Concurrent answers together may have 1.5 times as much. A node takes about 2.5 kB, a job 6 kB.",
     )
 
     # Images

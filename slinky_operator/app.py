@@ -43,6 +43,7 @@ from slinky_operator.oldjobs import spec as oldjobs
 from slinky_operator.reconcile.caches import Caches
 from slinky_operator.reconcile.spec import Services
 from slinky_operator.reconcile.triggers import connect, observe
+from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Controller, Gate
 from slinky_operator.runtime.health import HealthServer
 from slinky_operator.runtime.logging import LevelSwitch
@@ -87,10 +88,7 @@ async def run(settings: Settings) -> None:
         causes=drains.Cause, without_drain=delete_pods.WITHOUT_DRAIN, ends=(*phases.ENDS, Reason.END_NOT_SEEN)
     )
     stop, ended = asyncio.Event(), asyncio.Event()
-    # From the start: PID 1 of a container does not receive a signal that it has no handler for.
-    _listen(ended)
-    switch = LevelSwitch(level=settings.log_level, form=settings.log_format)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, switch.turn)
+    _prepare(asyncio.get_running_loop(), settings, ended)
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(await Connection.connect(settings.kubeconfig))
         fence: Fence = DeadlineFence() if settings.leader_election else OpenFence()
@@ -225,6 +223,15 @@ def _controllers(services: Services, metrics: Metrics, gates: Sequence[Gate]) ->
         connect(one.triggers, controller.queue, caches, services.slurm)
         controllers.append(controller)
     return controllers
+
+
+def _prepare(loop: asyncio.AbstractEventLoop, settings: Settings, ended: asyncio.Event) -> None:
+    """Set up what the whole process has of the event loop: signals and threads."""
+    # From the start: PID 1 of a container does not receive a signal that it has no handler for.
+    _listen(ended)
+    switch = LevelSwitch(level=settings.log_level, form=settings.log_format)
+    loop.add_signal_handler(signal.SIGUSR1, switch.turn)
+    threads.serve_names(loop)
 
 
 def _listen(ended: asyncio.Event) -> None:

@@ -12,6 +12,7 @@ import asyncio
 import inspect
 import random
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -98,15 +99,17 @@ class FileToken:
         self.path = Path(path)
         self._token = ""
         self._seen: tuple[int, int, int] | None = None
+        # A file system that hangs holds this thread, and no other part of the program: all requests wait for one read.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="slurm-token")
+        self._reading: Future[None] | None = None
 
     async def token(self) -> str:
         """Return the token in the file; Unauthorized if there is no file and was none."""
+        reading = self._reading
+        if reading is None or reading.done():
+            reading = self._reading = self._thread.submit(self._read)
         try:
-            status = await asyncio.to_thread(self.path.stat)
-            seen = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if seen != self._seen or not self._token:
-                text = await asyncio.to_thread(self.path.read_text, "utf-8")
-                self._token, self._seen = clean(text), seen
+            await asyncio.shield(asyncio.wrap_future(reading))
         except (OSError, UnicodeDecodeError) as error:
             if not self._token:
                 raise Unauthorized(f"no token in {self.path}: {error}") from error
@@ -117,7 +120,14 @@ class FileToken:
     def invalidate(self, token: str) -> None:
         """Read the file again before the next request."""
         if token == self._token:
-            self._seen = None
+            self._seen = self._reading = None
+
+    def _read(self) -> None:
+        """Read the file if it has changed; in the thread."""
+        status = self.path.stat()
+        seen = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if seen != self._seen or not self._token:
+            self._token, self._seen = clean(self.path.read_text("utf-8")), seen
 
     @override
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from slurm_client import Pace, SlurmClient
@@ -73,6 +74,8 @@ class Exporter:
         self._duration: float | None = None
         self._scrapes = 0
         self._task: asyncio.Task[None] | None = None
+        # Not the default executor, which looks up host names. A call ends because `Budgets` bound the samples.
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="page")
         pages: dict[str, Page] = {"/metrics": self._metrics}
         self._server = Server(pages, self._problem, self._not_ready, host=host, port=port)
 
@@ -113,7 +116,11 @@ class Exporter:
         started = self._clock()
         counted = await self._counting.count(self._collector.snapshot())
         # In a thread, a family at a time: those of single nodes have thousands of lines.
-        pieces = [await asyncio.to_thread(text.written, samples, self._labels) for samples in counted.samples]
+        loop = asyncio.get_running_loop()
+        pieces = [
+            await loop.run_in_executor(self._writing, text.written, samples, self._labels)
+            for samples in counted.samples
+        ]
         self._page = b"".join(pieces)
         self._counted = counted
         self._series = text.series(counted.samples)

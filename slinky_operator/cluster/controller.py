@@ -187,7 +187,8 @@ class ClusterReconciler(Reconciler[Cluster]):
             return plan(*arguments)
         began = time.monotonic()
         try:
-            return await decide(plan, *arguments)
+            cluster = snapshot.cluster
+            return await decide((cluster.namespace, "Cluster", cluster.uid), plan, *arguments)
         finally:
             memory.rules_took = time.monotonic() - began
 

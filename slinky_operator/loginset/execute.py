@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import logging
 from typing import Protocol, assert_never
@@ -15,6 +14,7 @@ from slinky_operator.loginset import needs
 from slinky_operator.loginset.bodies import host_keys, objects
 from slinky_operator.loginset.plan import Action, Create, MakeHostKeys, Remove, Write
 from slinky_operator.reconcile.secrets import SecretReader
+from slinky_operator.runtime import threads
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ async def act(actions: tuple[Action, ...], loginset: LoginSet, kube: Kube, secre
 
 async def _make_host_keys(name: str, loginset: LoginSet, kube: Kube) -> None:
     """Create the Secret; one that exists, an earlier pass may have made, and it is never overwritten."""
-    data = await asyncio.to_thread(host_keys.generate, loginset.name)
+    data = await threads.KEYS.run((loginset.namespace, loginset.uid), host_keys.generate, loginset.name)
     body = {
         "apiVersion": SECRETS.api_version,
         "kind": SECRETS.kind,

@@ -103,7 +103,7 @@ class LabelConfig:
         text = obj["data"].get(CONFIG)
         try:
             if text is not None:
-                return await decide(parse, text)
+                return await decide(("", "node labels"), parse, text)
             why = "is missing"
         except ConfigError as error:
             why = str(error)

@@ -219,7 +219,8 @@ class NodeSetReconciler(Reconciler[NodeSet]):
         """Run rules on a snapshot: all they read is frozen, so that long ones can run in a thread."""
         if max(len(snapshot.pods), snapshot.nodeset.spec.replicas or 0) < THREAD_THRESHOLD_PODS:
             return rules(*args, **kwargs)
-        return await decide(rules, *args, **kwargs)
+        nodeset = snapshot.nodeset
+        return await decide((nodeset.namespace, "NodeSet", nodeset.uid), rules, *args, **kwargs)
 
     def _context(
         self, nodeset: NodeSet, obj: Object, cluster: Cluster | None, slurm: Slurm | None, snapshot: Snapshot

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from slinky_operator.reconcile.failures import StatusPatcher
 from slinky_operator.reconcile.reconciler import Postponed, Reconciler
 from slinky_operator.reconcile.text import cut
 from slinky_operator.reconcile.writes.create_or_adopt import Creator, NameTaken, create_or_adopt
+from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Result
 
 LONG: Final = 32_768
@@ -146,7 +146,10 @@ class OldJobReconciler(Reconciler[wlm.SlurmJob | wlm.WlmJob | slurm.SlurmJob]):
             return Result()
         snapshot = await self._observer.observe(job)
         script = "" if isinstance(job, wlm.WlmJob) else job.spec.batch
-        planned = await asyncio.to_thread(plan, snapshot) if len(script) > LONG else plan(snapshot)
+        if len(script) > LONG:
+            planned = await threads.JOBS.run((key[0], job.kind, job.uid), plan, snapshot)
+        else:
+            planned = plan(snapshot)
         if planned.create is not None and not await self._create(obj, planned, planned.create):
             return Postponed(OVERTAKEN_S)
         stored, wanted = _stored(obj), planned.status

@@ -31,6 +31,7 @@ from slinky_api.v1alpha1.common import Condition
 from slinky_operator.kube import errors
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS, NODESETS, Resource
+from slinky_operator.runtime import threads
 from slinky_operator.runtime.logging import redact
 from slurm_client.errors import SlurmError
 
@@ -301,6 +302,8 @@ def _one(error: BaseException, where: str) -> tuple[Reason, str]:
             return _refusal(error)
         case SlurmError():
             return Reason.RECONCILE_ERROR, _cut(f"Slurm: {error.message}")
+        case threads.Busy():
+            return Reason.RECONCILE_ERROR, _cut(f"{error}; the operator retries")
         case TimeoutError():
             return Reason.RECONCILE_ERROR, "reconciliation timed out and was cancelled; it is retried"
         case _:

@@ -13,6 +13,7 @@ module          concern
 `health`        `/livez`, `/readyz`, `/healthz` and `/metrics`
 `metrics`       what is measured
 `loop_lag`      how late the event loop runs
+`threads`       a pool of threads for each purpose
 `memory`        the garbage collector and big caches
 `logging`       one line per record, with the object it is about
 ==============  ==========================================================

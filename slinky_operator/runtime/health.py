@@ -15,6 +15,8 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from slinky_operator.runtime import threads
+
 logger = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
@@ -89,7 +91,7 @@ class HealthServer:
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         # A page about thousands of objects takes tenths of a second; scrapers wait for each other.
         async with self._scrape:
-            page = await asyncio.to_thread(encode, self._registry)
+            page = await threads.PAGES.run(("", "metrics"), encode, self._registry)
         return web.Response(body=page, headers={"Content-Type": content_type})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final
@@ -11,6 +10,7 @@ from slinky_api.conditions import SlurmJobCondition, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
 from slinky_operator.kube.cache.store import Store
+from slinky_operator.runtime import threads
 from slinky_operator.slurmjob.model import dependencies, late_calls
 from slinky_operator.slurmjob.model.slurm_records import own_records, records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
@@ -63,7 +63,9 @@ class JobList:
         if not found and begun.started_at is not None and at > begun.started_at:
             found = self._own(job, begun, queue.all_records(mark, user))
         if len(found) > MANY_RECORDS:
-            seen = await asyncio.to_thread(records.of_queue, found, status.array, status.tasks)
+            seen = await threads.JOBS.run(
+                (job.namespace, "records", job.uid), records.of_queue, found, status.array, status.tasks
+            )
         else:
             seen = records.of_queue(found, status.array, status.tasks)
         return Looked(at, seen, tuple(found))

@@ -6,7 +6,6 @@ and what was found is kept while there is room; what is too big for that is tran
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -16,6 +15,7 @@ from typing import Any, Final
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs.refusal import InvalidJob
 from slinky_operator.jobs.translation import Submission, translate
+from slinky_operator.runtime import threads
 
 ROOM: Final = 16 * 2**20
 """Bytes of all translations that are kept, roughly."""
@@ -80,7 +80,7 @@ class Translations:
             self._kept.move_to_end(job.uid)
             return kept.found
         self.forget(job.uid)
-        found, weight = await asyncio.to_thread(_translated, job, user, now)
+        found, weight = await threads.JOBS.run((job.namespace, "translation", job.uid), _translated, job, user, now)
         if weight <= self._largest:
             self.forget(job.uid)
             self._kept[job.uid] = _Kept(job.metadata.generation or 0, user, now, found, weight)

@@ -290,6 +290,8 @@ class _Connection:
     """What the operator sees of a connection."""
 
     database: AccountDatabase
+    namespace: str = "ns"
+    uid: str = "uid"
 
     @property
     def client(self) -> _Connection:

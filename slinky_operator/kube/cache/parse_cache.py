@@ -55,7 +55,9 @@ class ParseCache(Generic[M]):
             else:
                 large.append(obj)
         if large:
-            for obj, parsed in zip(large, await decide(self._parse_all, large), strict=True):
+            first = large[0]["metadata"]
+            key = str(first.get("namespace", "")), self._model.__name__, str(first.get("uid", ""))
+            for obj, parsed in zip(large, await decide(key, self._parse_all, large), strict=True):
                 self._known[obj["metadata"].get("uid", "")] = obj, parsed
 
     def keep(self, uids: Iterable[str]) -> None:

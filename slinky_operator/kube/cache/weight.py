@@ -10,13 +10,14 @@ The controllers decide how to report a refused object.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import filterfalse
 from typing import Any, Final, ParamSpec, TypeVar
+
+from slinky_operator.runtime import threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,9 +98,20 @@ def is_small(document: object) -> bool:
     return len(json.dumps(document, default=str)) <= LONG_TEXT
 
 
-async def decide(rules: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run rules in a thread: all they read must be frozen, or nobody else's meanwhile."""
-    return await asyncio.to_thread(rules, *args, **kwargs)
+async def decide(key: threads.Key, rules: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run rules about an object in a thread: all they read must be frozen, or nobody else's meanwhile.
+
+    Parameters
+    ----------
+    key
+        Namespace of the object, then what identifies the rules and it: they run once at a time.
+
+    Raises
+    ------
+    slinky_operator.runtime.threads.Busy
+        Too many objects wait.
+    """
+    return await threads.RULES.run(key, rules, *args, **kwargs)
 
 
 def rest_after(seconds: float) -> float:

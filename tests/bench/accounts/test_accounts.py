@@ -48,7 +48,7 @@ async def test_accounts() -> None:
         host = AccountingHost(ensure("26.05"), database=mariadb.database("bench"))
         with host:
             async with SlurmClient(host.url, MintedToken(host.jwt_key)) as client:
-                connection = cast("ClusterClient", SimpleNamespace(client=client))
+                connection = cast("ClusterClient", SimpleNamespace(client=client, namespace="ns", uid="uid"))
                 last: Comparison | None = None
 
                 async def settle(wanted: dict[str, Any]) -> tuple[float, float, float]:

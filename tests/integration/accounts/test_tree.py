@@ -97,7 +97,7 @@ class Operator:
 
     async def batch(self, tree: dict[str, Any], version: str = "1") -> Applied:
         async with SlurmClient(self.host.url, MintedToken(self.host.jwt_key)) as client:
-            connection = cast("ClusterClient", SimpleNamespace(client=client))
+            connection = cast("ClusterClient", SimpleNamespace(client=client, namespace="ns", uid="uid"))
             action = ApplyAccounts(version, AccountTree.model_validate(tree), CLUSTER)
             made = await apply_accounts(connection, action, self.last, time.monotonic)
         self.last = made.outcome

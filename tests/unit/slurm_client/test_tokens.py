@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
+import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jwt
 import pytest
@@ -11,9 +13,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from slurm_client import CallableToken, FileToken, MintedToken, StaticToken, TokenProvider, errors
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY = b"k" * 32
 
@@ -144,3 +143,26 @@ async def test_with_several_keys_a_refused_token_is_followed_by_one_of_the_next_
     assert jwt.decode(second, other, algorithms=["HS256"])
     provider.invalidate(second)
     assert jwt.decode(await provider.token(), KEY, algorithms=["HS256"])
+
+
+async def test_a_file_system_that_hangs_holds_one_thread_however_many_requests_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("one")
+    token, may_end, reads = FileToken(tmp_path / "token"), threading.Event(), []
+    real = Path.stat
+
+    def slow(path: Path, **options: bool) -> object:
+        reads.append(path)
+        assert may_end.wait(60)
+        return real(path, **options)
+
+    monkeypatch.setattr(Path, "stat", slow)
+    waiting = [asyncio.create_task(token.token()) for _ in range(50)]
+    await asyncio.sleep(0)
+    given_up, *others = waiting
+    given_up.cancel()
+    await asyncio.gather(given_up, return_exceptions=True)
+    may_end.set()
+    assert set(await asyncio.gather(*others)) == {"one"}
+    assert len(reads) == 1

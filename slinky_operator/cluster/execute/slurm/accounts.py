@@ -30,6 +30,7 @@ from slinky_operator.cluster.accounts.wanted import Wanted
 from slinky_operator.cluster.actions import ApplyAccounts
 from slinky_operator.kube.cache.weight import decide
 from slinky_operator.reconcile.text import cut
+from slinky_operator.runtime.threads import Key
 from slinky_operator.slurm.connection.cluster_client import ClusterClient
 from slurm_client import SlurmClient, errors
 from slurm_client.models import AccountSpec, Association, AssociationSpec, QosSpec, UserSpec
@@ -79,15 +80,16 @@ async def apply_accounts(
     nothing = Comparison(action.version, began)
     if client is None:
         return Applied(replace(nothing, why="there is no connection with Slurm"))
-    asked = await decide(wanted.wanted, action.tree, action.cluster, action.unknown)
+    key = client.namespace, "accounts", client.uid
+    asked = await decide(key, wanted.wanted, action.tree, action.cluster, action.unknown)
     if asked.problems:
         return Applied(replace(nothing, at=clock(), problems=asked.problems))
     try:
-        present = await _read(client.client, asked)
-        usage = await _usage(client.client) if await decide(pruning.is_needed, asked, present) else Usage()
+        present = await _read(client.client, asked, key)
+        usage = await _usage(client.client, key) if await decide(key, pruning.is_needed, asked, present) else Usage()
     except errors.SlurmError as error:
         return Applied(replace(nothing, at=clock(), why=_words(error)))
-    draft = await decide(_compare, asked, present, usage)
+    draft = await decide(key, _compare, asked, present, usage)
     read = clock() - began
     carries_on = before is not None and before.version == action.version and before.left > 0
     refused = before.refused if before is not None and carries_on else frozenset()
@@ -133,7 +135,7 @@ def _compare(asked: Wanted, present: Present, usage: Usage) -> _Draft:
     return _Draft(changes, pruned.held, pruned.too_many, tuple(difference.unmovable(asked, present)), counts)
 
 
-async def _read(client: SlurmClient, asked: Wanted) -> Present:
+async def _read(client: SlurmClient, asked: Wanted, key: Key) -> Present:
     database = client.db
     qos = await database.qos_list(timeout=TIMEOUT)
     accounts = await database.accounts(coordinators=True, timeout=TIMEOUT)
@@ -142,16 +144,17 @@ async def _read(client: SlurmClient, asked: Wanted) -> Present:
     cluster = None if asked.prune else asked.cluster
     associations = await database.associations(cluster=cluster, inherited=False, timeout=TIMEOUT)
     return await decide(
+        key,
         lambda: Present(
             {one.name: one for one in qos},
             {one.name: one for one in accounts},
             {one.name: one for one in users},
             {one.key: one for one in associations},
-        )
+        ),
     )
 
 
-async def _usage(client: SlurmClient) -> Usage:
+async def _usage(client: SlurmClient, key: Key) -> Usage:
     """Ask what jobs and partitions use."""
     jobs = await client.all_jobs(timeout=TIMEOUT)
     partitions = await client.partitions(timeout=TIMEOUT)
@@ -171,7 +174,7 @@ async def _usage(client: SlurmClient) -> Usage:
                 of_partitions[name] = (*of_partitions.get(name, ()), partition.name)
         return Usage(associations, of_qos, of_partitions, len(clusters) > 1)
 
-    return await decide(gather)
+    return await decide(key, gather)
 
 
 class _Overtaken(Exception):

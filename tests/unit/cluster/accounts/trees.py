@@ -121,5 +121,5 @@ def apply(
         return asyncio.run(accounts.apply_accounts(database.client(), action, before, Clock(step)))
 
 
-async def _decide(rules: Any, *args: Any) -> Any:
+async def _decide(_key: Any, rules: Any, *args: Any) -> Any:
     return rules(*args)

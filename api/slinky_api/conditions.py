@@ -280,6 +280,7 @@ class Reason(StrEnum):
     NODES_WANTED = "NodesWanted"
     MAXIMUM_REACHED = "MaximumReached"
     JOBS_IMPOSSIBLE = "JobsImpossible"
+    COUNT_INCOMPLETE = "CountIncomplete"
     SCALED_BY_OTHERS = "ScaledByOthers"
     OTHER_AUTOSCALER = "OtherAutoscaler"
     UNSCHEDULABLE = "Unschedulable"

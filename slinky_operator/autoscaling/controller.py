@@ -7,7 +7,6 @@ What is remembered (since when nodes are too many) is lost with the process, and
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,8 +28,9 @@ from slinky_operator.autoscaling import observation, report, writes
 from slinky_operator.autoscaling.report import Blocked
 from slinky_operator.autoscaling.rules import demand
 from slinky_operator.autoscaling.rules.decision import History, Limits, Move, decide
-from slinky_operator.autoscaling.rules.demand import View, Wanted
-from slinky_operator.autoscaling.rules.packing import Shape
+from slinky_operator.autoscaling.rules.effort import Effort
+from slinky_operator.autoscaling.rules.rooms import Shape
+from slinky_operator.autoscaling.rules.view import View, Wanted
 from slinky_operator.autoscaling.triggers import is_scaled
 from slinky_operator.kube import errors
 from slinky_operator.kube.cache.parse_cache import ParseCache
@@ -41,6 +41,7 @@ from slinky_operator.metrics.changes import Changes
 from slinky_operator.reconcile.indexes import CLUSTER_INDEX
 from slinky_operator.reconcile.reconciler import Reconciler
 from slinky_operator.reconcile.writes.status_writer import StatusWriter
+from slinky_operator.runtime import threads
 from slinky_operator.runtime.controller import Result
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slinky_operator.slurm.jobs import wait_after
@@ -218,7 +219,12 @@ class AutoscalingReconciler(Reconciler[Cluster]):
             return Result(due - now)
         memory.looked_at, memory.generations = now, generations
         sets = await self._read_all(found)
-        why, seen = await _look(slurm)
+        counting = key[0], obj["metadata"]["uid"]
+        if threads.COUNTS.has(counting):
+            # A pass that gave up has left it. Slurm is not asked meanwhile.
+            why, seen = report.STILL_COUNTING, None
+        else:
+            why, seen = await _look(slurm)
         if seen is None:
             # One that lets calls hang must not occupy the workers that other Clusters need.
             memory.next_at = self._clock() + max(RETRY_S, 2 * (self._clock() - now))
@@ -227,7 +233,7 @@ class AutoscalingReconciler(Reconciler[Cluster]):
             return Result(max(0.0, memory.next_at - self._clock()))
         if slurm is not None:
             slurm.queue_at = now
-        await self._scale(sets, seen, memory, now)
+        await self._scale(sets, seen, memory, now, counting)
         return Result(max(0.0, memory.next_at - self._clock()))
 
     async def _read_all(self, found: Sequence[Object]) -> list[tuple[Object, NodeSet]]:
@@ -244,7 +250,14 @@ class AutoscalingReconciler(Reconciler[Cluster]):
                 sets.append((one, nodeset))
         return sets
 
-    async def _scale(self, sets: Sequence[tuple[Object, NodeSet]], seen: _Seen, memory: Memory, began: float) -> None:
+    async def _scale(
+        self,
+        sets: Sequence[tuple[Object, NodeSet]],
+        seen: _Seen,
+        memory: Memory,
+        began: float,
+        counting: threads.Key,
+    ) -> None:
         """Count what jobs need, and act on each NodeSet; the next look waits the longer the more this has cost."""
         scaled = []
         for one, nodeset in sets:
@@ -254,31 +267,33 @@ class AutoscalingReconciler(Reconciler[Cluster]):
                 await self._show(one, nodeset, memory, report.blocked(report.NOT_ON_EACH_NODE))
         nodesets = [nodeset for _, nodeset in scaled]
         if len(seen.jobs) + len(seen.nodes) > SMALL:
-            wanted, shapes = await asyncio.to_thread(self._count, nodesets, seen, memory)
+            found = await threads.COUNTS.run(counting, self._count, nodesets, seen, dict(memory.shapes))
         else:
-            wanted, shapes = self._count(nodesets, seen, memory)
+            found = self._count(nodesets, seen, dict(memory.shapes))
+        wanted, shapes, memory.shapes = found
         memory.next_at = self._clock() + max(POLL_S, wait_after(self._clock() - began))
         for one, nodeset in scaled:
             known = shapes[nodeset.name] != observation.UNKNOWN
             await self._act(one, nodeset, memory, wanted[nodeset.name], known=known)
 
     def _count(
-        self, nodesets: Sequence[NodeSet], seen: _Seen, memory: Memory
-    ) -> tuple[dict[str, Wanted], dict[str, Shape]]:
-        """Count what jobs need, and say what the nodes of each NodeSet are taken to offer."""
-        view = self._view(nodesets, seen, memory)
-        return demand.count(view), {one.name: one.shape for one in view.sets}
+        self, nodesets: Sequence[NodeSet], seen: _Seen, known: dict[str, tuple[Shape, Shape]]
+    ) -> tuple[dict[str, Wanted], dict[str, Shape], dict[str, tuple[Shape, Shape]]]:
+        """Count what jobs need; say what the nodes of each NodeSet are taken to offer, and what is known of that."""
+        effort = Effort(self._clock)
+        view = self._view(nodesets, seen, known)
+        return demand.count(view, effort), {one.name: one.shape for one in view.sets}, known
 
-    def _view(self, nodesets: Sequence[NodeSet], seen: _Seen, memory: Memory) -> View:
+    def _view(self, nodesets: Sequence[NodeSet], seen: _Seen, known: dict[str, tuple[Shape, Shape]]) -> View:
         names = {nodeset.name: nodeset for nodeset in nodesets}
         for node in seen.nodes.values():
             owner = next((names[one] for one in node.features if one in names), None)
             if owner is not None and node.is_usable and node.cpus:
-                memory.shapes[owner.uid] = observation.shape_of_spec(owner), observation.shape_of_node(node)
+                known[owner.uid] = observation.shape_of_spec(owner), observation.shape_of_node(node)
         sets = []
         for nodeset in nodesets:
             shape = observation.shape_of_spec(nodeset)
-            then, seen_shape = memory.shapes.get(nodeset.uid, (shape, shape))
+            then, seen_shape = known.get(nodeset.uid, (shape, shape))
             if then == shape:
                 shape = seen_shape
             partitions = observation.partitions_of(nodeset.name, seen.partitions)
@@ -298,7 +313,8 @@ class AutoscalingReconciler(Reconciler[Cluster]):
             scale_down_delay=spec.scale_down_delay.total_seconds(),
         )
         before, past = nodeset.spec.replicas, memory.histories.get(nodeset.uid, History())
-        decision = decide(limits, before, observation.ours_of(nodeset), wanted.nodes, past, self._clock())
+        ours, complete = observation.ours_of(nodeset), wanted.complete
+        decision = decide(limits, before, ours, wanted.nodes, past, self._clock(), complete=complete)
         if decision.move in {Move.HOLD, Move.ADOPT} and await self._is_set_by_hpa(nodeset):
             # Not adopted: what it has set is looked at again for as long as it was the last to set it.
             at = decision.history.by_others_at

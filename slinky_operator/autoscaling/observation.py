@@ -9,8 +9,8 @@ from typing import Final
 
 from slinky_api import labels
 from slinky_api.v1alpha1.nodeset.kind import NodeSet
-from slinky_operator.autoscaling.rules.demand import ScaledSet, Standing, View
-from slinky_operator.autoscaling.rules.packing import Shape
+from slinky_operator.autoscaling.rules.rooms import Shape
+from slinky_operator.autoscaling.rules.view import ScaledSet, Standing, View
 from slinky_operator.slurm import drain_reasons
 from slinky_operator.slurm.gres_amounts import gres_amounts
 from slinky_operator.slurm.pod_templates.shapes import POD_TEMPLATE, misfits

@@ -9,7 +9,7 @@ from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.fields import format_duration
 from slinky_api.v1alpha1.nodeset.autoscaling import Autoscaling, AutoscalingStatus
 from slinky_operator.autoscaling.rules.decision import Decision, Move
-from slinky_operator.autoscaling.rules.demand import MOST_JOBS, Names, Wanted
+from slinky_operator.autoscaling.rules.view import Names, Wanted
 from slinky_operator.reconcile.text import cut, named
 
 LONGEST: Final = 1500
@@ -17,6 +17,7 @@ LONGEST: Final = 1500
 
 TROUBLES: Final = frozenset(
     {
+        Reason.COUNT_INCOMPLETE,
         Reason.JOBS_IMPOSSIBLE,
         Reason.MAXIMUM_REACHED,
         Reason.OTHER_AUTOSCALER,
@@ -47,6 +48,11 @@ OTHER: Final = Blocked(
     "a HorizontalPodAutoscaler sets replicas of this NodeSet too, so autoscaling changes nothing: delete the"
     " HorizontalPodAutoscaler (or the ScaledObject of KEDA that made it) and set replicas once with kubectl scale, or"
     " remove spec.autoscaling",
+)
+
+STILL_COUNTING: Final = Blocked(
+    Reason.COUNT_INCOMPLETE,
+    "an earlier count of the jobs of this Cluster still runs, so nothing is scaled until it has ended",
 )
 
 UNKNOWN: Final = (
@@ -93,8 +99,12 @@ def decided(
     if wanted.left_out:
         most = [f"{why} {count}" for why, count in sorted(wanted.left_out.items(), key=lambda one: (-one[1], one[0]))]
         texts.append(f"not counted, by reason: {named(most)}")
-    if wanted.unseen:
-        texts.append(f"{wanted.unseen} more pending jobs were not considered: at most {MOST_JOBS} are")
+    if wanted.unseen.count:
+        texts.insert(
+            0,
+            f"pending {_jobs(wanted.unseen)} not counted: {', '.join(wanted.limits)}; replicas are not lowered until"
+            " all are counted: cancel or hold these jobs, or give them equal --constraint, --mem and --exclude",
+        )
     if not known:
         texts.append(UNKNOWN)
     if bad_cost:
@@ -112,6 +122,8 @@ def _reason(wanted: Wanted, decision: Decision, *, known: bool) -> Reason:
         return Reason.SCALED_BY_OTHERS
     if not known:
         return Reason.NODE_UNKNOWN
+    if not wanted.complete:
+        return Reason.COUNT_INCOMPLETE
     if wanted.impossible.count:
         return Reason.JOBS_IMPOSSIBLE
     if wanted.waiting.count:

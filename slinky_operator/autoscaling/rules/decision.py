@@ -66,7 +66,16 @@ class Decision:
     """Seconds until time alone may change the decision."""
 
 
-def decide(limits: Limits, replicas: int | None, ours: int | None, needed: int, past: History, now: float) -> Decision:
+def decide(
+    limits: Limits,
+    replicas: int | None,
+    ours: int | None,
+    needed: int,
+    past: History,
+    now: float,
+    *,
+    complete: bool = True,
+) -> Decision:
     """Decide on one NodeSet.
 
     Parameters
@@ -83,6 +92,8 @@ def decide(limits: Limits, replicas: int | None, ours: int | None, needed: int, 
         What the last decision has left.
     now
         Monotonic seconds.
+    complete
+        Whether all jobs were counted. If not, they need `needed` at least: no node is too many.
     """
     wanted = min(limits.most, max(limits.least, needed + limits.headroom))
     if replicas is None:
@@ -97,6 +108,9 @@ def decide(limits: Limits, replicas: int | None, ours: int | None, needed: int, 
     if wanted > replicas or replicas > limits.most:
         raised = now if wanted > replicas else past.raised_at
         return Decision(Move.SET, wanted if wanted > replicas else limits.most, wanted, History((), raised, None))
+    if not complete:
+        # Nothing is known to be surplus, so the time of what is begins again.
+        return Decision(Move.STAY, replicas, wanted, History((), past.raised_at, replicas))
     return _lower(limits, replicas, wanted, past, now)
 
 

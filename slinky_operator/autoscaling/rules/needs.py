@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from slinky_operator.autoscaling.rules.features import NotReadable, alternatives
+from slinky_operator.autoscaling.rules.effort import Effort
+from slinky_operator.autoscaling.rules.features import Constraints, NotReadable
 from slurm_client.models import Job
 from slurm_client.notation import hostlist
 from slurm_client.notation.arrays import ArrayTasks
@@ -30,6 +31,12 @@ NODES_AWAY: Final = "Nodes required for job are"
 
 MOST_EXCLUDED: Final = 1000
 """Excluded nodes of a job that are read."""
+
+COST_OF_A_NAME: Final = 4
+"""Steps for each excluded node: names are kept until the count ends."""
+
+CHARACTERS: Final = 16
+"""Characters of a job's texts that are read in one step."""
 
 _GRES: Final = re.compile(
     r"(?:gres[/:])?(?P<name>[A-Za-z_][\w.-]{0,62})(?::(?P<type>[A-Za-z_][\w.-]{0,62}))?(?:[:=](?P<count>[0-9]{1,9}))?"
@@ -94,27 +101,102 @@ class LeftOut:
     why: str
 
 
-def read(job: Job, now: datetime, started: Mapping[int, int] | None = None) -> Ask | LeftOut:
-    """What a pending job needs, or why it is not counted.
+class Reader:
+    """Reads pending jobs; each text of theirs once, however many have it.
 
     Parameters
     ----------
-    job
-        A pending one.
     now
         Wall-clock time.
+    constraints
+        What expressions mean.
+    effort
+        What reading may cost: it goes on beyond that, and the caller stops.
     started
         For each array with a limit, how many of its tasks have nodes.
+    nodes
+        Names of the nodes that there are: no others are worth being excluded.
     """
-    why = _not_for_nodes(job, now)
-    if why:
-        return LeftOut(job, why)
-    try:
-        need = _need(job)
-    except NotReadable as error:
-        return LeftOut(job, f"{error} is not understood")
-    tasks = _tasks(job, (started or {}).get(job.array_job_id or 0, 0))
-    return Ask(job, need, tasks) if tasks > 0 else LeftOut(job, "JobArrayTaskLimit")
+
+    def __init__(
+        self,
+        now: datetime,
+        constraints: Constraints,
+        effort: Effort,
+        *,
+        started: Mapping[int, int] | None = None,
+        nodes: Iterable[str] = (),
+    ) -> None:
+        self._now = now
+        self._constraints = constraints
+        self._effort = effort
+        self._started = started or {}
+        self._nodes = {name: name for name in nodes}
+        self._excluded: dict[str, frozenset[str]] = {"": frozenset()}
+        self._partitions: dict[str, tuple[str, ...]] = {}
+
+    def excuse(self, job: Job) -> str:
+        """Why more nodes would not start a job; empty if they would. This costs next to nothing."""
+        return _not_for_nodes(job, self._now)
+
+    def read(self, job: Job) -> Ask | LeftOut:
+        """What a pending job needs that has no excuse, or why it cannot be counted."""
+        self._effort.spend(1 + sum(map(len, _texts(job))) // CHARACTERS)
+        try:
+            need = self._need(job)
+        except NotReadable as error:
+            return LeftOut(job, f"{error} is not understood")
+        tasks = _tasks(job, self._started.get(job.array_job_id or 0, 0))
+        return Ask(job, need, tasks) if tasks > 0 else LeftOut(job, "JobArrayTaskLimit")
+
+    def partitions(self, job: Job) -> tuple[str, ...]:
+        """The partitions of a job."""
+        known = self._partitions.get(job.partition)
+        if known is None:
+            known = self._partitions[job.partition] = tuple(sorted({one for one in job.partition.split(",") if one}))
+        return known
+
+    def _need(self, job: Job) -> Need:
+        _ = self._constraints.kinds(job.features)
+        nodes = max(1, job.node_count or 1)
+        step = max(1, job.cpus_per_task or 1)
+        on_each = max(1, job.minimum_cpus_per_node or 1, step)
+        limit = job.tasks_per_node * step if job.tasks_per_node else None
+        return Need(
+            partitions=self.partitions(job),
+            nodes=nodes,
+            most_nodes=max(nodes, job.max_nodes) if job.max_nodes else None,
+            cpus=max(job.cpus or 1, nodes * on_each),
+            step=step,
+            cpus_on_each=on_each,
+            most_on_each=max(limit, on_each) if limit else None,
+            memory_on_each=max(0, job.memory_per_node_mib or 0),
+            memory_for_cpu=max(0, job.memory_per_cpu_mib or 0),
+            gres_on_each=amounts(f"{job.tres_per_node},{job.tres_per_socket}"),
+            gres_in_all=amounts(job.tres_per_job),
+            gres_for_task=amounts(job.tres_per_task),
+            features=job.features,
+            exclusive="none" in {one.lower() for one in job.shared},
+            excluded=self._excluded_by(job.excluded_nodes),
+        )
+
+    def _excluded_by(self, text: str) -> frozenset[str]:
+        known = self._excluded.get(text)
+        if known is not None:
+            return known
+        size = hostlist.size(text)
+        if size > MOST_EXCLUDED:
+            raise NotReadable("its long list of excluded nodes")
+        self._effort.spend(COST_OF_A_NAME * size)
+        names = (self._nodes.get(name) for name in hostlist.expand(text))
+        found = self._excluded[text] = frozenset(name for name in names if name is not None)
+        return found
+
+
+def _texts(job: Job) -> tuple[str, ...]:
+    """What of a job may be long, and is read."""
+    gres = job.tres_per_node, job.tres_per_socket, job.tres_per_job, job.tres_per_task
+    return (job.partition, job.features, job.excluded_nodes, job.array_tasks, *gres)
 
 
 def _not_for_nodes(job: Job, now: datetime) -> str:
@@ -133,48 +215,12 @@ def _not_for_nodes(job: Job, now: datetime) -> str:
     return ""
 
 
-def _need(job: Job) -> Need:
-    _ = alternatives(job.features)
-    nodes = max(1, job.node_count or 1)
-    step = max(1, job.cpus_per_task or 1)
-    on_each = max(1, job.minimum_cpus_per_node or 1, step)
-    limit = job.tasks_per_node * step if job.tasks_per_node else None
-    return Need(
-        partitions=tuple(sorted({one for one in job.partition.split(",") if one})),
-        nodes=nodes,
-        most_nodes=max(nodes, job.max_nodes) if job.max_nodes else None,
-        cpus=max(job.cpus or 1, nodes * on_each),
-        step=step,
-        cpus_on_each=on_each,
-        most_on_each=max(limit, on_each) if limit else None,
-        memory_on_each=max(0, job.memory_per_node_mib or 0),
-        memory_for_cpu=max(0, job.memory_per_cpu_mib or 0),
-        gres_on_each=amounts(f"{job.tres_per_node},{job.tres_per_socket}"),
-        gres_in_all=amounts(job.tres_per_job),
-        gres_for_task=amounts(job.tres_per_task),
-        features=job.features,
-        exclusive="none" in {one.lower() for one in job.shared},
-        excluded=_excluded(job.excluded_nodes),
-    )
-
-
-def _excluded(text: str) -> frozenset[str]:
-    if not text:
-        return frozenset()
-    try:
-        if hostlist.size(text) > MOST_EXCLUDED:
-            raise NotReadable("its long list of excluded nodes")
-        return frozenset(hostlist.expand(text))
-    except ValueError as error:
-        raise NotReadable("its list of excluded nodes") from error
-
-
 def _tasks(job: Job, started: int) -> int:
     """How many tasks of a pending record may start now."""
     if not job.array_tasks:
         return 1
     try:
-        tasks = len(ArrayTasks.parse(job.array_tasks))
+        tasks = sum(map(len, ArrayTasks.parse(job.array_tasks).spans))
     except ValueError:
         # slurmctld cuts long lists: at least as many as it names.
         tasks = max(1, job.array_tasks.count(",") + job.array_tasks.count("-"))

@@ -10,55 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from slinky_operator.autoscaling.rules.features import matches
-from slinky_operator.autoscaling.rules.needs import Amounts, Need
+from slinky_operator.autoscaling.rules.effort import Effort
+from slinky_operator.autoscaling.rules.features import Constraints
+from slinky_operator.autoscaling.rules.needs import Need
+from slinky_operator.autoscaling.rules.rooms import Room, Rooms, Shape
+from slinky_operator.autoscaling.rules.trial import Trial
 
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What an empty node offers."""
-
-    cpus: int
-    memory: int
-    """MiB."""
-    features: frozenset[str] = frozenset()
-    gres: Amounts = ()
-    """Each kind, and each type of it: two ``gpu:a100`` are ``gpu`` 2 and ``gpu:a100`` 2."""
-    threads: int = 1
-    """CPUs of a core: Slurm gives whole cores."""
-
-
-@dataclass(slots=True, eq=False)
-class Room:
-    """What is left of one node."""
-
-    owner: str
-    """Its NodeSet; empty for a node of no autoscaled one."""
-    shape: Shape
-    cpus: int
-    memory: int
-    gres: dict[str, int]
-    name: str = ""
-    """Of its record; empty for a node that is not there yet."""
-    untouched: bool = True
-    """Whether no job is on it."""
-    planned: bool = False
-    """Whether a pending job is placed on it."""
-    has_jobs: bool = False
-    """Whether a job that is no longer pending is on it."""
-
-    @classmethod
-    def empty(cls, owner: str, shape: Shape, name: str = "") -> Room:
-        """A node without jobs."""
-        return cls(owner, shape, shape.cpus, shape.memory, dict(shape.gres), name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    room: Room
-    cpus: int
-    memory: int
-    gres: Mapping[str, int]
+MOST_FAILURES: Final = 8
+"""Failures that are remembered of needs that differ in memory and CPUs only."""
 
 
 @dataclass(slots=True)
@@ -80,10 +39,6 @@ class Partition:
     """Of one job."""
 
 
-STEPS: Final = 1_000_000
-"""Looks at nodes that one count may take: about two seconds."""
-
-
 class Packing:
     """Places jobs one after the other.
 
@@ -91,20 +46,33 @@ class Packing:
     ----------
     partitions
         By name. Rooms and supplies in several of them are the same objects.
-    steps
-        Looks at nodes that all placements together may take.
+    effort
+        What all placements together may take. Once it is exhausted, nothing more is placed.
+    constraints
+        What the features of these nodes, and of those that may come, match; made of them if absent.
     """
 
-    def __init__(self, partitions: Mapping[str, Partition], steps: int = STEPS) -> None:
+    def __init__(
+        self, partitions: Mapping[str, Partition], effort: Effort, constraints: Constraints | None = None
+    ) -> None:
         self._partitions = partitions
-        self._left = steps
+        self._effort = effort
+        if constraints is None:
+            shapes = [room.shape for one in partitions.values() for room in one.rooms]
+            shapes += [supply.shape for one in partitions.values() for supply in one.supplies]
+            constraints = Constraints(shape.features for shape in shapes)
+        self._constraints = constraints
+        self._rooms = {
+            name: Rooms(one.rooms, [constraints.bit(room.shape.features) for room in one.rooms], effort)
+            for name, one in partitions.items()
+        }
+        self._of_owner: dict[str, list[Rooms]] = {}
+        """Where new nodes of a NodeSet are."""
+        for name, one in partitions.items():
+            for owner in {supply.owner for supply in one.supplies}:
+                self._of_owner.setdefault(owner, []).append(self._rooms[name])
         self._begin: dict[tuple[Need, str], int] = {}
-        self._failed: dict[tuple[Need, str], None] = {}
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether the steps are used up: nothing more is placed."""
-        return self._left <= 0
+        self._failures = _Failures()
 
     def place(self, needs: Sequence[Need]) -> list[Room] | None:
         """Place a job, or all components of one, or nothing.
@@ -133,45 +101,49 @@ class Packing:
         return used
 
     def _in_partition(self, need: Need, name: str, undo: list[Callable[[], None]], *, alone: bool) -> list[Room] | None:
+        self._effort.spend()
         partition = self._partitions.get(name)
-        if partition is None or (need, name) in self._failed or self.exhausted:
+        if partition is None or self._effort.exhausted or self._failures.include(need, name):
             return None
         if partition.most_nodes is not None and need.nodes > partition.most_nodes:
             return None
+        rooms = self._rooms[name]
+        if need.nodes > len(rooms) + sum(supply.left for supply in partition.supplies):
+            return None
         most = min((one for one in (need.most_nodes, partition.most_nodes) if one is not None), default=None)
-        job = _Job(need, most)
-        first = self._take_standing(job, partition, self._begin.get((need, name), 0))
+        job = Trial(need, most, self._constraints)
+        first = self._take_standing(job, rooms, self._begin.get((need, name), 0))
         new = [] if job.done else self._take_new(job, partition)
         if not job.done:
             for supply, _ in new:
                 supply.left += 1
-            if alone and not self.exhausted:
-                self._failed[need, name] = None
+            if alone and not self._effort.exhausted:
+                self._failures.add(need, name, most)
             return None
         if alone:
             self._begin[need, name] = first
         added = [room for _, room in new]
-        self._add(added, name)
-        undo.append(_give_back(job, new, lambda: self._remove(added)))
+        self._add(added)
+        if not alone:
+            undo.append(self._give_back(job, new, added))
         return job.commit()
 
-    def _take_standing(self, job: _Job, partition: Partition, begin: int) -> int:
-        """Look for nodes among those that are there, from an index on; returns that of the first that it can use."""
-        first = len(partition.rooms)
-        for index in range(begin, len(partition.rooms)):
-            if job.done or self.exhausted:
-                break
-            self._left -= 1
-            if job.take(partition.rooms[index]):
-                first = min(first, index)
+    def _take_standing(self, job: Trial, rooms: Rooms, begin: int) -> int:
+        """Look for nodes among those that are there, from a place on; returns that of the first that it can use."""
+        first = len(rooms)
+        place = rooms.first(begin, job.floor)
+        while place is not None:
+            if job.take(rooms[place]):
+                first = min(first, place)
+            place = None if job.done or job.is_full else rooms.first(place + 1, job.floor)
         return first
 
-    def _take_new(self, job: _Job, partition: Partition) -> list[tuple[Supply, Room]]:
+    def _take_new(self, job: Trial, partition: Partition) -> list[tuple[Supply, Room]]:
         """Look for nodes among those that may come; taken from what is left of their NodeSets."""
         new: list[tuple[Supply, Room]] = []
         for supply in partition.supplies:
-            while supply.left > 0 and not job.done and not self.exhausted:
-                self._left -= 1
+            while supply.left > 0 and not job.done and not job.is_full and not self._effort.exhausted:
+                self._effort.spend()
                 room = Room.empty(supply.owner, supply.shape)
                 if not job.take(room):
                     break
@@ -179,132 +151,65 @@ class Packing:
                 new.append((supply, room))
         return new
 
-    def _add(self, rooms: Iterable[Room], name: str) -> None:
+    def _add(self, added: Iterable[Room]) -> None:
         """New nodes are there for the jobs that follow, in each partition that their NodeSet is in."""
-        for room in rooms:
-            for other, partition in self._partitions.items():
-                if other == name or any(supply.owner == room.owner for supply in partition.supplies):
-                    partition.rooms.append(room)
+        for room in added:
+            bit = self._constraints.bit(room.shape.features)
+            for rooms in self._of_owner[room.owner]:
+                rooms.append(room, bit)
 
-    def _remove(self, rooms: Sequence[Room]) -> None:
-        gone = {id(room) for room in rooms}
-        for partition in self._partitions.values():
-            partition.rooms[:] = [room for room in partition.rooms if id(room) not in gone]
+    def _give_back(self, job: Trial, new: Sequence[tuple[Supply, Room]], added: Sequence[Room]) -> Callable[[], None]:
+        """How to undo a placement; only for the last that was committed."""
 
+        def back() -> None:
+            used = job.revert()
+            for supply, _ in new:
+                supply.left += 1
+            for room in reversed(added):
+                for rooms in self._of_owner[room.owner]:
+                    rooms.pop()
+            for rooms in self._rooms.values():
+                self._effort.spend()
+                for room in used:
+                    rooms.raised(room)
 
-def _give_back(job: _Job, new: Sequence[tuple[Supply, Room]], remove: Callable[[], None]) -> Callable[[], None]:
-    def back() -> None:
-        job.revert()
-        for supply, _ in new:
-            supply.left += 1
-        remove()
-
-    return back
-
-
-class _Job:
-    """One job while its nodes are looked for."""
-
-    def __init__(self, need: Need, most_nodes: int | None) -> None:
-        self._need = need
-        self._most = most_nodes
-        self._cpus = need.cpus
-        self._gres = dict(need.gres_in_all)
-        self._taken: list[_Taken] = []
-        self._before: list[tuple[bool, bool, int, int, dict[str, int]]] = []
-
-    @property
-    def done(self) -> bool:
-        """Whether it has all it needs."""
-        return len(self._taken) >= self._need.nodes and self._cpus <= 0 and not any(self._gres.values())
-
-    def take(self, room: Room) -> bool:
-        """Take what it can use of a node; False if it cannot use it."""
-        need = self._need
-        if (self._most is not None and len(self._taken) >= self._most) or not self._may_have(room):
-            return False
-        cpus = self._cpus_on(room)
-        gres = self._gres_on(room, cpus) if cpus >= need.cpus_on_each else None
-        memory = need.memory_on_each or need.memory_for_cpu * cpus
-        if gres is None or memory > room.memory or self._is_too_little(cpus, gres):
-            return False
-        for key in self._gres:
-            self._gres[key] = max(0, self._gres[key] - gres.get(key, 0))
-        self._cpus -= cpus
-        self._taken.append(_Taken(room, _whole_cores(cpus, room.shape), memory, gres))
-        return True
-
-    def _may_have(self, room: Room) -> bool:
-        """Whether a node is one that it accepts, whatever is left of it."""
-        need = self._need
-        if (room.name and room.name in need.excluded) or (need.exclusive and not room.untouched):
-            return False
-        return room.cpus >= need.cpus_on_each and matches(need.features, room.shape.features)
-
-    def _is_too_little(self, cpus: int, gres: Mapping[str, int]) -> bool:
-        """Whether nodes like this would not be enough, as many as it may have: others may offer more."""
-        if self._most is None:
-            return False
-        nodes = self._most - len(self._taken)
-        return cpus * nodes < self._cpus or any(count > gres.get(key, 0) * nodes for key, count in self._gres.items())
-
-    def _cpus_on(self, room: Room) -> int:
-        """CPUs that it would use of a node, so that enough are left for the other nodes that it must have."""
-        need = self._need
-        others = max(0, need.nodes - len(self._taken) - 1)
-        wanted = max(need.cpus_on_each, self._cpus - others * need.cpus_on_each)
-        most = min(room.cpus, wanted, need.most_on_each or wanted)
-        if need.memory_for_cpu and not need.memory_on_each:
-            most = min(most, room.memory // need.memory_for_cpu)
-        for key, count in need.gres_for_task:
-            most = min(most, room.gres.get(key, 0) // count * need.step if count else most)
-        whole = most // need.step * need.step
-        if whole >= need.cpus_on_each:
-            return whole
-        return need.cpus_on_each if most >= need.cpus_on_each else 0
-
-    def _gres_on(self, room: Room, cpus: int) -> dict[str, int] | None:
-        """Generic resources that it would use of a node; None if there are not enough."""
-        wanted: dict[str, int] = dict(self._need.gres_on_each)
-        for key, count in self._need.gres_for_task:
-            wanted[key] = wanted.get(key, 0) + count * max(1, cpus // self._need.step)
-        for key, count in self._gres.items():
-            here = min(count, max(0, room.gres.get(key, 0) - wanted.get(key, 0)))
-            if not here and count and len(self._taken) + 1 > self._need.nodes:
-                return None
-            wanted[key] = wanted.get(key, 0) + here
-        return wanted if all(room.gres.get(key, 0) >= count for key, count in wanted.items()) else None
-
-    def commit(self) -> list[Room]:
-        """Take it all; returns the nodes."""
-        for one in self._taken:
-            room = one.room
-            self._before.append((room.untouched, room.planned, room.cpus, room.memory, dict(room.gres)))
-            room.untouched = False
-            room.cpus -= room.cpus if self._need.exclusive else min(room.cpus, one.cpus)
-            room.memory -= one.memory
-            for key, count in one.gres.items():
-                _use(room.gres, key, count)
-        return [one.room for one in self._taken]
-
-    def revert(self) -> None:
-        """Give it all back; only for the last that was committed."""
-        for one, before in zip(self._taken, self._before, strict=True):
-            room = one.room
-            room.untouched, room.planned, room.cpus, room.memory, room.gres = before
+        return back
 
 
-def _use(gres: dict[str, int], key: str, count: int) -> None:
-    """Take some of a kind or of a type: one of a type is one of its kind, and no type has more than its kind."""
-    gres[key] = gres.get(key, 0) - count
-    kind = key.partition(":")[0]
-    if kind != key and kind in gres:
-        gres[kind] -= count
-    if kind in gres:
-        left = gres[kind]
-        gres.update({other: min(value, left) for other, value in gres.items() if other.startswith(f"{kind}:")})
+class _Failures:
+    """Needs that have not fit: as room only shrinks, neither do equal ones, nor ones that ask for more."""
+
+    def __init__(self) -> None:
+        self._equal: set[tuple[Need, str]] = set()
+        self._least: dict[tuple[object, ...], list[tuple[int, int]]] = {}
+        """CPUs and memory of needs that differ in these only."""
+
+    def add(self, need: Need, name: str, most_nodes: int | None) -> None:
+        """Remember one. That one which asks for more fails too is certain unless its number of nodes has a limit."""
+        self._equal.add((need, name))
+        if most_nodes is not None and most_nodes > 1:
+            return
+        family, asked = _family(need, name), _amount(need)
+        known = [one for one in self._least.get(family, ()) if not _is_less(asked, one)]
+        self._least[family] = [*known, asked][:MOST_FAILURES]
+
+    def include(self, need: Need, name: str) -> bool:
+        """Whether a need is known not to fit."""
+        if (need, name) in self._equal:
+            return True
+        asked = _amount(need)
+        return any(_is_less(one, asked) for one in self._least.get(_family(need, name), ()))
 
 
-def _whole_cores(cpus: int, shape: Shape) -> int:
-    threads = max(1, shape.threads)
-    return min(shape.cpus, -(-cpus // threads) * threads)
+def _family(need: Need, name: str) -> tuple[object, ...]:
+    in_all, gres = need.gres_in_all, (need.gres_on_each, need.gres_for_task)
+    nodes = need.nodes, need.most_nodes, need.step, need.cpus_on_each, need.most_on_each
+    return name, nodes, bool(need.memory_on_each), in_all, gres, need.features, need.exclusive, need.excluded
+
+
+def _amount(need: Need) -> tuple[int, int]:
+    return need.cpus, need.memory_on_each or need.memory_for_cpu
+
+
+def _is_less(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] <= other[0] and one[1] <= other[1]

@@ -74,3 +74,13 @@ def test_what_others_set_before_autoscaling_ever_did_stays_too() -> None:
     third = decide(LIMITS, 0, None, 2, second.history, 6.0)
     assert (second.move, third.move) == (Move.HOLD, Move.HOLD)
     assert decide(LIMITS, 0, None, 2, third.history, 124.0).move is Move.ADOPT
+
+
+@given(st.integers(0, 12), st.integers(0, 20), st.integers(0, 2000))
+def test_an_incomplete_count_raises_and_never_lowers(replicas: int, needed: int, second: int) -> None:
+    long_idle = History(surplus_since=(-10_000.0,) * 12, raised_at=-10_000.0, seen=replicas)
+    decision = decide(LIMITS, replicas, replicas, needed, long_idle, float(second), complete=False)
+    assert decision.replicas >= min(replicas, LIMITS.most)
+    assert (decision.move is Move.SET) == (decision.wanted > replicas or replicas > LIMITS.most)
+    # Nodes that may have been needed meanwhile have not been too many all the time.
+    assert decision.history.surplus_since == ()

@@ -8,16 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slinky_operator.autoscaling.rules.effort import Effort
 from slinky_operator.autoscaling.rules.features import NotReadable, matches
 from slinky_operator.autoscaling.rules.needs import Need, amounts
-from slinky_operator.autoscaling.rules.packing import Packing, Partition, Room, Shape, Supply
+from slinky_operator.autoscaling.rules.packing import Packing, Partition, Supply
+from slinky_operator.autoscaling.rules.rooms import Room, Shape
 
 SHAPE = Shape(4, 1024, frozenset({"cpu", "big"}), (("gpu", 2), ("gpu:a100", 2)))
 
 
 def packing(rooms: int = 0, supply: int = 0, **values: Any) -> tuple[Packing, Supply]:
     source = Supply("cpu", SHAPE, supply)
-    return Packing({"p": Partition([Room.empty("cpu", SHAPE) for _ in range(rooms)], [source], **values)}), source
+    partition = Partition([Room.empty("cpu", SHAPE) for _ in range(rooms)], [source], **values)
+    return Packing({"p": partition}, Effort(lambda: 0.0)), source
 
 
 def need(**values: Any) -> Need:
@@ -97,7 +100,7 @@ def test_untyped_resources_use_up_typed_ones() -> None:
 
 def test_excluded_and_shared_nodes() -> None:
     room = Room.empty("cpu", SHAPE, "cpu-0")
-    place = Packing({"p": Partition([room])})
+    place = Packing({"p": Partition([room])}, Effort(lambda: 0.0))
     assert place.place((need(excluded=frozenset({"cpu-0"})),)) is None
     assert place.place((need(),))
     assert place.place((need(exclusive=True),)) is None

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
+from slinky_operator.autoscaling import controller
+from slinky_operator.autoscaling.rules import demand
+from slinky_operator.autoscaling.rules.effort import Effort
+from slinky_operator.runtime import threads
 from slinky_operator.slurm.connection.contact import Contact, ContactState
 from slurm_client import errors
 from tests.unit.autoscaling.worlds import START, World, node, partition, pending, running
@@ -321,3 +328,62 @@ async def test_a_cluster_that_goes_is_forgotten(world: World) -> None:
     world.kube.objects["nodesets", "ns", "cpu"]["spec"].pop("autoscaling")
     world.change()
     assert await world.step(10) is None
+
+
+async def test_a_count_that_was_cut_short_lowers_nothing_raises_and_says_why(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "Effort", partial(Effort, steps=100))
+    world.change(replicas=2)
+    world.run(node("cpu-0"), node("cpu-1"))
+    world.slurm.jobs = [pending(number, user="eve", memory_per_node_mib=2000 + number) for number in range(1, 500)]
+    for _ in range(4):
+        assert await world.step(DELAY + IDLE) is not None
+    assert world.replicas() == 2
+    shown = world.status()
+    assert (shown["active"], shown["reason"]) == (True, "CountIncomplete")
+    assert "not counted: the count was ended after 100 steps; replicas are not lowered until all" in shown["message"]
+    assert [event[:2] for event in world.events.told] == [("Warning", "CountIncomplete")]
+    # The jobs of others are counted all the same, and nodes are made for them.
+    world.slurm.jobs = [*world.slurm.jobs, pending(900, user="alice", cpus=12, priority=5)]
+    await world.step(DELAY)
+    assert world.replicas() == 3
+    assert world.status()["reason"] == "CountIncomplete"
+    # Idle time begins once all jobs have been counted.
+    world.slurm.jobs = []
+    await world.step(DELAY)
+    assert world.replicas() == 3
+    await world.step(IDLE + 1)
+    assert world.replicas() == 0
+
+
+async def test_a_count_that_was_given_up_is_not_begun_again_before_it_has_ended(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end, counts = threading.Event(), threading.Event(), []
+    real = demand.count
+
+    def slow(*given: Any) -> Any:
+        counts.append(1)
+        begun.set()
+        assert may_end.wait(60)
+        return real(*given)
+
+    monkeypatch.setattr(controller, "SMALL", -1)
+    monkeypatch.setattr(demand, "count", slow)
+    world.slurm.jobs = [pending(1)]
+    given_up = asyncio.create_task(world.step())
+    assert await asyncio.get_running_loop().run_in_executor(None, begun.wait, 60)
+    given_up.cancel()
+    await asyncio.gather(given_up, return_exceptions=True)
+    for _ in range(5):
+        due = await world.step(60)
+        assert due is not None
+        assert due >= controller.RETRY_S
+    assert (len(counts), world.slurm.asked, world.replicas()) == (1, 1, 0)
+    assert world.status()["message"].startswith("an earlier count of the jobs of this Cluster still runs")
+    may_end.set()
+    while threads.COUNTS.has(("ns", "cluster-uid")):  # noqa: ASYNC110 - a thread sets no event of the loop
+        await asyncio.sleep(0)
+    await world.step(60)
+    assert (len(counts), world.replicas()) == (2, 1)

@@ -135,6 +135,10 @@ class Settings(BaseModel):
         description="SlurmJobs, and objects of each old kind, reconciled concurrently. One namespace gets three "
         "quarters of the workers of each kind at most, so that it does not hold up others.",
     )
+    slurmjob_resubmissions: Annotated[int, Field(ge=1)] = Field(
+        default=30,
+        description="SlurmJobs of one namespace that are submitted again in a minute after Slurm has refused them.",
+    )
     loginset_workers: Annotated[int, Field(ge=1)] = Field(default=2, description="LoginSets reconciled concurrently.")
     shutdown_grace: Seconds = Field(
         default=20.0,
@@ -157,6 +161,11 @@ class Settings(BaseModel):
     )
     node_poll_interval_max: Seconds = Field(
         default=30.0, description="Maximum seconds between two such polls, when full answers are expensive."
+    )
+    external_clusters_per_namespace: Annotated[int, Field(ge=0)] = Field(
+        default=20,
+        description="Clusters with server of one namespace that the operator connects to, the oldest first; the others "
+        "say so in their conditions. 0 for any number.",
     )
     slurm_timeout: Seconds = Field(default=30.0, description="Seconds for one request to slurmrestd.")
     slurm_answer_limit: Annotated[int, Field(ge=1, le=4096)] = Field(

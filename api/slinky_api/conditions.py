@@ -193,6 +193,7 @@ class Reason(StrEnum):
     CONTROLLER_DOWN = "ControllerDown"
     SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105
     SECRET_KEY_NOT_FOUND = "SecretKeyNotFound"  # noqa: S105
+    TOO_MANY_CLUSTERS = "TooManyClusters"
     SECRET_INVALID = "SecretInvalid"  # noqa: S105
     SECRET_NOT_ALLOWED = "SecretNotAllowed"  # noqa: S105
     KEY_LOST = "KeyLost"

@@ -181,6 +181,9 @@ class Snapshot:
     login_pods: tuple[Object, ...] = ()
     """Pods of all its LoginSets, those that are being removed too: their sessions may go on for hours."""
 
+    older_elsewhere: int = 0
+    """How many older Clusters of the namespace have a Slurm elsewhere; 0 for one whose Slurm is managed."""
+
 
 def wanted_sources(cluster: Cluster) -> list[str]:
     """Names of the Secrets that this Cluster uses."""
@@ -258,7 +261,23 @@ def observe(
         slurmd_objects=tuple(slurmds),
         controller_ending=pod if _is_controller(pod, cluster, ending=True) else None,
         login_pods=tuple(one for one in unmarked_pods if _has_component(one, cluster, naming.COMPONENT_LOGIN)),
+        older_elsewhere=_older_elsewhere(raw, caches.clusters) if cluster.spec.external else 0,
     )
+
+
+def _older_elsewhere(raw: Object, clusters: Store) -> int:
+    """Invalid ones count, since each may be valid in the next moment; those that are being deleted do not."""
+    own = _age(raw)
+    return sum(
+        1
+        for one in clusters.items(raw["metadata"]["namespace"])
+        if (one.get("spec") or {}).get("server") and not one["metadata"].get("deletionTimestamp") and _age(one) < own
+    )
+
+
+def _age(obj: Object) -> tuple[str, str]:
+    """What orders objects by age, those of one second by uid."""
+    return obj["metadata"].get("creationTimestamp") or "", obj["metadata"].get("uid") or ""
 
 
 def _is_controller(pod: Object | None, cluster: Cluster, *, ending: bool = False) -> bool:

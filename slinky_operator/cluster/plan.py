@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from slinky_api.conditions import ClusterCondition, find
 from slinky_api.v1alpha1.cluster.status import ClusterStatus
 from slinky_operator.cluster import slurm_connection
 from slinky_operator.cluster.actions import Action, Disconnect
@@ -91,6 +92,10 @@ LOOK_AGAIN: Final = 60.0
 """Seconds until the next pass if nothing happens: Secrets are read again by then."""
 
 LOOK_AGAIN_IN_TROUBLE: Final = 3.0
+"""The same in trouble: of a Slurm elsewhere that is not ready, less and less often."""
+
+TROUBLED_SHARE: Final = 0.1
+"""Part of the time for which a Slurm elsewhere has not been ready that may pass until the next look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +201,18 @@ def _finish(progress: Progress, actions: list[Action], findings: Findings) -> Pl
     if snapshot.cluster.deleting:
         due.append(LOOK_AGAIN_FOR_PODS)
     up = answers(snapshot)
-    due.append(LOOK_AGAIN if up and not progress.keys.troubled and findings.key is None else LOOK_AGAIN_IN_TROUBLE)
+    well = up and not progress.keys.troubled and findings.key is None
+    due.append(LOOK_AGAIN if well else _look_again(progress))
     if up:
         due.append(jobs_due(snapshot, now))
     return Plan(tuple(actions), wanted, min(due), waiting, progress.keys)
+
+
+def _look_again(progress: Progress) -> float:
+    """Seconds until the next look at a Cluster in trouble; events come sooner."""
+    cluster = progress.snapshot.cluster
+    ready = find(cluster.status.conditions, ClusterCondition.READY)
+    if not cluster.spec.external or ready is None or ready.status == "True" or ready.last_transition_time is None:
+        return LOOK_AGAIN_IN_TROUBLE
+    troubled = (progress.wall - ready.last_transition_time).total_seconds()
+    return min(LOOK_AGAIN, max(LOOK_AGAIN_IN_TROUBLE, TROUBLED_SHARE * troubled))

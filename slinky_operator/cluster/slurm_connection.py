@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.v1alpha1.cluster.auth import TOKEN_KEY
@@ -12,7 +13,7 @@ from slinky_operator.cluster.actions import Connect
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.reconcile.secrets import Source
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.connection.contact import Endpoint
+from slinky_operator.slurm.connection.contact import LONGEST_PAUSE, Endpoint
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
 
@@ -26,11 +27,18 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Times for every connection, from the settings."""
+    """Limits for every connection, from the settings."""
 
     timeout: float = 30.0
     poll_interval: float = 1.0
     poll_interval_max: float = 30.0
+    most_elsewhere: int = 20
+    """Clusters of one namespace whose Slurm runs elsewhere and that are connected to; 0 for any number."""
+
+
+LONGEST_PAUSE_ELSEWHERE: Final = 60.0
+"""Seconds between two questions to a Slurm elsewhere that does not answer, or refuses, at most: the pause grows with
+the time for which it has not."""
 
 
 def check(source: Source | None, name: str, key: str, purpose: str) -> Missing | None:
@@ -85,6 +93,27 @@ def foreign_key_trouble(snapshot: Snapshot) -> Missing | None:
     return not_allowed(snapshot, key.secret, "key of auth/slurm") if key is not None else None
 
 
+def too_many(snapshot: Snapshot, pace: Pace) -> Missing | None:
+    """Why this Slurm is not connected to, whatever its settings: older ones of the namespace are all that it may have.
+
+    Parameters
+    ----------
+    snapshot
+        Of the Cluster.
+    pace
+        The limits.
+    """
+    most, namespace = pace.most_elsewhere, snapshot.cluster.namespace
+    if not snapshot.cluster.spec.external or not most or snapshot.older_elsewhere < most:
+        return None
+    return Missing(
+        Reason.TOO_MANY_CLUSTERS,
+        f"namespace {namespace} has {most} older Clusters with server, and the operator connects to {most} in one "
+        "namespace: delete one of them, or ask the administrator of the operator to raise "
+        "external_clusters_per_namespace (limits.externalClusters of its chart)",
+    )
+
+
 def connect(snapshot: Snapshot, keys: tuple[SigningKey, ...], pace: Pace) -> Connect | Missing:
     """The settings of the connection.
 
@@ -101,6 +130,7 @@ def connect(snapshot: Snapshot, keys: tuple[SigningKey, ...], pace: Pace) -> Con
         timeout=pace.timeout,
         poll_interval=pace.poll_interval,
         poll_interval_max=pace.poll_interval_max,
+        longest_pause=LONGEST_PAUSE_ELSEWHERE if spec.external else LONGEST_PAUSE,
     )
     token = ""
     if spec.token is not None:

@@ -65,7 +65,12 @@ def _build(services: Services) -> Built:
         settings.image_mariadb,
         settings.daemon_priority_class,
     )
-    pace = Pace(settings.slurm_timeout, settings.node_poll_interval, settings.node_poll_interval_max)
+    pace = Pace(
+        settings.slurm_timeout,
+        settings.node_poll_interval,
+        settings.node_poll_interval_max,
+        settings.external_clusters_per_namespace,
+    )
     caches = Caches(store(CLUSTERS), store(NODESETS), store(PODS), *(store(resource) for resource in CHILDREN))
     triggers = ClusterTriggers(services.slurm).table(texts.subscribe)
     return Built(ClusterReconciler(caches, tools, Environment(images, pace, switched_off(settings))), triggers)

@@ -5,15 +5,17 @@ What is remembered between passes is only when something was last tried; all tha
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from typing_extensions import override
 
 from slinky_api import labels
+from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.errors import InvalidObjectError
 from slinky_api.events import EventReason
 from slinky_api.v1alpha1.slurmjob.kind import SlurmJob, SlurmJobStatus
@@ -37,6 +39,7 @@ from slinky_operator.slurmjob.logs.upkeep import Upkeep
 from slinky_operator.slurmjob.memory import Memory
 from slinky_operator.slurmjob.model import figures, report
 from slinky_operator.slurmjob.model.plan import plan, without_history
+from slinky_operator.slurmjob.model.resubmission import MOST, Resubmissions
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.steps import ORDERS, Plan, Step
@@ -70,6 +73,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         The pods with output, and those that copy files.
     changes
         Counts what has happened, for metrics.
+    resubmissions
+        When jobs that Slurm has refused are submitted again.
     clock, now
         Monotonic seconds, and the wall clock.
     """
@@ -86,6 +91,7 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         files: FileUpkeep,
         *,
         changes: JobChanges | None = None,
+        resubmissions: Resubmissions | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -102,7 +108,8 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
         self._uids: dict[Key, str] = {}
         self._access = SlurmAccess(secrets, observer)
         self._reports = Reports(kube, recorder, upkeep, files, changes, clock, now)
-        self._submitter = Submitter(self._access, self._reports, recorder, queues, files, changes, now)
+        self._resubmissions = again = resubmissions or Resubmissions(MOST, random.random)
+        self._submitter = Submitter(self._access, self._reports, recorder, queues, files, changes, again, now)
         self._orders = Orders(self._access, self._reports, recorder, queues, now)
 
     @override
@@ -167,6 +174,10 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             memory.second_orders = {number: one for number, one in memory.second_orders.items() if number in there}
         is_gone = snapshot.cluster is None and snapshot.obstacle is None
         memory.cluster_gone_since = (memory.cluster_gone_since or snapshot.now) if is_gone else None
+        if _comes_again(job, memory):
+            # In its turn: a new leader finds all refused jobs of a namespace at once.
+            memory.refusals, memory.refused_generation = 0, job.metadata.generation
+            memory.refused_until = self._resubmissions.reserve(job.namespace, snapshot.now, timedelta(0))
         return replace(
             snapshot,
             cluster_gone_since=memory.cluster_gone_since,
@@ -208,3 +219,11 @@ class SlurmJobReconciler(Reconciler[SlurmJob]):
             obj, snapshot, planned = await self._orders.give(obj, snapshot, planned, memory)
         wake = await self._reports.show(obj, snapshot, planned, memory)
         return Result(min((one for one in (planned.wake, wake) if one is not None), default=None))
+
+
+def _comes_again(job: SlurmJob, memory: Memory) -> bool:
+    """Whether a job that was refused is to be tried without a pause: changed since, or refused before this process."""
+    if memory.refused_generation is not None:
+        return memory.refused_generation != job.metadata.generation and not job.spec.suspend
+    submitted = find(job.status.conditions, SlurmJobCondition.SUBMITTED)
+    return submitted is not None and submitted.reason == Reason.SUBMISSION_REFUSED

@@ -35,6 +35,8 @@ class Memory:
     """From when on the job could have been submitted, for metrics."""
     refusals: int = 0
     refused_until: datetime | None = None
+    refused_generation: int | None = None
+    """Of the object when its job was refused: one that was changed since is submitted at once."""
     lacking: Lacking | None = None
     order: Order | None = None
     cancelled: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -18,6 +19,7 @@ from slinky_operator.slurmjob.logs import bodies
 from slinky_operator.slurmjob.logs.bodies import Image
 from slinky_operator.slurmjob.logs.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
+from slinky_operator.slurmjob.model.resubmission import Resubmissions
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
@@ -57,6 +59,7 @@ def _build(services: Services) -> Built:
         upkeep,
         files,
         changes=services.changes.jobs,
+        resubmissions=Resubmissions(services.settings.slurmjob_resubmissions, random.random),
     )
     triggers = SlurmJobTriggers(jobs, services.slurm, queues, observer.forget_cluster, upkeep.pod_gone)
     return Built(reconciler, triggers.table())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -42,6 +43,7 @@ from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs.bodies import Image
 from slinky_operator.slurmjob.logs.nodes import INDEXES_OF_PODS, Nodes
 from slinky_operator.slurmjob.logs.upkeep import Upkeep
+from slinky_operator.slurmjob.model.resubmission import Resubmissions
 from slinky_operator.slurmjob.observation import CLUSTER_OF_JOB, INDEXES_OF_JOBS, Observer
 from slinky_operator.slurmjob.queues import Queues
 from slinky_operator.slurmjob.triggers import SlurmJobTriggers
@@ -163,6 +165,8 @@ class JobWorld:
         self.kube, self.events = Kube(), Events()
         self.ahead = timedelta(0)
         """How far the operator's clock is ahead."""
+        self.most_resubmissions = 1000
+        """Jobs that were refused which the operator submits again in a minute; set before it starts."""
         self.uids = "uid"
         """First letters of the uids of SlurmJobs."""
         self.registry = CollectorRegistry()
@@ -201,6 +205,7 @@ class JobWorld:
             upkeep,
             files,
             changes=self.changes,
+            resubmissions=Resubmissions(self.most_resubmissions, random.random),
             now=self.now,
         )
         self.triggers = SlurmJobTriggers(self.jobs, self.clients, self.queues, observer.forget_cluster, upkeep.pod_gone)

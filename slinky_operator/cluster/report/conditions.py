@@ -195,6 +195,9 @@ def _contact(snapshot: Snapshot, findings: Findings) -> Iterable[Condition]:
         nothing = "there is nothing to connect with"
         words = (("Unknown", nothing), ("False", missing.message), ("Unknown", nothing))
         reason = missing.reason
+        if reason is Reason.TOO_MANY_CLUSTERS:
+            not_asked = "the operator does not connect to this Slurm"
+            words = (("False", missing.message), ("Unknown", not_asked), ("Unknown", not_asked))
     elif slurm is None or _is_connecting(slurm):
         known = _known(snapshot)
         if known:

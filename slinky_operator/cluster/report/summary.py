@@ -39,6 +39,7 @@ _TROUBLE: Final[Mapping[Reason, str]] = {
     Reason.SECRET_KEY_NOT_FOUND: "key missing in Secret",
     Reason.SECRET_INVALID: "Secret cannot be used",
     Reason.SECRET_NOT_ALLOWED: "Secret not meant for this server",
+    Reason.TOO_MANY_CLUSTERS: "too many Clusters with server in this namespace",
     Reason.CHILD_REFUSED: "an object cannot be written",
     Reason.CONFIG_REFUSED: "configuration refused",
     Reason.CONFIG_ROLLED_BACK: "configuration rolled back",

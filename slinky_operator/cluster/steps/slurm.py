@@ -25,7 +25,8 @@ COUNT_JOBS_SHARE: Final = 0.02
 def connect(progress: Progress) -> Iterator[Action]:
     """Ensure a connection with the current server, Secrets and keys."""
     snapshot = progress.snapshot
-    wanted = slurm_connection.connect(snapshot, progress.keys.candidates, progress.pace)
+    too_many = slurm_connection.too_many(snapshot, progress.pace)
+    wanted = too_many or slurm_connection.connect(snapshot, progress.keys.candidates, progress.pace)
     urls = replicas(snapshot)
     progress.missing = wanted if isinstance(wanted, Missing) else None
     slurm = snapshot.slurm
@@ -39,7 +40,7 @@ def connect(progress: Progress) -> Iterator[Action]:
     if slurm.replicas != frozenset(urls):
         yield UseReplicas(urls)
     waiting = slurm.contact.state is not ContactState.READY and slurm.contact.trouble is not Trouble.UNAUTHORIZED
-    if waiting and daemons.all_answering_are_ready(snapshot):
+    if waiting and not snapshot.cluster.spec.external and daemons.all_answering_are_ready(snapshot):
         # Its own back-off grows; once the daemons have started there is nothing to wait for.
         yield Hurry()
 

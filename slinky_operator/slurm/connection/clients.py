@@ -14,7 +14,7 @@ from typing import Final
 import httpx
 
 from slinky_operator.kube.leadership.fence import Fence
-from slinky_operator.slurm.connection.cluster_client import FIRST_PAUSE, LONGEST_PAUSE, ClusterClient
+from slinky_operator.slurm.connection.cluster_client import FIRST_PAUSE, ClusterClient
 from slinky_operator.slurm.connection.contact import Contact, Endpoint
 from slinky_operator.slurm.connection.replicas import AT_A_TIME, ReplicaTransport
 from slinky_operator.slurm.fencing import FencedTransport
@@ -135,7 +135,7 @@ class ClientMap:
             token,
             timeout=endpoint.timeout,
             # Recovery is noticed by the poll; a longer pause would only delay it.
-            circuit=Circuit(first_pause=FIRST_PAUSE, longest_pause=LONGEST_PAUSE / 2),
+            circuit=Circuit(first_pause=FIRST_PAUSE, longest_pause=endpoint.longest_pause / 2),
             transport=transport,
             intake=self.intake,
             hook=self._hook,

@@ -15,7 +15,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from slinky_operator.slurm.connection.contact import Contact, ContactState, Endpoint, Trouble, trouble_of
+from slinky_operator.slurm.connection.contact import (
+    LONGEST_PAUSE,
+    Contact,
+    ContactState,
+    Endpoint,
+    Trouble,
+    trouble_of,
+)
 from slinky_operator.slurm.connection.replicas import ReplicaTransport
 from slinky_operator.slurm.jobs import Jobs
 from slurm_client import SlurmClient, errors
@@ -27,9 +34,6 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.25
 """Seconds until the next question after a first failure; doubled for each further one."""
-
-LONGEST_PAUSE: Final = 5.0
-"""Seconds between questions to a Slurm that does not answer, at most."""
 
 
 class ClusterClient:
@@ -77,7 +81,7 @@ class ClusterClient:
                 interval=endpoint.poll_interval,
                 longest_interval=endpoint.poll_interval_max,
                 first_pause=FIRST_PAUSE,
-                longest_pause=LONGEST_PAUSE,
+                longest_pause=endpoint.longest_pause,
             ),
         )
         self._task = asyncio.get_running_loop().create_task(self._read(), name=f"nodes of {namespace}/{name}")

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from slurm_client import errors
+
+LONGEST_PAUSE: Final = 5.0
+"""Seconds between questions to a Slurm that does not answer, at most, unless its `Endpoint` says otherwise."""
 
 
 class ContactState(StrEnum):
@@ -60,6 +64,9 @@ class Endpoint:
 
     poll_interval_max: float = 30.0
     """Seconds between them at most."""
+
+    longest_pause: float = LONGEST_PAUSE
+    """Seconds between two questions while it does not answer, at most."""
 
 
 def trouble_of(error: Exception) -> Trouble:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from slinky_api.conditions import Reason
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.reconcile.text import cut
@@ -15,9 +13,6 @@ from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
 from slinky_operator.slurmjob.model.steps import Plan
 from slurm_client.errors import SlurmError
-
-REFUSED_S: Final = 300.0
-"""Seconds after which a request is made again that cannot be: another Slurm may answer by then."""
 
 
 async def ended(access: SlurmAccess, snapshot: Snapshot) -> Plan:
@@ -43,7 +38,8 @@ async def ended(access: SlurmAccess, snapshot: Snapshot) -> Plan:
         return Plan(wake=KEY_VALID_S, why=(Reason.KEY_PENDING, str(error)))
     except slurm_calls.REFUSALS as error:
         words = f"the job cannot be submitted to this Slurm: {cut(str(error), LONGEST)}"
-        return Plan(wake=REFUSED_S, why=(Reason.SUBMISSION_REFUSED, words))
+        # It is tried again like a job that Slurm has refused: another Slurm may answer by then.
+        return Plan(why=(Reason.SUBMISSION_REFUSED, words))
     except SlurmError as error:
         words = f"Slurm does not answer: {cut(str(error), LONGEST)}"
         return Plan(wake=RETRY_S, why=(Reason.SLURM_UNREACHABLE, words))

@@ -46,6 +46,24 @@ REFUSALS: Final = (
 TURNED_AWAY: Final = frozenset({400, 401, 403, 404, 405, 406, 411, 413, 414, 415, 417, 431, 511})
 """Statuses that say without Slurm's words that a call was not carried out; after others of a proxy it may have been."""
 
+PASSING: Final = frozenset(
+    f"ESLURM_{name}"
+    for name in (
+        "ACCOUNTING_POLICY",
+        "MAX_JOB_COUNT",
+        "REQUESTED_NODE_CONFIG_UNAVAILABLE",
+        "REQUESTED_PART_CONFIG_UNAVAILABLE",
+        "NODES_BUSY",
+        "NODE_NOT_AVAIL",
+        "PARTITION_NOT_AVAIL",
+        "LICENSES_UNAVAILABLE",
+        "RESERVATION_BUSY",
+        "RESERVATION_NOT_USABLE",
+        "IN_STANDBY_MODE",
+    )
+)
+"""Refusals that are over when other jobs have ended, or when nodes or a partition are there."""
+
 OVER: Final = (errors.InvalidTransition, errors.NotFound)
 """The job has ended before it could be held or released."""
 
@@ -67,6 +85,11 @@ def is_refusal(error: SlurmError) -> bool:
         return False
     is_slurms = any(report.number is not None for report in error.reports)
     return is_slurms or error.status is None or error.status in TURNED_AWAY
+
+
+def may_pass(error: SlurmError) -> bool:
+    """Whether what was refused may be taken later although nobody changes it; also where Slurm does not say why."""
+    return isinstance(error, errors.Unauthorized) or error.number is None or error.name in PASSING
 
 
 def was_not_sent(error: SlurmError) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
-from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJobStatus
+from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob, SlurmJobStatus
 from slinky_operator.jobs import tenants
 from slinky_operator.jobs.translation import Submission
 from slinky_operator.kube.objects import Object
@@ -28,6 +28,7 @@ from slinky_operator.slurmjob.files.upkeep import FileUpkeep
 from slinky_operator.slurmjob.logs import placing
 from slinky_operator.slurmjob.memory import Lacking, Memory
 from slinky_operator.slurmjob.model import dependencies, late_calls, report, requests
+from slinky_operator.slurmjob.model.resubmission import Resubmissions
 from slinky_operator.slurmjob.model.slurm_records import arrays
 from slinky_operator.slurmjob.model.snapshot import Snapshot
 from slinky_operator.slurmjob.model.stages.obstacles import RETRY_S
@@ -40,9 +41,6 @@ logger = logging.getLogger(__name__)
 
 SOON_S: Final = 0.2
 """Seconds until the pass that goes on where this one has ended."""
-
-REFUSED_S: Final = (10.0, 30.0, 60.0, 300.0)
-"""Seconds after which a job that Slurm has refused is submitted again: a limit may have been the reason."""
 
 LACKING_S: Final = (15.0, 30.0, 60.0, 120.0, 300.0)
 """Seconds until the next look whether the volumes of a job exist now: after the first look, the second and so on."""
@@ -66,6 +64,8 @@ class Submitter:
         Pods that copy files.
     changes
         Counts what has happened, for metrics.
+    resubmissions
+        When jobs that were refused are submitted again.
     now
         The wall clock.
     """
@@ -78,6 +78,7 @@ class Submitter:
         queues: Queues,
         files: FileUpkeep,
         changes: JobChanges,
+        resubmissions: Resubmissions,
         now: Callable[[], datetime],
     ) -> None:
         self._access = access
@@ -86,6 +87,7 @@ class Submitter:
         self._queues = queues
         self._files = files
         self._changes = changes
+        self._resubmissions = resubmissions
         self._now = now
 
     async def begin(self, obj: Object, snapshot: Snapshot, planned: Plan, memory: Memory) -> Result:
@@ -97,6 +99,9 @@ class Submitter:
             return Result((lacking.until - snapshot.now).total_seconds())
         if planned.step is Step.DRY_RUN:
             planned = await dry_run.ended(self._access, snapshot)
+            if planned.why is not None and planned.why[0] is Reason.SUBMISSION_REFUSED:
+                until = self._refuse(snapshot.job, memory, passing=True)
+                planned = replace(planned, wake=(until - self._now()).total_seconds())
             _ = await self._reports.show(obj, snapshot, planned, memory)
             return Result(planned.wake)
         if planned.step is Step.PREPARE:
@@ -181,7 +186,7 @@ class Submitter:
         except SlurmError as error:
             return await self._not_submitted(answer, snapshot, status, error, memory)
         self._changes.submission(ACCEPTED)
-        memory.refusals, memory.refused_until = 0, None
+        memory.refusals, memory.refused_until, memory.refused_generation = 0, None, None
         self._tell_submission(obj, submitted.id, submission, [submitted.message, *map(str, submitted.warnings)])
         taken = status.model_copy(
             update={
@@ -217,21 +222,27 @@ class Submitter:
             return Result(1.0)
         self._changes.submission(REFUSED if is_refusal else NOT_SENT)
         pause, why = RETRY_S, (Reason.SLURM_UNREACHABLE, f"Slurm does not answer: {words}")
-        if is_refusal:
-            pause = REFUSED_S[min(memory.refusals, len(REFUSED_S) - 1)]
-            memory.refusals += 1
-            why = (
-                Reason.SUBMISSION_REFUSED,
-                f"Slurm refuses the job, which is submitted again every few minutes: {words}",
-            )
-            self._recorder.warning(obj, Reason.SUBMISSION_REFUSED, words)
         memory.refused_until = self._now() + timedelta(seconds=pause)
+        if is_refusal:
+            until = self._refuse(job, memory, passing=slurm_calls.may_pass(error))
+            pause = (until - self._now()).total_seconds()
+            told = until.replace(microsecond=0).isoformat()
+            why = (Reason.SUBMISSION_REFUSED, f"Slurm refuses the job ({memory.refusals}), next try {told}: {words}")
+            self._recorder.warning(obj, Reason.SUBMISSION_REFUSED, words)
         # What was begun before, and has no answer, may still lead to a job.
         before = job.status.model_copy(update={"user": begun.user})
         refused = job.model_copy(update={"status": before})
         wanted = report.status(replace(snapshot, job=refused), Plan(why=why))
         _ = await self._reports.patch(obj, begun, wanted, memory)
         return Result(pause)
+
+    def _refuse(self, job: SlurmJob, memory: Memory, *, passing: bool) -> datetime:
+        """Note a refusal; returns when the job is submitted again."""
+        pause = self._resubmissions.pause(memory.refusals, passing=passing)
+        memory.refusals += 1
+        memory.refused_generation = job.metadata.generation
+        memory.refused_until = self._resubmissions.reserve(job.namespace, self._now(), pause)
+        return memory.refused_until
 
     def _tell_submission(self, obj: Object, job_id: int, submission: Submission, slurms: list[str]) -> None:
         # Slurm says the same several times, at times with some words before it.

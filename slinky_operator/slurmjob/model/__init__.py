@@ -14,6 +14,7 @@ module           concern
 `cancellation`   what an annotation asks for
 `requests`       what Slurm is asked for, and what a dry run shows of it
 `attempts`       submissions that follow one that has failed
+`resubmission`   when a job that Slurm has refused is submitted again
 `report`         status and conditions
 `figures`        what a change of the status adds to metrics
 ===============  ============================================================================

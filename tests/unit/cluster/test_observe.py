@@ -107,3 +107,29 @@ def test_a_pass_does_not_ask_of_each_slurmd_pod_what_it_is(monkeypatch: pytest.M
     snapshot = observe(CLUSTER, RAW, caches, Memory(CLUSTER.uid), {}, None, "", 0.0, {})
     assert len(snapshot.slurmd_pods) == len(snapshot.slurmd_objects) == 100
     assert asked == []
+
+
+def elsewhere(name: str, created: str, uid: str = "", namespace: str = "here", **metadata: Any) -> dict[str, Any]:
+    about = {"name": name, "namespace": namespace, "uid": uid or name, "resourceVersion": "1", **metadata}
+    return cluster_object({"server": "http://there:6820"}, **about, creationTimestamp=created)
+
+
+def test_older_clusters_elsewhere_are_those_of_the_namespace_that_stay() -> None:
+    morning, noon, evening = (f"2026-01-01T{hour}:00:00Z" for hour in ("08", "12", "20"))
+    own = elsewhere("own", noon, uid="m")
+    others = [
+        elsewhere("older", morning),
+        elsewhere("of-the-same-second", noon, uid="a"),
+        elsewhere("later-in-that-second", noon, uid="z"),
+        elsewhere("younger", evening),
+        elsewhere("leaves", morning, deletionTimestamp=noon),
+        elsewhere("stranger", morning, namespace="there"),
+        {**elsewhere("invalid", morning), "spec": {"server": "http://there:6820", "nonsense": 1}},
+        cluster_object({}, name="managed", uid="b", creationTimestamp=morning, resourceVersion="1"),
+    ]
+    clusters = Store()
+    for one in (own, *others):
+        _ = clusters.put(one)
+    caches = Caches(clusters, Store(INDEXES_OF_NODESETS), *(Store(INDEXERS) for _ in range(8)))
+    cluster = Cluster.parse({**own, "spec": {"server": "http://there:6820", "token": {"secretRef": "mine"}}})
+    assert observe(cluster, own, caches, Memory("m"), {}, None, "", 0.0, {}).older_elsewhere == 3

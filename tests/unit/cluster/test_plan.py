@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from slinky_operator.cluster.actions import (
     AskAgent,
     Connect,
     CountJobs,
+    Disconnect,
     EmitEvent,
+    Hurry,
     MakeKey,
     Reload,
     ReplacePod,
@@ -27,8 +30,9 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.config import addresses
 from slinky_operator.cluster.memory import Denied, Loaded, Memory, Mounted
-from slinky_operator.slurm.connection.contact import Trouble
-from tests.unit.cluster.world import World, cluster_object, node_set_object
+from slinky_operator.cluster.plan import Plan, plan
+from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
+from tests.unit.cluster.world import ENVIRONMENT, WALL, World, cluster_object, node_set_object
 
 GONE = "2026-01-01T00:00:00Z"
 
@@ -363,6 +367,54 @@ def test_a_token_that_cannot_be_used_is_told(secrets: dict[str, dict[str, bytes]
     assert world.condition("TokenValid")["reason"] == reason
     assert "mine" in world.condition("Ready")["message"]
     assert world.slurm is None
+
+
+def elsewhere() -> World:
+    """A Cluster whose Slurm runs elsewhere, connected."""
+    spec = {"server": "http://there:6820", "token": {"secretRef": "mine"}}
+    secrets, meant_for = {"mine": {"auth-token": b"SLURM_JWT=abc\n"}}, {"mine": "http://there:6820"}
+    return settled(World(cluster_object(spec), secrets=secrets, meant_for=meant_for))
+
+
+def test_no_more_clusters_elsewhere_are_connected_to_than_a_namespace_may_have() -> None:
+    world = elsewhere()
+    few = replace(ENVIRONMENT, pace=replace(ENVIRONMENT.pace, most_elsewhere=2))
+
+    def planned(older: int) -> Plan:
+        return plan(replace(world.snapshot(), older_elsewhere=older), few, world.now, WALL)
+
+    assert not any(isinstance(one, Connect | Disconnect) for one in planned(1).actions)
+    refused = planned(2)
+    # One that is connected already, since the limit was higher, is not kept either.
+    assert any(isinstance(one, Disconnect) for one in refused.actions)
+    assert refused.status is not None
+    conditions = {one.type: one for one in refused.status.conditions}
+    assert refused.status.is_ready is False
+    for kind in ("Ready", "ApiReachable"):
+        assert conditions[kind].reason == "TooManyClusters"
+        assert "namespace here has 2 older Clusters with server" in conditions[kind].message
+        assert "limits.externalClusters" in conditions[kind].message
+    assert conditions["TokenValid"].status == "Unknown"
+    any_number = replace(ENVIRONMENT, pace=replace(ENVIRONMENT.pace, most_elsewhere=0))
+    served = plan(replace(world.snapshot(), older_elsewhere=1000), any_number, world.now, WALL)
+    assert not any(isinstance(one, Disconnect) for one in served.actions)
+
+
+def test_a_slurm_elsewhere_that_fails_is_asked_less_and_less() -> None:
+    world = elsewhere()
+    connected = [one for one in world.log if isinstance(one, Connect)]
+    assert [one.endpoint.longest_pause for one in connected] == [60.0]
+    assert world.slurm is not None
+    since = WALL - timedelta(days=1)
+    away = Contact(ContactState.UNREACHABLE, since, "connection refused", Trouble.NO_ANSWER)
+    world.slurm = replace(world.slurm, contact=away)
+    world.settle()
+    looks = []
+    for minutes in (0, 1, 5, 60):
+        made = plan(world.snapshot(), ENVIRONMENT, world.now, WALL + timedelta(minutes=minutes))
+        assert not any(isinstance(one, Hurry) for one in made.actions)
+        looks.append(made.wake_up)
+    assert looks == [3.0, 6.0, 30.0, 60.0]
 
 
 def test_counts_alone_are_not_written_with_every_change() -> None:

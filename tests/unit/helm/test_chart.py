@@ -34,6 +34,7 @@ EVERYTHING: dict[str, Any] = {
     "slinkyNamespaces": ["slinky", "other"],
     "log": {"level": "DEBUG", "format": "json"},
     "extraArgs": ["--node-poll-interval=2"],
+    "limits": {"externalClusters": 1000000, "resubmissions": 7},
     "extraEnv": [{"name": "A", "value": "b"}],
     "healthPort": 9090,
     "metrics": {
@@ -132,6 +133,7 @@ def test_values_reach_the_settings() -> None:
     assert settings.image_pull_policy == "Always"
     assert (settings.lease_duration, settings.lease_renew_deadline, settings.lease_retry_period) == (30.5, 20, 0.5)
     assert settings.node_poll_interval == 2
+    assert settings.external_clusters_per_namespace == 1_000_000
     assert settings.lease_name == "the-operator"
     assert (settings.node_labels_config_map, settings.node_labels_from_slurm) == ("site/nodes", True)
 

@@ -13,8 +13,8 @@ from slinky_api.v1alpha1.slurmjob.kind import SlurmJob
 from slinky_operator.jobs.phases import ENDS
 from slinky_operator.kube.resources import CLUSTERS
 from slinky_operator.metrics.job_changes import OUTCOMES
-from slinky_operator.slurmjob.execute import slurm_calls, submission
-from slinky_operator.slurmjob.model import figures
+from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.model import figures, resubmission
 from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slurm_client import errors
 from tests.support.slurm_jobs import Killed
@@ -161,7 +161,7 @@ async def test_a_lost_answer_is_counted_with_the_job_that_is_found(
 async def test_what_is_submitted_after_a_failure_adds_no_submission_and_no_end(
     world: JobWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submission, "REFUSED_S", (0.01,))
+    monkeypatch.setattr(resubmission, "PAUSES_S", (0.01,))
 
     async def refused(*_: Any) -> Any:
         raise errors.InvalidRequest("Invalid account")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from slinky_operator.jobs import translation
 from slinky_operator.slurmjob import translations
-from slinky_operator.slurmjob.execute import submission
+from slinky_operator.slurmjob.execute import slurm_calls
+from slinky_operator.slurmjob.model import resubmission
+from slinky_operator.slurmjob.model.resubmission import PAUSES_S, Resubmissions
 from slinky_operator.slurmjob.model.stages.submission import LABELS_S
+from slurm_client import JobSpec, errors
 from tests.unit.slurmjob.worlds import JobWorld, job_world
 
 
@@ -127,12 +133,129 @@ async def test_a_spec_that_is_no_job(world: JobWorld, spec: dict[str, Any], word
 
 
 async def test_what_slurm_refuses_is_said_and_tried_again(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submission, "REFUSED_S", (0.05,))
+    monkeypatch.setattr(resubmission, "PAUSES_S", (0.05,))
     world.job(partition="gone")
     message = await refused(world, "SubmissionRefused")
     assert "partition" in message.lower()
     world.slurm.world.add_partition("gone")
     await world.submitted()
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, words: str = "Invalid account") -> list[str]:
+    """Let Slurm refuse all jobs; returns the names of those that were tried."""
+    tried = list[str]()
+
+    async def refused(_client: Any, _user: Any, _key: Any, job: JobSpec) -> Any:
+        tried.append(job.name or "")
+        raise errors.InvalidRequest(words, reports=(errors.Report(number=2045, name="ESLURM_INVALID_ACCOUNT"),))
+
+    monkeypatch.setattr(slurm_calls, "submit", refused)
+    return tried
+
+
+async def test_a_job_that_is_refused_again_and_again_is_tried_ever_more_rarely(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = refuse(monkeypatch)
+    world.job()
+    await refused(world, "SubmissionRefused")
+    for count, pause in enumerate(PAUSES_S, 1):
+        wake = (await world.step()).requeue_after
+        assert wake is not None
+        assert 0.7 * pause < wake < 1.3 * pause
+        assert len(tried) == count
+        assert f"Slurm refuses the job ({count}), next try 20" in world.condition("Submitted")[2]
+        # What comes meanwhile brings no other submission.
+        await world.step()
+        assert len(tried) == count
+        world.ahead += timedelta(seconds=wake + 1)
+        await world.until(lambda count=count: len(tried) > count)  # type: ignore[misc]
+
+
+async def test_one_that_was_changed_is_tried_at_once(world: JobWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = refuse(monkeypatch)
+    world.job()
+    for count, pause in enumerate(PAUSES_S[:6], 1):
+        await world.until(lambda count=count: len(tried) == count)  # type: ignore[misc]
+        world.ahead += timedelta(seconds=1.3 * pause)
+    await world.until(lambda: len(tried) == 7)
+    world.job(suspend=True)
+    await world.until(lambda: world.condition("Submitted")[1] == "Suspended")
+    world.job(suspend=False)
+    await world.until(lambda: len(tried) == 8)
+    wake = (await world.step()).requeue_after
+    assert wake is not None
+    assert wake < 1.3 * PAUSES_S[0]
+
+
+async def test_a_new_leader_tries_refused_jobs_of_a_namespace_in_turn(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = refuse(monkeypatch)
+    names = [f"job-{number}" for number in range(12)]
+    for name in names:
+        world.job(name)
+        await world.until(lambda name=name: world.condition("Submitted", name)[1] == "SubmissionRefused")  # type: ignore[misc]
+    assert sorted(tried) == sorted(names)
+    minute = world.now().replace(second=0, microsecond=0)
+    monkeypatch.setattr(world, "now", lambda: minute + world.ahead)
+    world.most_resubmissions = 5
+    await world.kill()
+    tried.clear()
+    wakes = [(await settled(world, name)) for name in names]
+    # What is refused once more takes from the same minute.
+    assert 0 < len(tried) <= 5
+    assert max(wakes) > 60
+    # The others have their turn in the minutes that follow.
+    while set(tried) != set(names):
+        before = len(tried)
+        world.ahead += timedelta(seconds=60)
+        for name in names:
+            _ = await settled(world, name)
+        assert len(tried) - before <= 5
+
+
+async def settled(world: JobWorld, name: str) -> float:
+    """Run passes until one has nothing to do at once; returns when the next is due."""
+    while True:
+        wake = (await world.step(name)).requeue_after
+        if wake is not None and wake > 1:
+            return wake
+
+
+def test_pauses_grow_to_a_day_or_a_quarter_of_an_hour_and_differ() -> None:
+    early, late = (Resubmissions(30, lambda luck=luck: luck) for luck in (0.0, 1.0))  # type: ignore[misc]
+    for count, pause in enumerate((*PAUSES_S, PAUSES_S[-1])):
+        assert early.pause(count).total_seconds() == pytest.approx(0.75 * pause)
+        assert late.pause(count).total_seconds() == pytest.approx(1.25 * pause)
+        assert early.pause(count, passing=True).total_seconds() <= 900
+    assert PAUSES_S[-1] == 86_400
+
+
+def test_a_minute_of_a_namespace_has_room_for_so_many() -> None:
+    luck = random.Random(1).random  # noqa: S311 - a simulation
+    plan, now = Resubmissions(30, luck), datetime(2026, 11, 22, 12, tzinfo=UTC)
+    minutes = Counter(plan.reserve("team", now, plan.pause(0)).replace(second=0, microsecond=0) for _ in range(1000))
+    assert max(minutes.values()) == 30
+    assert max(minutes) - now < timedelta(minutes=36)
+    # Another namespace has all of its room; what is over is forgotten.
+    assert plan.reserve("other", now, timedelta(0)) == now
+    later = now + timedelta(hours=2)
+    assert plan.reserve("team", later, timedelta(0)) == later
+    assert plan.kept == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (errors.InvalidRequest("limit", reports=(errors.Report(number=2050, name="ESLURM_ACCOUNTING_POLICY"),)), True),
+        (errors.Unauthorized("no"), True),
+        (errors.InvalidRequest("no reason given"), True),
+        (errors.InvalidRequest("account", reports=(errors.Report(number=2045, name="ESLURM_INVALID_ACCOUNT"),)), False),
+    ],
+)
+def test_which_refusals_may_pass_by_themselves(error: errors.SlurmError, passes: bool) -> None:
+    assert slurm_calls.may_pass(error) is passes
 
 
 async def test_with_a_cluster_that_cannot_be_read(world: JobWorld) -> None:

@@ -40,7 +40,7 @@ def connect(progress: Progress) -> Iterator[Action]:
     if slurm.replicas != frozenset(urls):
         yield UseReplicas(urls)
     waiting = slurm.contact.state is not ContactState.READY and slurm.contact.trouble is not Trouble.UNAUTHORIZED
-    if waiting and not snapshot.cluster.spec.external and daemons.all_answering_are_ready(snapshot):
+    if waiting and daemons.all_answering_are_ready(snapshot):
         # Its own back-off grows; once the daemons have started there is nothing to wait for.
         yield Hurry()
 

@@ -106,6 +106,12 @@ class Slurm(Protocol):
     """One Cluster's Slurm: `slinky_operator.slurm.connection.cluster_client.ClusterClient`."""
 
     @property
+    def namespace(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
     def client(self) -> SlurmCalls: ...
 
     @property

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
 from slinky_operator.kube.cache.weight import decide
+from slinky_operator.runtime import threads
 from slinky_operator.slurm.node_references import remembered
 from slurm_client import errors
 from slurm_client.models import Job
@@ -93,14 +94,19 @@ class Jobs:
         Asks Slurm for all jobs; raises `SlurmError`.
     clock
         Seconds that are never set back.
+    key
+        Namespace of the Cluster, and what identifies it: long lists are read in a thread, one at a time.
     """
 
     def __init__(
         self,
         ask: Callable[[], Awaitable[Iterable[Job]]],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        key: threads.Key = ("", "jobs"),
     ) -> None:
         self._ask = ask
+        self._key = key
         self._clock = clock
         self._asked: _Asked | None = None
         self._changed_at = -math.inf
@@ -138,14 +144,14 @@ class Jobs:
         at = self._clock()
         found = await self._timed()
         if self._asked is None or self._asked.at < at:
-            self._asked = _Asked(at, _kept(found))
+            self._asked = _Asked(at, self._kept(found))
         return found
 
     def _is_old(self, asked: _Asked) -> bool:
         return asked.failed or (asked.answer.done() and asked.at <= max(self._changed_at, self._clock() - AGE))
 
     async def _holding(self) -> Sequence[Job]:
-        return await _kept(await self._timed())
+        return await self._kept(await self._timed())
 
     async def _timed(self) -> Sequence[Job]:
         began = self._clock()
@@ -154,6 +160,5 @@ class Jobs:
         finally:
             self._budget.spend(self._clock() - began)
 
-
-async def _kept(jobs: Sequence[Job]) -> Sequence[Job]:
-    return remembered(jobs) if len(jobs) < THREAD_THRESHOLD else await decide(remembered, jobs)
+    async def _kept(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        return remembered(jobs) if len(jobs) < THREAD_THRESHOLD else await decide(self._key, remembered, jobs)

@@ -160,18 +160,20 @@ async def about_records(slurm: Slurm, names: Collection[str]) -> Answer:
     """
     reservations = tuple(await slurm.client.reservations())
     found = await slurm.fresh_jobs()
-    named = await _search(found, reservations, names)
+    named = await _search(slurm, found, reservations, names)
     return Answer(await nodes(slurm, names), drains.jobs_by_node(found), named)
 
 
 async def _named(slurm: Slurm, found: Iterable[Job], names: Collection[str]) -> References:
-    return await _search(found, tuple(await slurm.client.reservations()), names)
+    return await _search(slurm, found, tuple(await slurm.client.reservations()), names)
 
 
-async def _search(found: Iterable[Job], reservations: Collection[Reservation], names: Collection[str]) -> References:
+async def _search(
+    slurm: Slurm, found: Iterable[Job], reservations: Collection[Reservation], names: Collection[str]
+) -> References:
     if not node_references.are_given(found, reservations):
         return {}
-    return await decide(node_references.find, found, reservations, names)
+    return await decide((slurm.namespace, "references", slurm.name), node_references.find, found, reservations, names)
 
 
 def reason_of(error: errors.SlurmError) -> Reason:

@@ -71,7 +71,7 @@ class ClusterClient:
         self._tell = tell
         self._tell_contact = tell_contact
         self._closed = False
-        self._jobs = Jobs(self._ask_jobs)
+        self._jobs = Jobs(self._ask_jobs, key=(namespace, "jobs", name))
         self._watch: Watch[Node] = Watch(
             self._fetch,
             lambda node: self.client.node(node, timeout=endpoint.timeout),

@@ -216,6 +216,7 @@ class SlurmDoor:
         self.world = world
         self.meanwhile = meanwhile
         self.client = self
+        self.namespace, self.name = "ns", "c"
         self.shared: tuple[datetime, Iterable[Job]] | None = None
 
     @property

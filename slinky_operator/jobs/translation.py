@@ -18,6 +18,7 @@ from datetime import UTC, datetime, tzinfo
 
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 from slinky_operator.jobs import command, environment, parameters, typed_fields
+from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.options import NO_LINE, Conflict, divided, fields_by_option
 from slinky_operator.jobs.refusal import InvalidJob
 from slurm_client import JobSpec
@@ -47,11 +48,14 @@ class Submission:
         Lines of the script against which fields have won.
     without_effect
         Lines and fields that change nothing about the job, with the reason.
+    array
+        The tasks of the job, if it is an array.
     """
 
     job: JobSpec
     conflicts: tuple[Conflict, ...]
     without_effect: tuple[str, ...]
+    array: Array | None = None
 
 
 def translate(
@@ -93,12 +97,13 @@ def translate(
         kept, replaced, conflicts = divided(lines, wishes)
         wanted = (*kept, *(directive for wish in wishes for directive in wish.directives))
         parsed = sbatch.combine(wanted, script=script, replaced=replaced, now=now, zone=zone, environment=own)
+        array = _array(parsed)
     except InvalidDirective as error:
         raise _invalid(error, fields) from None
     job = _completed(parsed, spec, name, mark)
     export = next((each for each in reversed(parsed.directives) if each.option == "--export"), None)
     variables, overruled = environment.complete(job, own, export, user)
-    return Submission(replace(job, environment=variables), (*conflicts, *overruled), _idle(parsed, fields))
+    return Submission(replace(job, environment=variables), (*conflicts, *overruled), _idle(parsed, fields), array)
 
 
 def _completed(parsed: Parsed, spec: SlurmJobSpec, name: str, mark: str) -> JobSpec:
@@ -109,6 +114,16 @@ def _completed(parsed: Parsed, spec: SlurmJobSpec, name: str, mark: str) -> JobS
         extra=mark or None,
         arguments=command.arguments_of(spec, name),
     )
+
+
+def _array(parsed: Parsed) -> Array | None:
+    text = parsed.spec.array
+    if not text:
+        return None
+    try:
+        return Array.read(text)
+    except ValueError as error:
+        raise parsed.sources["array"].refused(str(error)) from None
 
 
 def _refuse_mark(lines: tuple[Directive, ...]) -> None:

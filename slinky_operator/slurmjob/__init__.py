@@ -8,6 +8,7 @@ module           concern
 `observation`    from caches to the snapshot
 `controller`     one pass
 `execute`        what a step does: submission, dry run, orders, questions to slurmdbd, status and Events
+`reading`        reads Slurm's records, in a thread where they are many
 `memory`         what is remembered until the next one
 `ports`          what it needs of the API server
 `triggers`       what wakes a SlurmJob

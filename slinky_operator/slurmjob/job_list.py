@@ -10,7 +10,7 @@ from slinky_api.conditions import SlurmJobCondition, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
 from slinky_operator.kube.cache.store import Store
-from slinky_operator.runtime import threads
+from slinky_operator.slurmjob import reading
 from slinky_operator.slurmjob.model import dependencies, late_calls
 from slinky_operator.slurmjob.model.slurm_records import own_records, records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
@@ -21,9 +21,6 @@ from slurm_client.models import Job
 
 NUMBER: Final = "number"
 """Index of the SlurmJob cache over `number_in`: the jobs that SlurmJobs have, or had."""
-
-MANY_RECORDS: Final = 2000
-"""Records of one array from which on they are counted in a thread."""
 
 
 def number_in(cluster: str, number: object) -> str:
@@ -62,12 +59,8 @@ class JobList:
         found = self._own(job, begun, queue.records(mark, user))
         if not found and begun.started_at is not None and at > begun.started_at:
             found = self._own(job, begun, queue.all_records(mark, user))
-        if len(found) > MANY_RECORDS:
-            seen = await threads.JOBS.run(
-                (job.namespace, "records", job.uid), records.of_queue, found, status.array, status.tasks
-            )
-        else:
-            seen = records.of_queue(found, status.array, status.tasks)
+        key = job.namespace, "records", job.uid
+        seen = await reading.seen(key, records.of_queue, found, status.array, status.tasks)
         return Looked(at, seen, tuple(found))
 
     def _own(self, job: SlurmJob, begun: JobSubmission, marked: Sequence[Job]) -> tuple[Job, ...]:

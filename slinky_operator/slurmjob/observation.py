@@ -235,7 +235,7 @@ class Observer:
             if shown is not None:
                 not_served = self._not_served(cluster, wanted.partition)
                 name = secrets.token_hex(placing.NAME_BYTES)
-                wanted, logs = placing.decide(shown, wanted, logs, not_served, name)
+                wanted, logs = placing.decide(shown, wanted, submission.array, logs, not_served, name)
             dependencies.check(wanted.dependency, is_waiting=bool(job.spec.depends_on))
         except InvalidJob as error:
             return error, logs

@@ -319,15 +319,22 @@ async def _read_list(parser: Parser, wanted: ListOf, known: Known, answer: Answe
 
 _AN_OBJECT = 512
 _AN_ITEM = 64
+_MANY_ITEMS = 256
 
 
 def _weight(item: Any) -> int:
-    """Return about how many bytes a decoded object takes beside its texts, which are no longer than what was read."""
+    """
+    Return about how many bytes a decoded object takes beside its texts, which are no longer than what was read.
+
+    Those in long lists may be: ``w-[0-9999]`` is short, and 10,000 names.
+    """
     weight = _AN_OBJECT
     for name in getattr(type(item), "__slots__", ()):
         value = getattr(item, name)
         if isinstance(value, tuple):
             weight += _AN_ITEM * len(value)
+            if len(value) > _MANY_ITEMS:
+                weight += sum(len(one) for one in value if isinstance(one, str))
     return weight
 
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 from slurm_client.notation import tres
 
 LARGEST_INDEX = 65_535
-"""Largest number of a device or a socket; a list that claims more is none."""
+"""Largest number of a device or a socket; a list that claims more, or has more in all its entries, is none."""
 
 _ENTRY = re.compile(r"\s*(?:gres[:/])?([^:(),\s]+)((?::[^:(),\s]+)*)((?:\([^()]*\))*)\s*")
 _PLACE = re.compile(r"\(([^()]*)\)")
@@ -80,7 +80,12 @@ def parse(text: str) -> tuple[Gres, ...]:
         raise ValueError(f"a list of resources of {len(text)} characters: more than {tres.LONGEST}")
     if text.strip() in {"", "(null)", "N/A"}:
         return ()
-    return tuple(_entry(word) for word in _split(text))
+    found, room = [], LARGEST_INDEX + 1
+    for word in _split(text):
+        one = _entry(word, room)
+        room -= len(one.indices or ()) + len(one.sockets or ())
+        found.append(one)
+    return tuple(found)
 
 
 def _split(text: str) -> list[str]:
@@ -88,7 +93,7 @@ def _split(text: str) -> list[str]:
     return re.findall(r"(?:[^,(]|\([^()]*\)|\()+|(?<=,)(?=,|\Z)|\A(?=,)", text)
 
 
-def _entry(word: str) -> Gres:
+def _entry(word: str, room: int) -> Gres:
     match = _ENTRY.fullmatch(word)
     if match is None:
         raise ValueError(f"{word[:40]!r} is no generic resource such as gpu:h100:8(S:0-1)")
@@ -106,16 +111,16 @@ def _entry(word: str) -> Gres:
     for place in _PLACE.findall(match[3]):
         key, _, rest = place.partition(":")
         if key == "IDX":
-            indices = _numbers(rest)
+            indices = _numbers(rest, room - len(sockets or ()))
         elif key == "S":
-            sockets = _numbers(rest)
+            sockets = _numbers(rest, room - len(indices or ()))
         else:
             details.append(place)
     return Gres(name, fields[0] if fields else "", number, indices, sockets, shared, ")(".join(details))
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    """Read ``0,3-5``; no numbers for ``N/A``."""
+def _numbers(text: str, room: int) -> tuple[int, ...]:
+    """Read ``0,3-5``, no more numbers than there is room for; none for ``N/A``."""
     found: list[int] = []
     for word in text.split(","):
         if word in {"", "N/A"}:
@@ -124,9 +129,9 @@ def _numbers(text: str) -> tuple[int, ...]:
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if match is None or last < first or last > LARGEST_INDEX:
             raise ValueError(f"{text[:40]!r} is not a list of indices such as 0,3-5")
-        found += range(first, last + 1)
-        if len(found) > LARGEST_INDEX + 1:
+        if len(found) + last - first + 1 > room:
             raise ValueError(f"{text[:40]!r} are too many indices")
+        found += range(first, last + 1)
     return tuple(found)
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LIMIT = 65_536
 """Most names one expression may stand for; what claims more is not a list of hosts: no Slurm cluster has more nodes."""
@@ -17,8 +20,22 @@ LIMIT = 65_536
 REMEMBERED = 256
 """Most characters of an expression whose names are kept for the next time, and most of these names."""
 
+LONGEST_NAME = 256
+"""Most characters of a name with a range in it: a name of DNS has 253. Each such name is made once for each number."""
+
+_MOST_BRACKETS = 16
+"""Most brackets of one name; Slurm reads fewer dimensions."""
+
+_UNCOUNTED = 10**18
+"""What is counted no further: brackets beside brackets multiply, and such a number has no end."""
+
+_WORD = re.compile(r"[^,\[\]]*(?:\[[^\[\]]*\][^,\[\]]*)*")
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
-_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_RANGES = re.compile(r"\s*[0-9]{1,18}(?:-[0-9]{1,18})?\s*(?:,\s*[0-9]{1,18}(?:-[0-9]{1,18})?\s*)*")
+_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+
+_Range = tuple[int, int, int]
+"""First and last number, and the characters that a number has at least."""
 
 
 def expand(hostlist: str) -> tuple[str, ...]:
@@ -26,7 +43,8 @@ def expand(hostlist: str) -> tuple[str, ...]:
     Return the names a host list stands for, in its order.
 
     A text that is no host list (unbalanced or empty brackets, a range that runs backwards, more than :data:`LIMIT`
-    names) is returned as its own only name, because nothing is gained by an error about an answer of the server.
+    names, names of more than :data:`LONGEST_NAME` characters) is returned as its own only name, because nothing is
+    gained by an error about an answer of the server.
 
     Examples
     --------
@@ -43,10 +61,10 @@ def size(hostlist: str) -> int:
     """
     Return how many names a host list stands for, without making them; 1 for a text that is none.
 
-    A list of more than :data:`LIMIT` names counts as what it claims.
+    A list of more than :data:`LIMIT` names counts as what it claims, or as more than :data:`LIMIT`.
     """
     try:
-        return sum(_count_one(word) for word in _split(hostlist))
+        return _count(_split(hostlist))
     except ValueError:
         return 1
 
@@ -74,7 +92,7 @@ def shorten(hostlist: str, longest: int) -> str:
     words: list[str] = []
     try:
         words = _split(hostlist)
-        count = sum(map(_count_one, words))
+        count = _count(words)
     except ValueError:
         count = LIMIT + 1
     if count > LIMIT:
@@ -104,7 +122,7 @@ def _shortened(word: str, longest: int) -> str:
 def _expand(hostlist: str) -> tuple[str, ...]:
     try:
         words = _split(hostlist)
-        if sum(map(_count_one, words)) > LIMIT:
+        if _count(words) > LIMIT:
             return (hostlist,)
         return tuple(itertools.chain.from_iterable(map(_expand_one, words)))
     except ValueError:
@@ -115,28 +133,47 @@ _remembered = functools.lru_cache(maxsize=4096)(_expand)
 
 
 def _split(hostlist: str) -> list[str]:
-    """Split at commas outside brackets."""
-    words, depth, start = [], 0, 0
-    for index, character in enumerate(hostlist):
-        if character == "[":
-            depth += 1
-        elif character == "]":
-            depth -= 1
-        elif character == "," and depth == 0:
-            words.append(hostlist[start:index])
-            start = index + 1
-        if depth not in (0, 1):
-            raise ValueError(hostlist)
-    if depth:
+    """Split at commas outside brackets; ValueError where brackets do not match, or for more than any list of names."""
+    if hostlist.count(",") > 2 * LIMIT:
         raise ValueError(hostlist)
-    words.append(hostlist[start:])
-    return [stripped for word in words if (stripped := word.strip())]
+    words, place = [], 0
+    while True:
+        match = _WORD.match(hostlist, place)
+        assert match is not None  # noqa: S101 - the expression matches an empty text too
+        words.append(match[0])
+        place = match.end()
+        if place == len(hostlist):
+            return [stripped for word in words if (stripped := word.strip())]
+        if hostlist[place] != ",":
+            raise ValueError(hostlist)
+        place += 1
+
+
+def _count(words: Iterable[str]) -> int:
+    """Count names; of more than :data:`LIMIT` not all."""
+    count = 0
+    for word in words:
+        count += _count_one(word)
+        if count > LIMIT:
+            break
+    return count
 
 
 def _count_one(word: str) -> int:
-    """Count what :func:`_expand_one` gives."""
-    pieces = _BRACKETS.split(word)
-    return math.prod(sum(last - first + 1 for first, last, _ in _ranges(piece)) for piece in pieces[1::2])
+    """Count what :func:`_expand_one` gives; ValueError for names that are too long."""
+    if "[" not in word:
+        return 1
+    pieces = _BRACKETS.split(word, _MOST_BRACKETS + 1)
+    if len(pieces) > 2 * _MOST_BRACKETS + 1:
+        raise ValueError(word)
+    count, longest = 1, sum(map(len, pieces[::2]))
+    for piece in pieces[1::2]:
+        ranges = _ranges(piece)
+        count = min(count * sum(last - first + 1 for first, last, _ in ranges), _UNCOUNTED)
+        longest += max(len(str(last)) for _, last, _ in ranges)
+    if longest > LONGEST_NAME:
+        raise ValueError(word)
+    return count
 
 
 def _expand_one(word: str) -> list[str]:
@@ -150,15 +187,14 @@ def _numbers(text: str) -> list[str]:
     return [str(number).zfill(width) for first, last, width in _ranges(text) for number in range(first, last + 1)]
 
 
-def _ranges(text: str) -> list[tuple[int, int, int]]:
+def _ranges(text: str) -> list[_Range]:
     """Return first, last and width of each range inside one pair of brackets."""
+    if not _RANGES.fullmatch(text):
+        raise ValueError(text)
     found = []
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part.strip())
-        if match is None:
+    for low, high in _RANGE.findall(text):
+        first, last = int(low), int(high or low)
+        if last < first:
             raise ValueError(text)
-        low, high = match.group(1), match.group(2) or match.group(1)
-        if int(high) < int(low):
-            raise ValueError(text)
-        found.append((int(low), int(high), len(low)))
+        found.append((first, last, len(low)))
     return found

@@ -37,6 +37,7 @@ async def ask(access: SlurmAccess, snapshot: Snapshot, memory: Memory, now: date
         job_id=status.job_id,
         counted=listed.array if listed is not None else status.array,
         tasks=listed.tasks if listed is not None else status.tasks,
+        namespace=snapshot.job.namespace,
     )
     try:
         found = await slurm_calls.history(client, wanted, now)

@@ -14,7 +14,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.kind import ArrayCounts, ArrayTasks
+from slinky_operator.runtime import threads
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
+from slinky_operator.slurmjob import reading
 from slinky_operator.slurmjob.model.late_calls import SETTLED
 from slinky_operator.slurmjob.model.slurm_records import records
 from slinky_operator.slurmjob.model.slurm_records.marks import Mark
@@ -160,6 +162,13 @@ class Wanted:
     """Which of its tasks had ended."""
     settled: timedelta = SETTLED
     """How long after its beginning the submission may have reached slurmctld."""
+    namespace: str = ""
+    """Namespace of the SlurmJob: what is read of it has its turn by namespace."""
+
+    @property
+    def key(self) -> threads.Key:
+        """What the reading of its records is known by."""
+        return self.namespace, "history", self.mark.text
 
 
 async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History:
@@ -176,7 +185,7 @@ async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History
     """
     if wanted.job_id is not None:
         found = [one for one in await client.db.job_records(wanted.job_id) if _fits(one, wanted)]
-        return History(records.of_history(found, wanted.counted, wanted.tasks))
+        return History(await reading.seen(wanted.key, records.of_history, found, wanted.counted, wanted.tasks))
     # By name slurmdbd cannot be asked: it takes a name with a comma for two.
     listed = await client.db.jobs(wanted.since - TOLERANCE, now, steps=False, users=[wanted.user])
     runs: dict[int, list[JobRecord]] = defaultdict(list)
@@ -186,7 +195,7 @@ async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History
     timely = [number for number, found in runs.items() if _is_timely(found, wanted)]
     if timely:
         first = min(timely, key=lambda number: (runs[number][0].name != wanted.name, number))
-        return History(records.of_history(runs[first], wanted.counted, wanted.tasks))
+        return History(await reading.seen(wanted.key, records.of_history, runs[first], wanted.counted, wanted.tasks))
     unmarked = {_number(one) for one in listed if _fits(one, wanted) and not one.extra and one.name == wanted.name}
     return History(candidates=len(runs.keys() | unmarked))
 

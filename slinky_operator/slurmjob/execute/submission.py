@@ -169,7 +169,7 @@ class Submitter:
             "nodes": None,
             "restarts": None,
             "array": None,
-            "tasks": arrays.begun(submission.job.array),
+            "tasks": arrays.begun(submission.array),
             "logs": placing.begun(snapshot.logs, job.status, is_again=planned.failed is not None),
             "files": facts.begun(job.status),
         }

@@ -14,11 +14,11 @@ from typing import Final
 from slinky_api import labels
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobLogPod, JobLogStatus, SlurmJobStatus
-from slinky_operator.jobs.refusal import InvalidJob
+from slinky_operator.jobs.arrays import Array
+from slinky_operator.jobs.refusal import LONGEST, InvalidJob
 from slinky_operator.kube.objects import Object
 from slinky_operator.slurm import naming, whose
 from slurm_client import JobSpec
-from slurm_client.notation.arrays import ArrayTasks
 
 NAME_BYTES: Final = 16
 """Random bytes of a name that nobody can guess."""
@@ -87,7 +87,7 @@ def node_sets_of(cluster: Cluster, partitions: str | None, names: list[str]) -> 
 
 
 def decide(
-    wanted: JobLogPod, job: JobSpec, before: JobLogStatus | None, not_served: str, name: str
+    wanted: JobLogPod, job: JobSpec, array: Array | None, before: JobLogStatus | None, not_served: str, name: str
 ) -> tuple[JobSpec, JobLogStatus]:
     """Complete a job by its files of output.
 
@@ -95,8 +95,8 @@ def decide(
     ----------
     wanted
         The user's wish.
-    job
-        What is to be submitted.
+    job, array
+        What is to be submitted, and its tasks.
     before
         What was decided about the submission before this one.
     not_served
@@ -110,7 +110,7 @@ def decide(
         The array has no such task.
     """
     before = before or JobLogStatus()
-    status = before.model_copy(update={"task": _task(wanted, job), "name": "", "not_served": ""})
+    status = before.model_copy(update={"task": _task(wanted, array), "name": "", "not_served": ""})
     if job.standard_output is not None:
         return job, status
     if not_served:
@@ -140,17 +140,14 @@ def begun(decided: JobLogStatus | None, status: SlurmJobStatus, *, is_again: boo
     return decided.model_copy(update={"starts": decided.starts + (status.restarts or 0) + 1})
 
 
-def _task(wanted: JobLogPod, job: JobSpec) -> int | None:
-    if not job.array:
+def _task(wanted: JobLogPod, array: Array | None) -> int | None:
+    """The one task whose output is followed, of an array."""
+    if array is None:
         if wanted.task is not None:
             raise InvalidJob("spec.logs.task", "the job is no array")
         return None
-    try:
-        tasks = ArrayTasks.parse(job.array)
-    except ValueError as error:
-        raise InvalidJob("spec.array", str(error)) from None
     if wanted.task is None:
-        return next(iter(tasks))
-    if wanted.task not in tasks:
-        raise InvalidJob("spec.logs.task", f"the array {job.array} has no task {wanted.task}")
+        return array.tasks.first
+    if wanted.task not in array.tasks:
+        raise InvalidJob("spec.logs.task", f"the array {str(array.tasks)[:LONGEST]} has no task {wanted.task}")
     return wanted.task

@@ -16,12 +16,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 from slinky_api import labels
 from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
+from slinky_operator.jobs.task_sets import Reader
 from slinky_operator.slurm.conf.syntax.directives import logical_lines
 from slinky_operator.slurmjob.model.slurm_records import own_records, records
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
@@ -39,6 +41,9 @@ LONG: Final = timedelta(minutes=10)
 
 MARGIN: Final = timedelta(seconds=45)
 """For so long after that a SlurmJob is kept from going all the same."""
+
+MOST_SECOND: Final = 1000
+"""Second jobs of one SlurmJob that are looked at together; more are looked at when these have ended."""
 
 _MIN_JOB_AGE: Final = re.compile(r"\bMinJobAge\s*=", re.IGNORECASE)
 _LIMITED: Final = re.compile(r"\brl_enable\b", re.IGNORECASE)
@@ -130,8 +135,10 @@ def second_jobs(marked: Iterable[Job], job: SlurmJob, chosen: int | None) -> tup
         number = own_records.number_of(record)
         if number not in known and not own_records.is_early(record, created):
             parts[number].append(record)
-    found = ((number, records.of_queue(parts[number])) for number in sorted(parts))
-    return tuple(replace(seen, job_id=number) for number, seen in found if seen is not None and not seen.is_finished)
+    # Whether it has ended is all that counts: the tasks that its records name are not read.
+    found = ((number, records.of_queue(parts[number], texts=Reader(0, 0))) for number in sorted(parts))
+    live = (replace(seen, job_id=number) for number, seen in found if seen is not None and not seen.is_finished)
+    return tuple(islice(live, MOST_SECOND))
 
 
 def to_cancel(snapshot: Snapshot) -> Seen | None:

@@ -34,6 +34,9 @@ __all__ = ["WaitingOperations"]
 PATIENCE = 300.0
 """Seconds for which slurmrestd or slurmctld may be away while a job is waited for."""
 
+MOST_TASKS = 65_536
+"""Tasks that are told apart: each is a job of some hundred bytes."""
+
 _SLOWER = 1.5
 """How much longer each pause is than the one before, while nothing changes."""
 
@@ -159,13 +162,16 @@ class WaitingOperations(JobOperations):
         Return the tasks of an array, each as a job of its own and in their order; of any other job, its parts.
 
         Those that wait together have one record, which is repeated for each of them with its ``array_task_id``. Where
-        slurmctld has cut their list (``5-9,11,...``), they stay one record with ``array_tasks``.
+        slurmctld has cut their list (``5-9,11,...``), or where they are more than :data:`MOST_TASKS`, they stay one
+        record with ``array_tasks``.
         """
         tasks: list[Job] = []
         for record in await self.job_parts(job_id, timeout=timeout):
             try:
                 waiting = ArrayTasks.parse(record.array_tasks) if record.array_task_id is None else ()
             except ValueError:
+                waiting = ()
+            if len(waiting) + len(tasks) > MOST_TASKS:
                 waiting = ()
             split = [replace(record, array_task_id=index, array_tasks="") for index in waiting]
             tasks += split or [record]

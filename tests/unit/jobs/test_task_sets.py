@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinky_operator.jobs.task_sets import MOST, TaskSet, union
+from slinky_operator.jobs.task_sets import MOST, Reader, TaskSet, union
 
 TASKS = st.sets(st.integers(0, 60))
 
@@ -40,8 +40,19 @@ def test_what_cannot_be_read_is_left_out_and_said(text: str) -> None:
 
 def test_a_text_makes_a_limited_number_of_ranges() -> None:
     tasks = TaskSet.read("0-4000000:2")
-    assert (tasks.spans, tasks.is_cut) == ((), True)
-    assert len(TaskSet.read(",".join(f"{task}" for task in range(0, 4 * MOST, 2))).spans) == MOST
+    assert (tasks.spans, tasks.is_cut, len(tasks)) == ((), True, 2_000_001)
+    assert len(TaskSet.read(",".join(f"{task}" for task in range(0, 4 * MOST, 2))).spans) <= MOST
+    mask = TaskSet.read("0x" + "5" * 1_000_000)
+    assert (len(mask.spans), mask.is_cut, len(mask)) == (MOST, True, 2_000_000)
+    assert TaskSet.read("0x" + "5" * 1_000_002) == TaskSet(is_cut=True)
+
+
+def test_texts_of_one_job_have_room_together() -> None:
+    texts = Reader(ranges=3, characters=20)
+    assert members(texts.read("1-5:2")) == {1, 3, 5}
+    assert (texts.read("7-9:2"), len(texts.read("7-9:2"))) == (TaskSet(is_cut=True, unlisted=2), 2)
+    assert texts.read("1,2,3,4,5,6,7") == TaskSet(is_cut=True, unlisted=3)
+    assert texts.read("8") == TaskSet(is_cut=True)
 
 
 @given(TASKS, TASKS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
+from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.environment import LAUNCHERS
 from slinky_operator.jobs.refusal import LONGEST, InvalidJob
 from slinky_operator.jobs.translation import Submission, translate
@@ -350,3 +352,25 @@ def outcome(spec: SlurmJobSpec) -> Submission | InvalidJob:
 def _texts(body: Any) -> list[str]:
     """All texts that are neither variables nor arguments, which may have lines."""
     return [value for key, value in body.items() if isinstance(value, str) and key not in {"environment", "argv"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0-999999999:2,0-999999999:2", "indices ascend to 4000000"),
+        ("4000001", "indices ascend to 4000000"),
+        ("0-4000000,0-4000000", "more than 4000001 tasks"),
+        ("3-1", "is no range of tasks"),
+        ("x", "is no range of tasks"),
+    ],
+)
+def test_an_array_that_no_slurm_takes_is_refused_where_it_is_written(text: str, words: str) -> None:
+    assert re.search(f"spec.array: .*{words}", refusal(array=text))
+    assert re.search(f"spec.script: line 3: --array: .*{words}", refusal("--array=1", f"--array={text}"))
+
+
+def test_the_tasks_of_an_array_are_counted_once_with_the_translation() -> None:
+    found = translated(array="0-4000000:2,1-3%7").array
+    assert found is not None
+    assert (found.count, found.tasks.first, 2 in found.tasks, 5 in found.tasks) == (2_000_003, 0, True, False)
+    assert (translated().array, translated("--array=1,,2,").array) == (None, Array.read("1,2"))

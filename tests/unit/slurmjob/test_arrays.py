@@ -11,6 +11,7 @@ import pytest
 from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import MAX_TASKS, ArrayCounts, ArrayTasks, SlurmJob
+from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.phases import Phase
 from slinky_operator.jobs.phases import Reason as ShownReason
 from slinky_operator.jobs.tenants import Grant
@@ -116,11 +117,18 @@ def test_a_list_without_room_for_all_tasks_is_no_reason_to_count_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("array", "total"), [(None, None), ("0-9:3%2", 4), ("0-2,2-4", 5), ("0-4000000:2", None), ("x", None)]
+    ("array", "total"), [(None, None), ("0-9:3%2", 4), ("0-2,2-4", 5), ("0-4000000:2", 2_000_001), ("0-3,,7,", 5)]
 )
 def test_the_number_of_tasks_is_noted_before_the_submission(array: str | None, total: int | None) -> None:
-    noted = arrays.begun(array)
+    noted = arrays.begun(Array.read(array) if array is not None else None)
     assert (noted.total if noted is not None else None) == total
+
+
+def test_tasks_for_which_there_are_too_many_ranges_are_counted() -> None:
+    seen = look([waiting("0-4000000:2"), task(1, "COMPLETED", 0)], total=2_000_002)
+    assert (counts(seen), seen.tasks and seen.tasks.total) == ((2_000_001, 0, 1, 0), 2_000_002)
+    seen = look([waiting("0-4000000:2"), task(1, "RUNNING")])
+    assert (counts(seen), seen.tasks and seen.tasks.total) == ((2_000_001, 1, 0, 0), 2_000_002)
 
 
 def job(tasks: Seen | None = None, **spec: object) -> SlurmJob:

@@ -16,7 +16,7 @@ import pytest
 from slinky_api import labels
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import CLUSTERS
-from slinky_operator.slurmjob import job_list, queues
+from slinky_operator.slurmjob import queues, reading
 from slinky_operator.slurmjob.execute import slurm_calls
 from slinky_operator.slurmjob.model import dependencies
 from slinky_operator.slurmjob.model.late_calls import SETTLED
@@ -408,7 +408,7 @@ async def test_the_records_of_a_large_array_are_counted_in_a_thread(
         threads.append(threading.current_thread() is not threading.main_thread())
         return real(*arguments)
 
-    monkeypatch.setattr(job_list, "MANY_RECORDS", 2)
+    monkeypatch.setattr(reading, "MANY_RECORDS", 2)
     monkeypatch.setattr(records, "of_queue", counted)
     world.job(array="0-2")
     await world.until(lambda: (world.status().get("array") or {}).get("running") == 3)

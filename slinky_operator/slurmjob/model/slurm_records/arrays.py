@@ -9,18 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slinky_api.v1alpha1.slurmjob.kind import ArrayTasks
+from slinky_operator.jobs.arrays import Array
 from slinky_operator.jobs.phases import Phase, Shown
 from slinky_operator.jobs.phases import Reason as ShownReason
-from slinky_operator.jobs.task_sets import TaskSet
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
 
 
-def begun(array: str | None) -> ArrayTasks | None:
+def begun(array: Array | None) -> ArrayTasks | None:
     """What is noted of an array before its submission."""
-    if not array:
-        return None
-    tasks = TaskSet.read(array)
-    return ArrayTasks(total=None if tasks.is_cut else len(tasks))
+    return ArrayTasks(total=array.count) if array is not None else None
 
 
 def is_lacking(seen: Seen | None) -> bool:

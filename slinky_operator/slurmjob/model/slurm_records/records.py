@@ -14,7 +14,7 @@ from typing import Final
 
 from slinky_api.v1alpha1.slurmjob.kind import MAX_TASKS, ArrayCounts, ArrayTasks
 from slinky_operator.jobs.phases import Phase, Reason, Shown, shown
-from slinky_operator.jobs.task_sets import TaskSet, union
+from slinky_operator.jobs.task_sets import Reader, TaskSet, union
 from slurm_client.models import Job, JobRecord
 from slurm_client.notation import hostlist
 
@@ -76,7 +76,12 @@ class Seen:
         return max(0, self.tasks.total - self.array.succeeded - self.array.failed)
 
 
-def of_queue(jobs: Sequence[Job], counted: ArrayCounts | None = None, tasks: ArrayTasks | None = None) -> Seen | None:
+def of_queue(
+    jobs: Sequence[Job],
+    counted: ArrayCounts | None = None,
+    tasks: ArrayTasks | None = None,
+    texts: Reader | None = None,
+) -> Seen | None:
     """What slurmctld says; None if it has no record.
 
     Parameters
@@ -85,6 +90,8 @@ def of_queue(jobs: Sequence[Job], counted: ArrayCounts | None = None, tasks: Arr
         All records of the job.
     counted, tasks
         What was counted of an array when last looked, and which of its tasks had ended.
+    texts
+        Room for what the records call tasks; None for that of one job.
     """
     if not jobs:
         return None
@@ -93,7 +100,8 @@ def of_queue(jobs: Sequence[Job], counted: ArrayCounts | None = None, tasks: Arr
     is_cancelled = any(one.reason in CANCELLED for _, one in parts)
     array, noted = None, None
     if any(job.array_job_id is not None for job in jobs):
-        array, noted = _counted(parts, counted or ArrayCounts(), tasks or ArrayTasks(), is_cancelled=is_cancelled)
+        known = counted or ArrayCounts()
+        array, noted = _counted(parts, known, tasks or ArrayTasks(), texts or Reader(), is_cancelled=is_cancelled)
         whole = _whole([one for _, one in parts], whole, array)
     starts = [job.start_time for job in jobs if job.start_time is not None]
     ends = [job.end_time for job in jobs if job.end_time is not None]
@@ -123,8 +131,8 @@ def of_history(
     """What slurmdbd says of the last run of each part; None if it has no record."""
     last: dict[int, JobRecord] = {}
     for record in records:
-        known = last.get(record.id)
-        if known is None or _begun(record) >= _begun(known):
+        before = last.get(record.id)
+        if before is None or _begun(record) >= _begun(before):
             last[record.id] = record
     if not last:
         return None
@@ -144,7 +152,8 @@ def of_history(
     is_cancelled = any(one.reason in CANCELLED for _, one in parts)
     array, noted = None, None
     if leader.array_job_id is not None:
-        array, noted = _counted(parts, counted or ArrayCounts(), tasks or ArrayTasks(), is_cancelled=is_cancelled)
+        known = counted or ArrayCounts()
+        array, noted = _counted(parts, known, tasks or ArrayTasks(), Reader(), is_cancelled=is_cancelled)
         whole = _whole([one for _, one in parts], whole, array)
     return Seen(
         job_id=leader.array_job_id or leader.id,
@@ -193,11 +202,11 @@ def _files(part: Job | JobRecord) -> str:
     return ", ".join(f"{kind} {path}" for path, kind in kinds.items())
 
 
-def _tasks(part: Job | JobRecord) -> TaskSet:
+def _tasks(part: Job | JobRecord, texts: Reader) -> TaskSet:
     """The tasks of a record: one, or all of those that have not started."""
     if part.array_task_id is not None:
         return TaskSet.of([part.array_task_id])
-    return TaskSet.read(part.array_tasks)
+    return texts.read(part.array_tasks)
 
 
 def _rank(phase: Phase) -> int:
@@ -218,21 +227,28 @@ def _whole(parts: Sequence[Shown], leader: Shown, counts: ArrayCounts) -> Shown:
 
 
 def _counted(
-    parts: Sequence[tuple[Job | JobRecord, Shown]], counted: ArrayCounts, tasks: ArrayTasks, *, is_cancelled: bool
+    parts: Sequence[tuple[Job | JobRecord, Shown]],
+    counted: ArrayCounts,
+    tasks: ArrayTasks,
+    texts: Reader,
+    *,
+    is_cancelled: bool,
 ) -> tuple[ArrayCounts, ArrayTasks]:
     """Count the tasks of an array: those that are listed now, and those whose end was seen before."""
     counts: Counter[Phase] = Counter()
     now: dict[Phase, list[TaskSet]] = defaultdict(list)
     for part, one in parts:
-        named = _tasks(part)
+        named = _tasks(part, texts)
         # Slurm cuts long lists: then there are more than can be counted.
         counts[one.phase] += max(1, len(named))
         now[one.phase if one.is_finished else Phase.RUNNING].append(named)
     succeeded, failed, live = (union(now[phase]) for phase in (Phase.SUCCEEDED, Phase.FAILED, Phase.RUNNING))
     all_succeeded = (TaskSet.read(tasks.succeeded) | succeeded) - live - failed
     all_failed = (TaskSet.read(tasks.failed) | failed) - live - succeeded
+    seen = all_succeeded | all_failed | live
     known = ArrayTasks(
-        total=max(tasks.total or 0, len(all_succeeded | all_failed | live)) or None,
+        # Those of which only a number is known may be among the others: they count where nothing else is known.
+        total=max(tasks.total or 0, len(seen) - (seen.unlisted if tasks.total else 0)) or None,
         succeeded=all_succeeded.written(MAX_TASKS),
         failed=all_failed.written(MAX_TASKS),
         cancelled=tasks.cancelled or is_cancelled,

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_client.notation.arrays import LARGEST, ArrayTasks
+from slurm_client.notation.arrays import LARGEST, MOST_RANGES, ArrayTasks
 
 
 @pytest.mark.parametrize(
@@ -39,8 +41,36 @@ def test_what_names_no_tasks_is_refused(text: str) -> None:
         ArrayTasks.parse(text)
 
 
-def test_the_largest_array_is_counted_without_its_indices() -> None:
-    assert len(ArrayTasks.parse(f"0-{LARGEST}")) == LARGEST + 1
+@pytest.mark.parametrize(
+    ("text", "count", "most"),
+    [
+        (f"0-{LARGEST}", LARGEST + 1, 65_536),
+        (f"1-{LARGEST}:2", LARGEST // 2, 65_536),
+        # Ranges with steps that overlap are told apart by one byte for each index.
+        ("0-2000000:2,1-2000000", 2_000_001, 3 * LARGEST),
+    ],
+)
+def test_the_largest_arrays_are_counted_without_their_indices(text: str, count: int, most: int) -> None:
+    tracemalloc.start()
+    try:
+        tasks = ArrayTasks.parse(text)
+        assert (len(tasks), next(iter(tasks))) == (count, tasks.first)
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_expression_has_a_limited_number_of_ranges() -> None:
+    assert len(ArrayTasks.parse(",".join("1" for _ in range(MOST_RANGES)))) == 1
+    with pytest.raises(ValueError, match=f"more than {MOST_RANGES} ranges"):
+        ArrayTasks.parse(",".join("1" for _ in range(MOST_RANGES + 1)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(1, 9)), min_size=1, max_size=8))
+def test_ranges_are_counted_as_the_sets_that_they_are(ranges: list[tuple[int, int, int]]) -> None:
+    tasks = ArrayTasks.parse(",".join(f"{first}-{first + more}:{step}" for first, more, step in ranges))
+    wanted = sorted({index for first, more, step in ranges for index in range(first, first + more + 1, step)})
+    assert (list(tasks), len(tasks), tasks.first) == (wanted, len(wanted), wanted[0])
 
 
 @given(st.text(alphabet="0123456789-,:%[]. ", max_size=20))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,6 +62,26 @@ def test_a_product_beyond_the_limit_is_not_expanded() -> None:
     text = "a[0-9999][0-9999][0-9999]"
     assert expand(text) == (text,)
     assert len(expand(f"a[1-{LIMIT}]")) == LIMIT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 300 + f"[1-{LIMIT}]",
+        "a[0-1]" * 17,
+        "a," * (2 * LIMIT + 1),
+        "[0-999999999999999999]" * 40_000,
+        "[" * 100_000,
+    ],
+    ids=["long names", "many brackets", "many names", "a product", "open brackets"],
+)
+def test_what_would_be_too_much_is_one_name(text: str) -> None:
+    tracemalloc.start()
+    try:
+        assert (expand(text), size(text)) == ((text,), 1)
+        assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 @given(st.text(alphabet="abn0123456789[]-,. ", max_size=40))

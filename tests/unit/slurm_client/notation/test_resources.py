@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,3 +105,15 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_number_with_a_unit() -> None:
     assert tres.count("4K") == 4096
     assert tres.count("1G", mib=True) == 1024
+
+
+def test_a_list_of_generic_resources_has_a_limited_number_of_indices() -> None:
+    assert sum(len(one.indices or ()) for one in gres.parse("gpu:1(IDX:0-32767),gpu:1(IDX:0-32767)")) == 65_536
+    for text in ("gpu:1(IDX:0-65535)," * 3_000 + "gpu:1", "gpu:1(S:0-65535)(IDX:0)"):
+        tracemalloc.start()
+        try:
+            with pytest.raises(ValueError, match="too many indices"):
+                gres.parse(text)
+            assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
+        finally:
+            tracemalloc.stop()

@@ -184,6 +184,8 @@ async def test_tasks_that_wait_together_are_told_apart(fake: FakeSlurmrestd) -> 
         assert len({task.alone for task in tasks}) == 4
         fake.set_job_state(last, "PENDING", array_tasks="5-9,11,...")
         assert [task.array_tasks for task in await slurm.job_tasks(last)] == ["", "5-9,11,..."]
+        fake.set_job_state(last, "PENDING", array_tasks="1-4000000")
+        assert [task.array_tasks for task in await slurm.job_tasks(last)] == ["", "1-4000000"]
         assert len(await slurm.job_tasks(fake.add_job(nodes=["w-1"]).id)) == 1
     assert first != last
 

@@ -20,6 +20,7 @@ from typing_extensions import override
 from slinky_operator.kube.cache.mirror import Mirror
 from slinky_operator.kube.calls.connection import Connection
 from slinky_operator.kube.calls.discovery import until_shown
+from slinky_operator.kube.calls.kopf_session import Session
 
 FIRST_PAUSE: Final = 1.0
 """Seconds before kopf's second attempt at a request."""
@@ -63,8 +64,8 @@ def registry(connection: Connection, mirrors: Sequence[Mirror]) -> kopf.Operator
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=handlers)
-    async def login(**_: Any) -> Credentials:
-        return Credentials(**await connection.credentials())
+    async def login(**_: Any) -> Session:
+        return Session.of(Credentials(**await connection.credentials()))
 
     for mirror in mirrors:
         _feed(handlers, mirror)

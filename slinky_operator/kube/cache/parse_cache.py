@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from slinky_api.errors import InvalidObjectError, Problem
 from slinky_api.v1alpha1.common import ApiObject
-from slinky_operator.kube.cache.weight import MOST_VALUES, Weight, decide, is_small, weigh
+from slinky_operator.kube.cache.weight import MOST_LEVELS, MOST_VALUES, Weight, decide, is_small, weigh
 from slinky_operator.kube.objects import Object
 
 M = TypeVar("M", bound=ApiObject)
@@ -80,9 +80,14 @@ class ParseCache(Generic[M]):
         return [self._parse(obj, weigh(obj)) for obj in objects]
 
     def _parse(self, obj: Object, weight: Weight) -> M | InvalidObjectError:
-        if weight.too_many:
+        if weight.too_many or weight.too_deep:
             metadata = obj["metadata"]
-            problem = Problem("", f"has more than {MOST_VALUES} values; the operator reads no object as big as this")
+            words = (
+                f"has more than {MOST_VALUES} values; the operator reads no object as big as this"
+                if weight.too_many
+                else f"is nested more than {MOST_LEVELS} levels deep; the operator reads no object as deep as this"
+            )
+            problem = Problem("", words)
             return InvalidObjectError(
                 self._model.__name__, str(metadata.get("namespace", "")), str(metadata.get("name", "")), (problem,)
             )

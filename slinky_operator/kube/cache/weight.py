@@ -26,6 +26,10 @@ MOST_VALUES: Final = 10_000
 """Values (of mappings and lists, at all depths) that one object may have. The biggest spec seen has 900; reading and
 merging ten thousand takes some milliseconds."""
 
+MOST_LEVELS: Final = 64
+"""Levels of mappings and lists in one object, itself included. Rules and encoders that call themselves once for each
+level are safe; a template of a pod has 20. `kube.calls.depth` cuts an object at more."""
+
 LONG_TEXT: Final = 16_384
 """Characters from which on rules about an object leave the event loop: each takes up to a microsecond in the slowest
 rule, so less than that stays below 20 ms."""
@@ -50,10 +54,18 @@ class Weight:
     characters: int
     """Of all texts, keys included, as far as values were counted."""
 
+    levels: int = 0
+    """Of mappings and lists in each other; `MOST_LEVELS` + 1 for a document that has more."""
+
     @property
     def too_many(self) -> bool:
         """Whether there are more values than may be."""
         return self.values > MOST_VALUES
+
+    @property
+    def too_deep(self) -> bool:
+        """Whether they are nested more deeply than may be."""
+        return self.levels > MOST_LEVELS
 
 
 def weigh(document: object, *, most: int = MOST_VALUES) -> Weight:
@@ -66,27 +78,32 @@ def weigh(document: object, *, most: int = MOST_VALUES) -> Weight:
     most
         Counting ends beyond so many values.
     """
-    values = characters = 0
-    waiting = [document]
-    while waiting and values <= most:
-        one = waiting.pop()
-        values += 1
-        if isinstance(one, str):
-            characters += len(one)
-            continue
-        if not isinstance(one, (dict, list)):
-            continue
-        if len(one) > most:
-            return Weight(most + 1, characters)
-        if isinstance(one, dict):
-            characters += sum(map(len, one))
-        inner = list(one.values()) if isinstance(one, dict) else one
-        # Most values are texts; they are counted all at once, thousands of names in a list too.
-        texts = list(filter(_is_text, inner))
-        values += len(texts)
-        characters += sum(map(len, texts))
-        waiting.extend(filterfalse(_is_text, inner))
-    return Weight(min(values, most + 1), characters)
+    values = characters = levels = 0
+    level: list[object] = [document]
+    while level and values <= most and levels <= MOST_LEVELS:
+        below: list[object] = []
+        for one in level:
+            values += 1
+            if isinstance(one, str):
+                characters += len(one)
+                continue
+            if not isinstance(one, (dict, list)):
+                continue
+            if len(one) > most:
+                return Weight(most + 1, characters, levels)
+            if isinstance(one, dict):
+                characters += sum(map(len, one))
+            inner = list(one.values()) if isinstance(one, dict) else one
+            # Most values are texts; they are counted all at once, thousands of names in a list too.
+            texts = list(filter(_is_text, inner))
+            values += len(texts)
+            characters += sum(map(len, texts))
+            below.extend(filterfalse(_is_text, inner))
+            if values > most:
+                break
+        levels += any(isinstance(one, (dict, list)) for one in level)
+        level = below
+    return Weight(min(values, most + 1), characters, levels)
 
 
 def is_small(document: object) -> bool:

@@ -8,9 +8,9 @@ from http import HTTPStatus
 from typing import Final
 
 import aiohttp
-from pydantic_core import from_json
 
 from slinky_operator.kube import errors
+from slinky_operator.kube.calls.depth import decoded
 from slinky_operator.kube.calls.transport import Transport, words
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.objects import Listing, Object, Objects, Page, WatchEvent, WatchEvents
@@ -159,7 +159,7 @@ def _selectors(label_selector: str | None, field_selector: str | None) -> dict[s
 def _decode(target: Target, line: bytes) -> WatchEvent:
     """Decode one line of a watch; an ERROR line becomes the exception it describes."""
     try:
-        event = from_json(line)
+        event = decoded(line)
         kind, obj = event["type"], event["object"]
     except (ValueError, KeyError, TypeError) as error:
         raise errors.Unavailable(target, f"no watch event: {line[:100]!r}") from error

@@ -17,10 +17,10 @@ from http import HTTPStatus
 from typing import Final
 
 import aiohttp
-from pydantic_core import from_json
 
 from slinky_operator.kube import errors
 from slinky_operator.kube.calls.connection import Connection, FenceClosed
+from slinky_operator.kube.calls.depth import decoded
 from slinky_operator.kube.errors import Target
 from slinky_operator.kube.leadership.fence import Fence
 from slinky_operator.kube.objects import Object, Objects
@@ -146,8 +146,7 @@ class Transport:
             ) as response:
                 if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                     await self._raise_for(target, response)
-                # Half the time of the standard library's decoder, and a third less memory for what it makes.
-                answer = from_json(await response.read())
+                answer = decoded(await response.read())
         except FenceClosed as closed:
             raise errors.Fenced(target, str(closed)) from None
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:

@@ -76,6 +76,6 @@ def is_named_in(node: Node, namespace: str, pod: str) -> bool:
         return False
     try:
         about = json.loads(node.comment)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(about, dict) and about.get("namespace") == namespace and about.get("podName") == pod

@@ -109,6 +109,25 @@ def test_an_object_with_more_values_than_any_real_one_is_refused_by_a_condition(
     asyncio.run(check())
 
 
+@pytest.mark.parametrize("kind", ["Cluster", "NodeSet"])
+@pytest.mark.parametrize("levels", [70, 100])
+def test_an_object_that_is_nested_deeper_than_any_real_one_is_refused_by_a_condition(kind: str, levels: int) -> None:
+    nested: Any = 1
+    for _ in range(levels):
+        nested = {"a": nested}
+    big = {"clusterName": "a", "template": nested} if kind == "NodeSet" else {"controller": {"template": nested}}
+
+    async def check() -> None:
+        async with operator() as at_hand:
+            at_hand.add(kind, big)
+            await at_hand.pass_over(kind)
+            ready = conditions(at_hand.status(kind))["Ready"]
+            assert ready["status"] == "False"
+            assert "nested more than 64 levels" in ready["message"]
+
+    asyncio.run(check())
+
+
 @pytest.mark.parametrize("spec", [{"nodeSelector": "x"}, {"affinity": []}, {"tolerations": ["x"]}, {"containers": "x"}])
 def test_a_template_of_another_shape_is_refused_on_each_node_too(spec: dict[str, Any]) -> None:
     async def check() -> None:

@@ -13,12 +13,14 @@ from pydantic.alias_generators import to_camel
 
 from slinky_api.errors import InvalidObjectError, Problem
 from slinky_api.v1alpha1.fields import (
+    Annotations,
     AnyMap,
     DnsSubdomain,
     Image,
+    Labels,
+    LabelValue,
     PodTemplate,
     Quantity,
-    StringMap,
 )
 from slinky_api.v1alpha1.rules import Keywords
 
@@ -98,8 +100,8 @@ class ObjectMeta(ApiModel):
     generation: int = 0
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-    labels: StringMap = Field(default_factory=dict)
-    annotations: StringMap = Field(default_factory=dict)
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
 
@@ -147,20 +149,20 @@ class KeyRef(ApiModel):
 class LabelSelectorRequirement(ApiModel):
     """One requirement of a label selector."""
 
-    key: str
+    key: Annotated[str, Field(max_length=317)]
     """The label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     """How it relates to the values."""
-    values: tuple[str, ...] = ()
+    values: Annotated[tuple[LabelValue, ...], Field(max_length=256)] = ()
     """The values, for In and NotIn."""
 
 
 class LabelSelector(ApiModel):
     """A label selector, as Kubernetes defines it."""
 
-    match_labels: StringMap = Field(default_factory=dict)
+    match_labels: Labels = Field(default_factory=dict)
     """Labels and the values they must have."""
-    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], Field(max_length=256)] = ()
     """Additional requirements; all must be met."""
 
 
@@ -178,9 +180,9 @@ class Resources(ApiModel):
 class ServiceFragment(ApiModel):
     """Additions to a Service that the operator writes."""
 
-    labels: StringMap = Field(default_factory=dict)
+    labels: Labels = Field(default_factory=dict)
     """Labels to add."""
-    annotations: StringMap = Field(default_factory=dict)
+    annotations: Annotations = Field(default_factory=dict)
     """Annotations to add."""
     spec: AnyMap = Field(default_factory=dict)
     """Fields of the Service's spec, merged over the generated one, for example type. The operator sets selector and
@@ -196,7 +198,9 @@ class Persistence(ApiModel):
     """A PersistentVolumeClaim to use instead of a generated one."""
     storage_class_name: Annotated[str, Field(max_length=253)] | None = None
     """Storage class of the generated claim. Default: the cluster's default class."""
-    access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"], ...] = ("ReadWriteOnce",)
+    access_modes: Annotated[
+        tuple[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"], ...], Field(max_length=8)
+    ] = ("ReadWriteOnce",)
     """Access modes of the generated claim."""
     size: Quantity = "4Gi"
     """Size of the generated claim. A larger one is given to a claim that exists too, if its storage class allows that;
@@ -204,9 +208,9 @@ class Persistence(ApiModel):
     when_deleted: Literal["Retain", "Delete"] = "Retain"
     """What becomes of the generated claim when the Cluster is deleted. A retained one is used by the next Cluster of
     this name. Default: Retain."""
-    labels: StringMap = Field(default_factory=dict)
+    labels: Labels = Field(default_factory=dict)
     """Labels of the generated claim."""
-    annotations: StringMap = Field(default_factory=dict)
+    annotations: Annotations = Field(default_factory=dict)
     """Annotations of the generated claim."""
 
 

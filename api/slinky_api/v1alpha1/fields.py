@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import (
     BeforeValidator,
     Field,
+    JsonValue,
     PlainSerializer,
     StringConstraints,
 )
@@ -20,6 +21,7 @@ from slinky_api.v1alpha1.rules import VALIDATIONS, Keywords, Rule, Text, cel, ce
 
 __all__ = [
     "MAX_ORDINALS",
+    "Annotations",
     "AnyMap",
     "ConfText",
     "DnsLabel",
@@ -33,6 +35,8 @@ __all__ = [
     "HostName",
     "Image",
     "IntOrPercent",
+    "LabelValue",
+    "Labels",
     "Namespace",
     "NodeExpression",
     "NodeLine",
@@ -44,7 +48,6 @@ __all__ = [
     "ShortName",
     "SlurmName",
     "SlurmNodeSetName",
-    "StringMap",
     "Url",
     "UserName",
     "VolumeClaim",
@@ -289,7 +292,7 @@ IntOrPercent = Annotated[
     int | str,
     BeforeValidator(_check_int_or_percent),
     Keywords(
-        {"x-kubernetes-int-or-string": True, "minimum": 0, "pattern": "^(100|[1-9]?[0-9])%$"},
+        {"x-kubernetes-int-or-string": True, "minimum": 0, "maxLength": 4, "pattern": "^(100|[1-9]?[0-9])%$"},
         replace=True,
     ),
 ]
@@ -301,6 +304,7 @@ Quantity = Annotated[
     Keywords(
         {
             "x-kubernetes-int-or-string": True,
+            "maxLength": 64,
             "pattern": rf"^[+-]?{_DECIMAL}(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?{_DECIMAL}))?$",
         },
         replace=True,
@@ -368,7 +372,12 @@ Duration = Annotated[
 AnyMap = Annotated[
     dict[str, Any], Keywords({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, replace=True)
 ]
-StringMap = dict[str, str]
+
+LabelValue = Annotated[str, Field(max_length=63)]
+Labels = Annotated[dict[str, LabelValue], Field(max_length=256)]
+"""Labels of an object, as Kubernetes bounds them."""
+Annotations = Annotated[dict[str, Annotated[str, Field(max_length=262_144)]], Field(max_length=256)]
+"""Annotations of an object; Kubernetes takes 256 KiB for all of them."""
 
 _FILE_NAME: Final = matching(
     r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "must be letters, digits, '_', '.' and '-', not beginning with '.' or '-'"
@@ -386,6 +395,17 @@ FileTexts = Annotated[
 ]
 """Files by name."""
 VolumeClaim = AnyMap
+
+
+def _texts(longest: int) -> dict[str, JsonValue]:
+    """A map of texts, as Kubernetes bounds labels and annotations."""
+    return {
+        "type": "object",
+        "maxProperties": 256,
+        "additionalProperties": {"type": "string", "maxLength": longest},
+    }
+
+
 PodTemplate = Annotated[
     dict[str, Any],
     Keywords(
@@ -397,8 +417,8 @@ PodTemplate = Annotated[
                     "type": "object",
                     "x-kubernetes-preserve-unknown-fields": True,
                     "properties": {
-                        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-                        "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+                        "labels": _texts(63),
+                        "annotations": _texts(262_144),
                     },
                 },
                 "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},

@@ -59,7 +59,7 @@ def test_optional_is_not_nullable() -> None:
         (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
         (
             IntOrPercent,
-            {"x-kubernetes-int-or-string": True, "minimum": 0, "pattern": "^(100|[1-9]?[0-9])%$"},
+            {"x-kubernetes-int-or-string": True, "minimum": 0, "maxLength": 4, "pattern": "^(100|[1-9]?[0-9])%$"},
         ),
         (Annotated[int, Field(gt=0)], {"type": "integer", "minimum": 0, "exclusiveMinimum": True}),
     ],

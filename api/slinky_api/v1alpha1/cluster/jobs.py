@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 
 from slinky_api.v1alpha1.common import SET, ApiModel
-from slinky_api.v1alpha1.fields import Namespace, StringMap, UserName
+from slinky_api.v1alpha1.fields import LabelValue, Namespace, UserName
 from slinky_api.v1alpha1.rules import Keywords, Rule, Text, cel, matching
 from slinky_api.v1alpha1.slurmjob.files import JobVolume
 from slinky_api.v1alpha1.token import NO_NUMBER
@@ -54,9 +54,7 @@ class JobTenant(ApiModel):
 
     namespaces: Annotated[tuple[Namespace, ...], Field(max_length=64), SET] = ()
     """Namespaces in which SlurmJobs may be created for this Cluster."""
-    namespace_labels: Annotated[StringMap, Field(max_length=16), Keywords({"maxProperties": 16})] = Field(
-        default_factory=dict
-    )
+    namespace_labels: Annotated[dict[str, LabelValue], Field(max_length=16)] = Field(default_factory=dict)
     """Or all namespaces with these labels. The operator then reads the Namespace, which needs a cluster-wide right."""
     user: JobUser
     """The user whose jobs they are, who must exist where slurmctld runs. Never root or slurm."""

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from slinky_api.v1alpha1.common import SET, ApiModel, Component, KeyRef, ServiceFragment
-from slinky_api.v1alpha1.fields import Duration
+from slinky_api.v1alpha1.fields import Duration, Labels
 from slinky_api.v1alpha1.rules import VALIDATIONS, Keywords, Rule, Text, cel
 from slinky_api.v1alpha1.token import NOBODY, TokenUser
 
@@ -46,7 +46,7 @@ class ServiceMonitor(ApiModel):
     """Scrape interval."""
     scrape_timeout: Duration | None = None
     """Scrape timeout."""
-    labels: dict[str, str] = Field(default_factory=dict)
+    labels: Labels = Field(default_factory=dict)
     """Labels by which Prometheus selects it."""
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 from collections.abc import Sized
 from itertools import islice
 
-from slinky_operator.front import LONGEST_PAUSE, Credentials, settings
+import aiohttp
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from slinky_operator.front import LONGEST_PAUSE, Credentials, ShallowResponse, settings
 
 
 def test_a_cluster_ca_need_not_have_the_extensions_that_strict_checks_demand() -> None:
@@ -24,3 +29,30 @@ def test_kopf_never_gives_up_on_an_api_server() -> None:
         assert len(pauses) == 1000
         assert 0 < pauses[0] <= 1
         assert all(0 < pause <= LONGEST_PAUSE for pause in pauses)
+
+
+def deep(number: int) -> bytes:
+    """An object with more levels than kopf's decoder reads."""
+    return b'{"deep":' + b'{"a":[' * 2_000 + b"]}" * 2_000 + f',"after":{number}}}'.encode()
+
+
+async def test_kopfs_session_reads_lists_and_lines_that_are_deep() -> None:
+    lines = [deep(number) for number in range(3)]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/list":
+            return web.Response(body=lines[2], content_type="application/json")
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        for line in lines:
+            await stream.write(line + b"\n")
+        return stream
+
+    app = web.Application()
+    app.router.add_get("/{path}", answer)
+    async with TestServer(app) as server, aiohttp.ClientSession(response_class=ShallowResponse) as session:
+        async with session.get(server.make_url("/list")) as found:
+            assert (await found.json())["after"] == 2
+        async with session.get(server.make_url("/watch")) as found:
+            text = b"".join([piece async for piece in found.content.iter_chunked(7_000)])
+        assert [json.loads(line)["after"] for line in text.splitlines()] == [0, 1, 2]

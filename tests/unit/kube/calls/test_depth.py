@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slinky_operator.kube.calls.depth import DEEPEST, decoded, readable, shallow
-from slinky_operator.kube.calls.kopf_session import ShallowResponse
 
 TREES = st.recursive(
     st.none() | st.integers() | st.text(alphabet='a"\\{}[]é\n'),
@@ -58,25 +54,3 @@ def test_what_is_no_json_is_refused(text: bytes) -> None:
     assert readable(text) in {text, shallow(text)}
     with pytest.raises(ValueError, match=r"line \d"):
         decoded(text)
-
-
-async def test_kopfs_session_reads_lists_and_lines_that_are_deep() -> None:
-    lines = [deep(2_000, beside=str(number)) for number in range(3)]
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        if request.path == "/list":
-            return web.Response(body=lines[2], content_type="application/json")
-        stream = web.StreamResponse()
-        await stream.prepare(request)
-        for line in lines:
-            await stream.write(line + b"\n")
-        return stream
-
-    app = web.Application()
-    app.router.add_get("/{path}", answer)
-    async with TestServer(app) as server, aiohttp.ClientSession(response_class=ShallowResponse) as session:
-        async with session.get(server.make_url("/list")) as found:
-            assert (await found.json())["after"] == 2
-        async with session.get(server.make_url("/watch")) as found:
-            text = b"".join([piece async for piece in found.content.iter_chunked(7_000)])
-        assert [json.loads(line)["after"] for line in text.splitlines()] == [0, 1, 2]

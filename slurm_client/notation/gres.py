@@ -16,6 +16,9 @@ from slurm_client.notation import tres
 LARGEST_INDEX = 65_535
 """Largest number of a device or a socket; a list that claims more, or has more in all its entries, is none."""
 
+MOST = 1024
+"""Most entries of a list; a node has a few kinds, each once for each place."""
+
 _ENTRY = re.compile(r"\s*(?:gres[:/])?([^:(),\s]+)((?::[^:(),\s]+)*)((?:\([^()]*\))*)\s*")
 _PLACE = re.compile(r"\(([^()]*)\)")
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -80,8 +83,11 @@ def parse(text: str) -> tuple[Gres, ...]:
         raise ValueError(f"a list of resources of {len(text)} characters: more than {tres.LONGEST}")
     if text.strip() in {"", "(null)", "N/A"}:
         return ()
+    words = _split(text)
+    if len(words) > MOST:
+        raise ValueError(f"a list of {len(words)} resources: more than {MOST}")
     found, room = [], LARGEST_INDEX + 1
-    for word in _split(text):
+    for word in words:
         one = _entry(word, room)
         room -= len(one.indices or ()) + len(one.sockets or ())
         found.append(one)

@@ -109,7 +109,7 @@ def test_a_number_with_a_unit() -> None:
 
 def test_a_list_of_generic_resources_has_a_limited_number_of_indices() -> None:
     assert sum(len(one.indices or ()) for one in gres.parse("gpu:1(IDX:0-32767),gpu:1(IDX:0-32767)")) == 65_536
-    for text in ("gpu:1(IDX:0-65535)," * 3_000 + "gpu:1", "gpu:1(S:0-65535)(IDX:0)"):
+    for text in ("gpu:1(IDX:0-65535)," * 1_000 + "gpu:1", "gpu:1(S:0-65535)(IDX:0)"):
         tracemalloc.start()
         try:
             with pytest.raises(ValueError, match="too many indices"):
@@ -117,3 +117,9 @@ def test_a_list_of_generic_resources_has_a_limited_number_of_indices() -> None:
             assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
         finally:
             tracemalloc.stop()
+
+
+def test_a_list_of_generic_resources_has_a_limited_number_of_entries() -> None:
+    assert len(gres.parse(",".join(["gpu:1"] * gres.MOST))) == gres.MOST
+    with pytest.raises(ValueError, match=f"more than {gres.MOST}"):
+        gres.parse(",".join(["gpu:1"] * (gres.MOST + 1)))

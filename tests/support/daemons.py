@@ -163,6 +163,10 @@ class Daemons:
         """Let a frozen daemon go on."""
         _signal(_children(self.daemons[name].process.pid), signal.SIGCONT)
 
+    def hang_up(self, name: str) -> None:
+        """Send a daemon SIGHUP, by its id outside of its namespaces."""
+        _signal(_children(self.daemons[name].process.pid), signal.SIGHUP)
+
     def close(self) -> None:
         """End everything that was started and remove the temporary folder."""
         for name in reversed(list(self.daemons)):

@@ -1,4 +1,4 @@
-"""Connections to the slurmrestd of each Cluster.
+"""Connections to the slurmrestd of each Cluster, and questions to its daemons about keys.
 
 ================  =======================================================================================
 module            concern
@@ -6,6 +6,7 @@ module            concern
 `clients`         the map: one `cluster_client` per Cluster
 `cluster_client`  one Cluster's client, with its node cache
 `contact`         whether Slurm answers, and since when
+`key_proof`       whether one daemon has a key of auth/slurm
 `replicas`        which of several slurmrestds a call goes to
 ================  =======================================================================================
 """

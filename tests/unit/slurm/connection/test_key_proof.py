@@ -1,0 +1,133 @@
+"""What is asked of daemons about keys, and what counts as an answer; real daemons are asked in integration."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import struct
+import time
+from collections.abc import Awaitable, Callable
+
+import jwt
+import pytest
+
+from slinky_operator.slurm.connection.key_proof import (
+    LONGEST_ANSWER,
+    Answer,
+    Daemon,
+    NotUnderstood,
+    SharedKey,
+    Verdict,
+    ask,
+    request,
+    understood,
+)
+
+KEY = SharedKey("a", b"k" * 32)
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def framed(flags: int, kind: int, rest: bytes, family: int = 0) -> bytes:
+    message = struct.pack("!HHHIHHH", 42 << 8, flags, kind, 4, 0, 0, family) + rest
+    return struct.pack("!I", len(message)) + message
+
+
+def signed(head: object) -> bytes:
+    token = base64.urlsafe_b64encode(json.dumps(head).encode()).rstrip(b"=") + b".e30.x"
+    return framed(0, 1016, struct.pack("!II", 103, len(token) + 1) + token + b"\0")
+
+
+def test_a_question_is_bound_to_its_kind_and_ends_after_a_minute() -> None:
+    message = request(Daemon.SLURMD, KEY, 1000.0)
+    assert struct.unpack_from("!I", message) == (len(message) - 4,)
+    token = message[message.index(b"ey") : -1].decode()
+    assert jwt.get_unverified_header(token)["kid"] == "a"
+    claims = jwt.decode(token, KEY.value, algorithms=["HS256"], options={"verify_exp": False, "verify_iat": False})
+    assert claims["exp"] - claims["iat"] == 60
+    assert base64.b64decode(claims["payload"]) == b"\x01" + struct.pack("!H", 1008)
+
+
+@pytest.mark.parametrize(
+    ("daemon", "answer", "expected"),
+    [
+        (Daemon.SLURMD, b"", Answer(Verdict.SILENT)),
+        (Daemon.SLURMD, signed({"alg": "HS256", "kid": "b"}), Answer(Verdict.ACCEPTED, "b")),
+        (Daemon.SLURMD, framed(0x44, 8001, struct.pack("!I", 2010)), Answer(Verdict.ACCEPTED)),
+        (Daemon.SLURMD, framed(0x44, 8001, bytes(6) + struct.pack("!I", 1007), 2), Answer(Verdict.REFUSED)),
+        (Daemon.SLURMCTLD, framed(0x44, 8001, struct.pack("!I", 1007)), Answer(Verdict.REFUSED)),
+        (Daemon.SLURMCTLD, framed(0x44, 2054, bytes(10)), Answer(Verdict.ACCEPTED)),
+        (Daemon.SLURMDBD, bytes(4) + struct.pack("!HIHIH", 1433, 0, 0, 0, 0), Answer(Verdict.ACCEPTED)),
+        (Daemon.SLURMDBD, bytes(4) + struct.pack("!HI3sHIH", 1433, 3, b"no\0", 0, 1, 0), Answer(Verdict.REFUSED)),
+    ],
+)
+def test_an_answer_is_understood(daemon: Daemon, answer: bytes, expected: Answer) -> None:
+    assert understood(daemon, answer) == expected
+
+
+@pytest.mark.parametrize("daemon", Daemon)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\0\0\0\x02",
+        framed(0, 1016, struct.pack("!II", 103, 2**32 - 1)),
+        framed(0, 1016, struct.pack("!II", 101, 9) + b"x" * 9),
+        framed(0, 1016, struct.pack("!II", 103, 900) + b"short"),
+        framed(0, 1016, b"", family=99),
+        framed(0, 1016, struct.pack("!II", 103, 2002) + base64.urlsafe_b64encode(b"[" * 1500) + b".\0"),
+    ],
+)
+def test_what_no_daemon_answers_is_no_proof(daemon: Daemon, answer: bytes) -> None:
+    with pytest.raises(NotUnderstood):
+        understood(daemon, answer)
+
+
+async def asked(serve: Serve, patience: float = 0.2) -> Answer:
+    ended = asyncio.Event()
+
+    async def handled(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            await serve(reader, writer)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(handled, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        answer = await ask(Daemon.SLURMD, "127.0.0.1", port, KEY, time.time(), patience)
+        await ended.wait()
+        return answer
+
+
+async def test_one_that_trickles_or_never_ends_costs_neither_time_nor_memory() -> None:
+    sent = 0
+
+    async def trickle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while not writer.is_closing():
+            writer.write(b"\xff")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async def flood(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        while not writer.is_closing():
+            writer.write(b"\xff" * 65_536)
+            await writer.drain()
+            sent += 65_536
+
+    assert (await asked(trickle)).why == "no answer within 0.2 s"
+    assert (await asked(flood, 5.0)).verdict is Verdict.UNKNOWN
+    assert sent > LONGEST_ANSWER
+
+
+async def test_one_that_is_not_there_has_proven_nothing() -> None:
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    answer = await ask(Daemon.SLURMD, "127.0.0.1", port, KEY, time.time())
+    assert answer.verdict is Verdict.UNKNOWN
+    assert answer.why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from slinky_api.v1alpha1.cluster.accounting_tree import AccountTree
@@ -15,6 +15,7 @@ from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import Resource
 from slinky_operator.reconcile.writes.children import Child
 from slinky_operator.slurm.connection.contact import Endpoint
+from slinky_operator.slurm.connection.key_proof import Holder, KeySet
 from slinky_operator.slurm.tokens.signing_keys import SigningKey
 
 
@@ -114,6 +115,19 @@ class TryKey:
 
     key: bytes = field(repr=False)
     lifetime: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AskForKeys:
+    """Ask daemons whether they have a key set."""
+
+    set: KeySet
+    asked: tuple[Holder, ...]
+    all: frozenset[str]
+    """Ids of all daemons of which proofs are kept."""
+
+    since: datetime
+    """The time of day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +375,7 @@ Action: TypeAlias = (
     | KeepKeys
     | ReadKeys
     | TryKey
+    | AskForKeys
     | Write
     | KeepMonitor
     | Connect

@@ -166,6 +166,7 @@ class ClusterReconciler(Reconciler[Cluster]):
         snapshot = observe(cluster, raw, self._caches, memory, sources, client, server, now, texts)
         made = await self._plan(snapshot, memory)
         memory.keys, memory.keys_troubled = made.keys.known, made.keys.troubled
+        memory.key_seen = made.keys.seen or memory.key_seen
         try:
             again = await act(made.actions, cluster, memory, tools)
         except succession.SupersededError as error:

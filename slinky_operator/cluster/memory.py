@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import Enum, auto
 from typing import Final
 
@@ -258,6 +259,50 @@ class KeyTrial:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True)
+class KeyFinding:
+    """What one daemon has proven about a key set."""
+
+    at: float
+    """Monotonic seconds."""
+
+    lacks: str = ""
+    """What shows that it does not have the set, or why that is not known; empty if it has it."""
+
+    outdated: bool = False
+    """Whether it has shown to run with another set, which a reconfigure may end."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyProof:
+    """Which daemons have proven to have a key set of auth/slurm."""
+
+    set: str
+    """Which set, without its keys."""
+
+    since: datetime
+    """Since when they are asked."""
+
+    asked: float
+    """Monotonic seconds of the last round."""
+
+    rounds: int = 1
+    found: Mapping[str, KeyFinding] = field(default_factory=dict)
+    """By `Holder.id`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSecret:
+    """Which version of a Secret was read, and since when."""
+
+    version: str
+    at: float
+    """Monotonic seconds at which it was first read."""
+
+    changed: bool = False
+    """Whether another version was read before."""
+
+
 @dataclass(slots=True)
 class Memory:
     """About one Cluster, by uid."""
@@ -330,6 +375,12 @@ class Memory:
 
     key_trial: KeyTrial | None = None
     """Of the last key of auth/jwt that has changed."""
+
+    key_proof: KeyProof | None = None
+    """Of the last key set of auth/slurm that daemons were asked for."""
+
+    key_seen: SeenSecret | None = None
+    """The Secret with the user's key of auth/slurm."""
 
     slurmd_pods_left: tuple[tuple[str, ...], float] = ((), float("-inf"))
     """Pods of NodeSets that the API server showed when the Cluster was to be deleted, and when that was."""

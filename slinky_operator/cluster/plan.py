@@ -32,7 +32,7 @@ from slinky_operator.cluster.steps.daemons import (
     write_daemons,
     write_shared,
 )
-from slinky_operator.cluster.steps.keys import adopt_keys, keep_keys, load_changed_key, read_keys
+from slinky_operator.cluster.steps.keys import adopt_keys, keep_keys, load_changed_key, load_key_set, read_keys
 from slinky_operator.cluster.steps.progress import Progress, Step
 from slinky_operator.cluster.steps.site.accounting import ask_accounting, keep_accounting
 from slinky_operator.cluster.steps.site.accounts import keep_accounts
@@ -64,6 +64,7 @@ MANAGED: Final[tuple[Step, ...]] = (
     tell_outside,
     connect,
     load_changed_key,
+    load_key_set,
     count_jobs,
     ask_accounting,
     ask_directory,

@@ -12,12 +12,14 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from slinky_api import labels
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.resources import SECRETS, SLINKY_GROUP
+from slinky_operator.reconcile.text import moment
 
 OLD: Final = 60.0
 """Seconds after which a Secret is read again."""
@@ -44,6 +46,12 @@ class Source:
     object_uid: str = ""
     is_of_operator: bool = False
     """Whether it has an owner or a label of the operator's API group: a Token's, a Cluster's or a LoginSet's Secret."""
+
+    version: str = ""
+    """Uid and `resourceVersion`: another one may mean that it held something else in between."""
+
+    written_at: datetime | None = None
+    """When it was last written, by the API server's clock; `None` if nothing says so."""
 
     immutable: bool = False
     servers: str | None = None
@@ -102,6 +110,8 @@ class SecretReader:
             cluster_name=own.get(labels.LABEL_CLUSTER_NAME, ""),
             object_uid=metadata["uid"],
             is_of_operator=_is_of_operator(metadata),
+            version=f"{metadata['uid']} {metadata.get('resourceVersion', '')}",
+            written_at=_written_at(metadata),
             immutable=bool(secret.get("immutable")),
             servers=(metadata.get("annotations") or {}).get(labels.ANNOTATION_SECRET_SERVER),
             data={key: _decoded(value) for key, value in (secret.get("data") or {}).items()},
@@ -116,6 +126,13 @@ def _is_of_operator(metadata: Mapping[str, Any]) -> bool:
     return marks.get(labels.LABEL_APP_MANAGED_BY) == labels.MANAGED_BY or any(
         one == SLINKY_GROUP or one.endswith(f".{SLINKY_GROUP}") for one in domains
     )
+
+
+def _written_at(metadata: Mapping[str, Any]) -> datetime | None:
+    """The latest of the times at which it was created and somebody has changed it."""
+    fields = metadata.get("managedFields") or ()
+    times = (moment(one) for one in (metadata.get("creationTimestamp"), *(one.get("time") for one in fields)))
+    return max((one for one in times if one is not None), default=None)
 
 
 def _decoded(value: str) -> bytes:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from slinky_operator.cluster.execute.config_sources import ConfigMapWatcher
-from slinky_operator.cluster.execute.slurm import agent_queries
+from slinky_operator.cluster.execute.slurm import agent_queries, key_questions
+from slinky_operator.cluster.execute.slurm.key_questions import AskDaemon
 from slinky_operator.kube import errors
 from slinky_operator.kube.client import KubeClient
 from slinky_operator.kube.events import Recorder
@@ -40,6 +41,8 @@ class Tools:
 
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
     agent_url: Callable[[Object], str] = agent_queries.agent_url
+    ask_daemon: AskDaemon = key_questions.ask_daemon
+    """Asks one daemon whether it has a key of auth/slurm."""
 
     async def live(self, resource: Resource, name: str, namespace: str) -> Object | None:
         """Read an object past the caches; `None` if it does not exist."""

@@ -16,6 +16,7 @@ from slinky_operator.cluster.actions import (
     AskAgent,
     AskClaim,
     AskDirectory,
+    AskForKeys,
     AskNames,
     AskStates,
     AskUse,
@@ -48,7 +49,14 @@ from slinky_operator.cluster.actions import (
 )
 from slinky_operator.cluster.execute.context import Tools
 from slinky_operator.cluster.execute.objects import claim_writes, key_writes, kubernetes_writes, monitors
-from slinky_operator.cluster.execute.slurm import accounting_queries, accounts, agent_queries, reload, slurm_queries
+from slinky_operator.cluster.execute.slurm import (
+    accounting_queries,
+    accounts,
+    agent_queries,
+    key_questions,
+    reload,
+    slurm_queries,
+)
 from slinky_operator.cluster.execute.slurm.agent_queries import Agent
 from slinky_operator.cluster.memory import Memory
 from slinky_operator.kube.events import EventType
@@ -186,6 +194,10 @@ async def _carry_out(action: Action, cluster: Cluster, memory: Memory, tools: To
         case Reload():
             memory.loaded = await reload.reload(tools.clients.get(cluster.uid), action, tools.clock)
             return True
+        case AskForKeys():
+            proof = await key_questions.ask_for_keys(action, memory.key_proof, tools.ask_daemon, tools.clock)
+            memory.key_proof = proof
+            return not any(one.lacks for one in proof.found.values())
         case CountJobs():
             memory.jobs = (
                 await slurm_queries.count(tools.clients.get(cluster.uid), memory.jobs, tools.clock) or memory.jobs

@@ -5,7 +5,9 @@ module          concern
 ==============  ================================================================================
 `lifecycle`     which keys daemons run with, and what to do if a Secret differs
 `stored_keys`   where they are kept
-`key_sets`      whether one `slurm.jwks` may replace another
+`key_sets`      what is in a `slurm.jwks`, and whether it may replace another
+`key_holders`   which daemons must have it, and how each is asked
+`key_steps`     which of them have proven to have it, and when the next one may follow
 `key_guard`     no daemon reads a key of auth/slurm that others lack
 `key_loading`   a changed secret of auth/jwt is loaded into slurmctld
 `signing`       the private key of tokens: added, switched to, dropped

@@ -60,11 +60,17 @@ def load(snapshot: Snapshot, keys: Keys, now: float, *, settled: bool) -> Step:
         return Step((attempt,) if due <= 0 else (), max(due, MOUNTED_AFTER))
     if due > 0 and trial.attempts > 1:
         return Step((), due)
-    return _tell(snapshot, trial.at, now)
+    return tell(snapshot, trial.at, now)
 
 
-def _tell(snapshot: Snapshot, since: float, now: float) -> Step:
-    """Let the Secret be mounted, then let slurmctld read its files."""
+def tell(snapshot: Snapshot, since: float, now: float) -> Step:
+    """Let the Secret be mounted, then let slurmctld read its files.
+
+    Parameters
+    ----------
+    since
+        Monotonic seconds: an earlier touch of its pod does not count.
+    """
     pod = snapshot.controller_pod
     config_map = snapshot.children.get(("ConfigMap", naming.config(snapshot.cluster.name)))
     if pod is None or config_map is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
 from slinky_api.v1alpha1.cluster.kind import Cluster
-from slinky_operator.reconcile.text import cut
+from slinky_operator.reconcile.text import cut, joined, stamp
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.naming import KeySource
 
@@ -60,6 +62,46 @@ def changed(cluster: Cluster, source: KeySource, early_default: str = "") -> str
         f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is another one than the daemons run "
         f"with, and one that read it could not authenticate to the others, so no configuration is loaded. {undo}"
     )
+
+
+def loading(source: KeySource, lacking: Mapping[str, str], since: datetime | None) -> str:
+    """Daemons still have to read a key set that was accepted."""
+    return (
+        f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is a new key set, which daemons have to "
+        f"prove before the next one: {_lacking(lacking, since)}. slurmctld is reconfigured once kubelets have had time "
+        "to mount it; slurmds read it then"
+    )
+
+
+def too_early(cluster: Cluster, source: KeySource, lacking: Mapping[str, str], since: datetime | None) -> str:
+    """A key set follows before all daemons have the one before."""
+    return (
+        f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is a step that comes too early, so no "
+        "configuration is loaded: daemons have not proven to have the set before it: "
+        f"{_lacking(lacking, since)}. Put that set back, which is {naming.SLURM_KEY} of Secret "
+        f"{naming.key_copy(cluster.name)}, and take this step when the condition Progressing no longer says KeyPending"
+    )
+
+
+def asked_first(source: KeySource) -> str:
+    """A key set follows, and daemons are being asked for the one before."""
+    return (
+        f"{PURPOSES[naming.SLURM_KEY]}: {source.key} of Secret {source.secret} is a new key set; daemons are asked "
+        "whether all have the one before it"
+    )
+
+
+def settling(source: KeySource, seconds: int) -> str:
+    """A Secret was written a moment ago."""
+    return (
+        f"{PURPOSES[naming.SLURM_KEY]}: Secret {source.secret} was written less than {seconds} s ago, and kubelets may "
+        "still have mounted what it had before; slurmctld is reconfigured afterwards"
+    )
+
+
+def _lacking(lacking: Mapping[str, str], since: datetime | None) -> str:
+    words = joined([f"{name} {why}" for name, why in sorted(lacking.items())])
+    return f"{words} (asked since {stamp(since)})" if since is not None else words
 
 
 def refused(source: KeySource, why: str) -> str:

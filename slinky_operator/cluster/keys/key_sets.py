@@ -1,4 +1,4 @@
-"""Key sets of auth/slurm (`slurm.jwks`): whether one may replace another without affecting any daemon. Pure.
+"""Key sets of auth/slurm (`slurm.jwks`): what is in one, and whether it may replace another. Pure.
 
 Every daemon signs with the default key of its set: the one with ``"use": "default"``, else the first
 (https://slurm.schedmd.com/authentication.html). Daemons read a new set one after the other, by a reconfigure that
@@ -9,10 +9,47 @@ that does not know it refuses the reconfigure too, and slurmctld fails the jobs 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+
+from slinky_operator.cluster.keys.key_sizes import decoded
+from slinky_operator.slurm.connection.key_proof import KeySet, SharedKey
+
+
+def read(text: bytes, wall: datetime) -> KeySet | None:
+    """What daemons that have a set answer; `None` if they could not read it."""
+    found = _keys(text)
+    live: list[SharedKey] = []
+    expired: list[SharedKey] = []
+    for name, one in found.items():
+        value = decoded(one.get("k"))
+        if value is None:
+            return None
+        (expired if _expired(one, wall) else live).append(SharedKey(name, value))
+    if not found:
+        return None
+    gone = "\0".join(one.kid for one in expired).encode()
+    return KeySet(mark(text) + mark(gone), _default(found), tuple(live), tuple(expired))
+
+
+def mark(text: bytes) -> str:
+    """Distinguishes two texts without disclosing either."""
+    return hashlib.sha256(b"slurm-operator key set\0" + text).hexdigest()[:16]
+
+
+def for_restart(text: bytes) -> bytes:
+    """The part of a set for which a daemon that reads keys only at its start is started again.
+
+    A key that is being retired (``exp``) does not count: dropping it, once it has expired, changes nothing.
+    """
+    found = _keys(text)
+    if not found:
+        return text
+    kept = {name: str(one.get("k")) for name, one in found.items() if one.get("exp") is None}
+    return json.dumps([_default(found), kept], sort_keys=True).encode()
 
 
 def extends(old: bytes, new: bytes, wall: datetime) -> bool:
@@ -28,9 +65,13 @@ def early_default(old: bytes, new: bytes) -> str:
     before, after = _keys(old), _keys(new)
     if not before or not after:
         return ""
-    marked = (name for name, one in after.items() if str(one.get("use")).lower() == "default")
-    default = next(marked, next(iter(after)))
+    default = _default(after)
     return "" if _same(after[default], before.get(default, {})) else default
+
+
+def _default(keys: Mapping[str, Mapping[str, Any]]) -> str:
+    """Id of the key that daemons with this set sign with."""
+    return next((name for name, one in keys.items() if str(one.get("use")).lower() == "default"), next(iter(keys)))
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

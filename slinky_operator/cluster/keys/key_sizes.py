@@ -32,7 +32,10 @@ BIGGEST: Final = 16_384
 """Bytes of a key."""
 
 BIGGEST_SET: Final = 65_536
-"""Bytes of a key set: hundreds of keys."""
+"""Bytes of a key set."""
+
+MOST_KEYS: Final = 16
+"""Keys in a set: each daemon is asked for each of them."""
 
 _FIELDS: Final = {
     naming.SLURM_KEY: "spec.auth.slurmKeyRef",
@@ -73,6 +76,8 @@ def _of_set(value: bytes) -> str:
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
         return 'is not a key set: {"keys": [...]} with one key or more'
+    if len(listed) > MOST_KEYS:
+        return f"has {len(listed)} keys, and a key set may have {MOST_KEYS}"
     return next(chain(*(_of_key(index, one) for index, one in enumerate(listed)), _of_all(listed)), "")
 
 
@@ -84,7 +89,7 @@ def _of_key(index: int, one: Mapping[str, Any]) -> Iterator[str]:
     about = f"has a key {cut(kid, _SHOWN)}"
     if str(one.get("kty")).lower() != "oct" or str(one.get("alg")).lower() != "hs256":
         yield f'{about} that is not "kty": "oct" with "alg": "HS256"'
-    key = _decoded(one.get("k"))
+    key = decoded(one.get("k"))
     if key is None:
         yield f"{about} whose k is no base64"
     elif _size(len(key), SMALLEST[naming.SLURM_JWKS]):
@@ -103,7 +108,7 @@ def _of_all(listed: list[Mapping[str, Any]]) -> Iterator[str]:
         yield "has more than one default key"
 
 
-def _decoded(given: object) -> bytes | None:
+def decoded(given: object) -> bytes | None:
     """Bytes in base64 or base64url, with or without padding; `None` for anything else."""
     if not isinstance(given, str) or not given:
         return None

@@ -9,6 +9,7 @@ were lost, or restored from a backup.
   earlier one, and a slurmctld with another rejects the ends of their jobs.
 - A user's key belongs to the user: if it is missing or changed, that is reported, and nothing is done that would make a
   daemon read it. A changed one of auth/slurm is used once nothing is left that runs with the earlier one.
+- A key set of the user's changes in steps, each of which all daemons have to prove before the next (`key_steps`).
 - A user's key that Slurm cannot use safely, or at all, is refused before a daemon reads it (`key_sizes`); one that
   daemons run with already is only reported.
 - A changed key of auth/jwt is loaded into slurmctld, the only daemon that has it. Until then tokens are signed with the
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -28,9 +29,11 @@ from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
 from slinky_operator.cluster.actions import Action, EmitEvent, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey
 from slinky_operator.cluster.components import metadata
-from slinky_operator.cluster.keys import key_messages, key_sets, key_sizes, stored_keys
+from slinky_operator.cluster.keys import key_messages, key_sets, key_sizes, key_steps, stored_keys
+from slinky_operator.cluster.keys.key_steps import Standing
 from slinky_operator.cluster.keys.signing import Signing
 from slinky_operator.cluster.keys.signing import look as look_at_signing
+from slinky_operator.cluster.memory import SeenSecret
 from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.cluster.slurm_connection import Missing, check, not_allowed
 from slinky_operator.kube.events import EventType
@@ -70,16 +73,28 @@ class Keys:
     weak: tuple[str, ...] = ()
     """What is wrong with keys that daemons run with: a new Cluster would be refused with them."""
 
+    step: Missing | None = None
+    """Which daemons have not proven yet to have the key set of auth/slurm that was accepted last."""
+
+    settling: Missing | None = None
+    """Why slurmctld must not reconfigure for a while: kubelets may have mounted what a Secret held before."""
+
+    standing: Standing | None = None
+    """How far the daemons are with their key set; `None` without one."""
+
+    seen: SeenSecret | None = None
+    """The version of the Secret with the user's key of auth/slurm."""
+
     @property
     def held(self) -> Missing | None:
         """Why slurmctld must not reconfigure: it would read a key that others lack, or that is refused."""
         refused = self.jwt is not None and self.jwt.reason is Reason.SECRET_INVALID
-        return self.slurm or (self.jwt if refused else None)
+        return self.slurm or (self.jwt if refused else None) or self.settling
 
     @property
     def trouble(self) -> Missing | None:
         """The trouble to report about keys that daemons mount."""
-        return self.slurm or self.jwt
+        return self.slurm or self.jwt or self.step
 
     @property
     def troubled(self) -> bool:
@@ -102,6 +117,8 @@ class _Found:
     actions: tuple[Action, ...] = ()
     trouble: Missing | None = None
     mountable: bool = True
+    step: Missing | None = None
+    standing: Standing | None = None
 
 
 def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
@@ -120,6 +137,8 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
     of_jwt, changed = _of_jwt(snapshot, jwt, now)
     found = {naming.SLURM_KEY: of_slurm, naming.JWT_KEY: of_jwt}
     known = {name: one.known for name, one in found.items() if one.known}
+    if of_slurm.known and of_slurm.standing is not None and of_slurm.standing.note:
+        known[stored_keys.LOADED] = of_slurm.standing.note
     signing = look_at_signing(snapshot, wall)
     keep = tuple(_keep(snapshot, {**known, **signing.kept} if known else {}, now))
     if signing.in_use is not None:
@@ -133,6 +152,10 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
         not keep and all(one.known and one.mountable for one in found.values()),
         signing,
         tuple(_weak(known, slurm, naming.SLURM_KEY)) + tuple(_weak(known, jwt, naming.JWT_KEY)),
+        of_slurm.step,
+        None if slurm.generated else _settling(snapshot, slurm, now, wall),
+        of_slurm.standing,
+        None if slurm.generated else key_steps.seen(snapshot, slurm, now),
     )
 
 
@@ -169,7 +192,7 @@ def _of_slurm(snapshot: Snapshot, source: KeySource, now: float, wall: datetime)
     if not known:
         return _first(snapshot, naming.SLURM_KEY, source, value, now)
     if value == known:
-        return _Found(known, tuple(_seal(snapshot, source)))
+        return _loading(snapshot, source, _Found(known, tuple(_seal(snapshot, source))), now, wall)
     if not value:
         return _gone(snapshot, naming.SLURM_KEY, source, known, now)
     return _of_other(snapshot, source, known, value, now, wall)
@@ -183,11 +206,44 @@ def _of_other(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes,
         return _Found(known, trouble=trouble, mountable=False)
     if source.generated and snapshot.sources[source.secret].cluster_uid:
         return _put_back(snapshot, source, known, key_messages.undone(source), now)
+    extended = _is_extended(source, known, value, wall)
+    if not source.generated and extended and stored_keys.ran(snapshot):
+        found = key_steps.standing(snapshot, source, known, now, wall, next_waits=True)
+        if found.lacking and not (found.known and _nothing_left(snapshot)):
+            return _too_early(snapshot, source, known, found)
+        # With no slurmd and no job left, slurmctld is started with the set, whatever it has now.
+        extended = not found.lacking
     if not source.generated and _may_change(snapshot, source, known, value, wall):
-        return _replaced(snapshot, source, value, extended=_is_extended(source, known, value, wall))
+        return _replaced(snapshot, source, value, extended=extended)
     early = key_sets.early_default(known, value) if source.file == naming.SLURM_JWKS else ""
     trouble = Missing(Reason.KEY_CHANGED, key_messages.changed(snapshot.cluster, source, early))
     return _Found(known, trouble=trouble, mountable=False)
+
+
+def _loading(snapshot: Snapshot, source: KeySource, found: _Found, now: float, wall: datetime) -> _Found:
+    """The same, with how far the daemons are with a key set."""
+    if source.file != naming.SLURM_JWKS:
+        return found
+    standing = key_steps.standing(snapshot, source, found.known, now, wall, next_waits=False)
+    words = key_messages.loading(source, standing.lacking, standing.since)
+    step = Missing(Reason.KEY_PENDING, words) if standing.lacking else None
+    return replace(found, step=step, standing=standing)
+
+
+def _too_early(snapshot: Snapshot, source: KeySource, known: bytes, found: Standing) -> _Found:
+    """The findings if the set before has to be proven first."""
+    if found.known or not found.loaded:
+        words = key_messages.too_early(snapshot.cluster, source, found.lacking, found.since)
+        trouble = Missing(Reason.KEY_CHANGED, words)
+    else:
+        trouble = Missing(Reason.KEY_PENDING, key_messages.asked_first(source))
+    return _Found(known, trouble=trouble, mountable=False, standing=found)
+
+
+def _settling(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> Missing | None:
+    if not stored_keys.ran(snapshot) or key_steps.settles_in(snapshot, source, now, wall) <= 0:
+        return None
+    return Missing(Reason.KEY_PENDING, key_messages.settling(source, int(key_steps.KUBELETS)))
 
 
 def _of_jwt(snapshot: Snapshot, source: KeySource, now: float) -> tuple[_Found, bytes]:
@@ -247,8 +303,12 @@ def _gone(snapshot: Snapshot, name: str, source: KeySource, known: bytes, now: f
 
 def _may_change(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, wall: datetime) -> bool:
     """Whether nothing needs the earlier key: it is in the new set, no slurmctld has run with it, or no slurmd does."""
-    if _is_extended(source, known, value, wall) or not stored_keys.ran(snapshot):
-        return True
+    extended = _is_extended(source, known, value, wall)
+    return extended or not stored_keys.ran(snapshot) or _nothing_left(snapshot)
+
+
+def _nothing_left(snapshot: Snapshot) -> bool:
+    """Whether no slurmd runs, and no job on a machine does."""
     jobs = snapshot.memory.jobs
     counts = jobs.counts if jobs is not None else None
     idle = counts is not None and not (counts.running or counts.suspended or counts.completing)

@@ -16,6 +16,9 @@ from slinky_operator.slurm.naming import KeySource
 ANNOTATION_KEY: Final = labels.CLUSTER_PREFIX + "slurm-key"
 """On slurmctld's StatefulSet: name of the Secret with the generated key of auth/slurm, and the key's fingerprint."""
 
+LOADED: Final = "slurm-keys-loaded"
+"""Key of the copy: which key set slurmctld was seen to have read, and whether all daemons have (`key_steps`)."""
+
 TRY_AGAIN: Final = 60.0
 """Seconds until a Secret that could not be written is tried again."""
 
@@ -43,6 +46,12 @@ def known(snapshot: Snapshot, name: str, source: KeySource) -> bytes:
     mark, copy = mark_of(snapshot, source), copy_in(snapshot)
     found = (copy.data.get(name, b"") if copy is not None else b"", snapshot.memory.keys.get(name, b""))
     return next((one for one in found if one and mark in {"", fingerprint(one)}), b"")
+
+
+def note(snapshot: Snapshot) -> bytes:
+    """What was last noted about the daemons' key set, here or in the copy; empty if nothing was."""
+    copy = copy_in(snapshot)
+    return (copy.data.get(LOADED, b"") if copy is not None else b"") or snapshot.memory.keys.get(LOADED, b"")
 
 
 def mark_of(snapshot: Snapshot, source: KeySource) -> str:

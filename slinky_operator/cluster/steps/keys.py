@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
-from slinky_operator.cluster.actions import Action, AdoptKey
+from slinky_operator.cluster.actions import Action, AdoptKey, AskForKeys
 from slinky_operator.cluster.config.stored_config import StoredConfig
-from slinky_operator.cluster.keys import key_loading, lifecycle
+from slinky_operator.cluster.keys import key_loading, key_steps, lifecycle
 from slinky_operator.cluster.steps.progress import Progress
 from slinky_operator.slurm import naming
+from slinky_operator.slurm.connection.contact import ContactState
+
+WATCH: Final = 3.0
+"""Seconds until the next pass while daemons have not proven to have their key set."""
 
 
 def adopt_keys(progress: Progress) -> Iterator[Action]:
@@ -41,3 +46,22 @@ def load_changed_key(progress: Progress) -> Iterable[Action]:
     step = key_loading.load(snapshot, keys, progress.now, settled=settled)
     progress.wake_up(step.wake_up)
     return step.actions
+
+
+def load_key_set(progress: Progress) -> Iterator[Action]:
+    """Ask daemons whether they have the accepted key set of auth/slurm, and let slurmctld and slurmds read it."""
+    snapshot, keys, now = progress.snapshot, progress.keys, progress.now
+    found, source = keys.standing, naming.slurm_key(snapshot.cluster)
+    if found is None or found.set is None or source is None or not found.lacking:
+        return
+    progress.wake_up(WATCH)
+    if found.asked:
+        yield AskForKeys(found.set, found.asked, found.all, found.since or progress.wall)
+    answers = snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY
+    # A changed key of auth/jwt is loaded by a reconfigure too, which is this one as well.
+    if keys.held is None and not keys.changed and answers and StoredConfig.of(snapshot).is_live:
+        due = key_steps.reload_due(snapshot, source, found, now, progress.wall)
+        if due <= 0:
+            step = key_loading.tell(snapshot, key_steps.touched_after(snapshot, source, now, progress.wall), now)
+            progress.wake_up(step.wake_up)
+            yield from step.actions

@@ -74,6 +74,45 @@ class SharedKey:
     value: bytes = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """A key set as daemons that have it answer."""
+
+    id: str
+    """Distinguishes it from others, with the keys that have expired, and discloses none."""
+
+    default: str
+    """Id of the key that they sign with."""
+
+    live: tuple[SharedKey, ...] = field(repr=False)
+    expired: tuple[SharedKey, ...] = field(default=(), repr=False)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the keys that have not expired, the default first."""
+        return (self.default, *(one.kid for one in self.live if one.kid != self.default))
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A daemon that is asked."""
+
+    id: str
+    """Distinguishes it from a successor of the same name."""
+
+    name: str
+    """For people."""
+
+    daemon: Daemon
+    host: str
+    port: int
+    elsewhere: bool = False
+    """Whether an administrator may vouch for it."""
+
+    reloads: bool = True
+    """Whether it reads its keys when slurmctld reconfigures."""
+
+
 class Verdict(Enum):
     """Whether a daemon has a key."""
 

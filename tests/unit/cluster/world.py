@@ -24,6 +24,7 @@ from slinky_operator.cluster.actions import (
     AskAccounting,
     AskAgent,
     AskDirectory,
+    AskForKeys,
     AskNames,
     AskStates,
     AskUse,
@@ -60,6 +61,8 @@ from slinky_operator.cluster.memory import (
     ClaimSize,
     Directory,
     Jobs,
+    KeyFinding,
+    KeyProof,
     KeyTrial,
     Loaded,
     Memory,
@@ -74,6 +77,7 @@ from slinky_operator.reconcile.secrets import Source
 from slinky_operator.reconcile.writes.children import quantity
 from slinky_operator.slurm.conf import TextSource
 from slinky_operator.slurm.connection.contact import Contact, ContactState, Trouble
+from slinky_operator.slurm.connection.key_proof import Holder, KeySet
 from slinky_operator.slurm.releases import Release
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
@@ -158,6 +162,7 @@ class World:
     slurm: SlurmView | None = None
     memory: Memory = field(default_factory=lambda: Memory("cluster-uid"))
     now: float = 1000.0
+    wall: datetime = WALL
     server: str = "http://there:6820"
     log: list[Action] = field(default_factory=list)
     torn_down: bool = False
@@ -176,6 +181,15 @@ class World:
 
     capacity: str = ""
     """Size of all volumes; empty if each is as large as its claim requests."""
+
+    written: dict[str, tuple[str, datetime | None]] = field(default_factory=dict)
+    """Version of Secrets, and when that was written."""
+
+    proves: Callable[[Holder, KeySet, float], KeyFinding] = lambda holder, keys, at: KeyFinding(at)
+    """What a daemon proves about a key set."""
+
+    reconfigured: Callable[[], None] = lambda: None
+    """Called when slurmctld has read its files."""
 
     stale: dict[str, str] = field(default_factory=dict)
     """What the kubelet has mounted instead of what the ConfigMap holds."""
@@ -205,6 +219,8 @@ class World:
                     cluster_uid=self.owners.get(name, "") if name in self.secrets else "",
                     cluster_name="slurm" if self.owners.get(name) else "",
                     object_uid=f"uid-of-{name}" if name in self.secrets else "",
+                    version=self.written.get(name, ("", None))[0],
+                    written_at=self.written.get(name, ("", None))[1],
                     immutable=name in self.sealed,
                     data=dict(self.secrets.get(name, {})),
                 )
@@ -220,18 +236,19 @@ class World:
         )
 
     def plan(self) -> Plan:
-        made = plan(self.snapshot(), ENVIRONMENT, self.now, WALL)
+        made = plan(self.snapshot(), ENVIRONMENT, self.now, self.wall)
         asked = [one for one in made.actions if isinstance(one, ReadKeys)]
         if not asked or self.read_before:
             return made
         # The controller looks again at once, in the same pass.
         self.happen(asked[0])
-        return plan(self.snapshot(), ENVIRONMENT, self.now, WALL)
+        return plan(self.snapshot(), ENVIRONMENT, self.now, self.wall)
 
     def step(self) -> Plan:
         """One pass: plan, and let it all happen."""
         made = self.plan()
         self.memory.keys, self.memory.keys_troubled = made.keys.known, made.keys.troubled
+        self.memory.key_seen = made.keys.seen or self.memory.key_seen
         for action in made.actions:
             self.log.append(action)
             self.happen(action)
@@ -324,7 +341,10 @@ class World:
             case AskDirectory():
                 self.memory.directory = Directory(action.pod["metadata"]["uid"], self.now, dict(self.offline))
             case Reload():
-                self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True)
+                self.memory.loaded = Loaded(action.pod_uid, action.change, self.now, proven=True, since=self.now)
+                self.reconfigured()
+            case AskForKeys():
+                self.memory.key_proof = self._proven(action)
             case AskAccounting():
                 self.memory.accounting = replace(self.accounting, at=self.now)
             case ApplyAccounts():
@@ -369,6 +389,15 @@ class World:
         self.sealed.discard(name)
         if body.get("immutable"):
             self.sealed.add(name)
+
+    def _proven(self, action: AskForKeys) -> KeyProof:
+        before = self.memory.key_proof
+        kept = before.found if before is not None and before.set == action.set.id else {}
+        found = {**kept, **{one.id: self.proves(one, action.set, self.now) for one in action.asked}}
+        rounds = before.rounds + 1 if before is not None and kept else 1
+        return KeyProof(
+            action.set.id, action.since, self.now, rounds, {one: found[one] for one in action.all & {*found}}
+        )
 
     def _grow(self, action: GrowClaim) -> None:
         """Look at a claim; it grows unless the world is `rigid`."""

@@ -1,0 +1,249 @@
+"""Steps of a key set of auth/slurm: which daemons have proven to have it, and when the next step may follow. Pure.
+
+A set is accepted, and kept in the copy, when the set before it is proven: then each daemon has one of both, and each
+signs with a key that all others have, whatever their kubelets have mounted and in whatever order they read it. So
+
+1. an accepted set is mounted (`KUBELETS`), slurmctld is reconfigured, and its slurmds with it;
+2. each daemon is asked whether it has all keys of the set, signs with its default, and takes none that has expired;
+3. once all have proven that, the set is noted as loaded in the copy; only then another one is accepted.
+
+slurmctld does not show which key it signs with. That it has read the set follows from a reconfigure that it has shown
+to have carried out after the time for kubelets, and from an expired key that it refuses, before that may be dropped.
+
+What the operator forgets is asked again. The note in the copy is written after the fact: without it, daemons are asked,
+and slurmctld is reconfigured, once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from slinky_operator.cluster.keys import key_holders, key_sets, stored_keys
+from slinky_operator.cluster.memory import KeyFinding, KeyProof, SeenSecret
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.reconcile.text import cut, moment
+from slinky_operator.slurm.connection.key_proof import Answer, Holder, KeySet, Verdict
+from slinky_operator.slurm.naming import KeySource
+
+KUBELETS: Final = 120.0
+"""Seconds in which kubelets mount a changed Secret: 72 were measured, and their usual limit is 90."""
+
+VALID: Final = 60.0
+"""Seconds for which a daemon's proof counts when the next step is to be accepted."""
+
+PAUSE: Final = 5.0
+"""Seconds between two rounds of questions; doubled each time."""
+
+LONGEST_PAUSE: Final = 60.0
+
+AGAIN: Final = 120.0
+"""Seconds until slurmctld is reconfigured again for daemons that have not read the set; more after a while."""
+
+LONGEST_AGAIN: Final = 1800.0
+
+SETTLED: Final = 5.0
+"""Seconds after a reconfigure until daemons are asked."""
+
+NOT_ASKED: Final = "has not been asked yet"
+NOT_READ: Final = "has not read the set since kubelets have had time to mount it"
+
+_ALL: Final = " all"
+_SHOWN: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far the daemons are with the accepted set."""
+
+    set: KeySet | None = None
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """Daemons that have not proven to have it, and what is missing; empty once all have."""
+
+    known: bool = True
+    """Whether each daemon has been asked, so that `lacking` is more than the lack of an answer."""
+
+    loaded: bool = True
+    """Whether slurmctld is known to have read the set."""
+
+    outdated: bool = False
+    """Whether a daemon has shown that another reconfigure would help it."""
+
+    asked: tuple[Holder, ...] = ()
+    """Daemons to be asked now."""
+
+    all: frozenset[str] = frozenset()
+    """Ids of all daemons that are asked."""
+
+    since: datetime | None = None
+    """Since when they are asked."""
+
+    note: bytes = b""
+    """What the copy must say of the set."""
+
+
+def finding(key_set: KeySet, answers: Mapping[str, Answer], at: float) -> KeyFinding:
+    """What the answers of one daemon prove.
+
+    Parameters
+    ----------
+    answers
+        To each key of the set, by id.
+    at
+        Monotonic seconds.
+    """
+    for one in key_set.live:
+        answer = answers[one.kid]
+        if answer.verdict is Verdict.UNKNOWN:
+            return KeyFinding(at, f"cannot be asked: {cut(answer.why, 100)}")
+        if answer.verdict is not Verdict.ACCEPTED:
+            return KeyFinding(at, f"does not have key {cut(one.kid, _SHOWN)}", outdated=True)
+        if answer.signs_with not in {"", key_set.default}:
+            return KeyFinding(at, f"signs with key {cut(answer.signs_with, _SHOWN)}", outdated=True)
+    for one in key_set.expired:
+        if answers[one.kid].verdict is Verdict.ACCEPTED:
+            return KeyFinding(at, f"still takes key {cut(one.kid, _SHOWN)}, which has expired", outdated=True)
+        if answers[one.kid].verdict is Verdict.UNKNOWN:
+            return KeyFinding(at, f"cannot be asked: {cut(answers[one.kid].why, 100)}")
+    return KeyFinding(at)
+
+
+def seen(snapshot: Snapshot, source: KeySource, now: float) -> SeenSecret | None:
+    """The version of the Secret, and since when it is known."""
+    found, before = snapshot.sources.get(source.secret), snapshot.memory.key_seen
+    if found is None or not found.exists:
+        return before
+    if before is not None and before.version == found.version:
+        return before
+    return SeenSecret(found.version, now, changed=before is not None)
+
+
+def settles_in(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> float:
+    """Seconds for which a kubelet may still have an earlier content of the Secret mounted, for slurmctld or slurmds.
+
+    What the Secret held in between counts, even if it was never read here: a refused set that was put back.
+    """
+    found = snapshot.sources.get(source.secret)
+    version = seen(snapshot, source, now)
+    if found is None or version is None or snapshot.controller_pod is None:
+        return 0.0
+    created = _created(snapshot)
+    if not version.changed and (found.written_at is None or (created is not None and found.written_at <= created)):
+        return 0.0
+    return max(0.0, _settled_at(snapshot, source, now, wall) - now)
+
+
+def standing(
+    snapshot: Snapshot, source: KeySource, known: bytes, now: float, wall: datetime, *, next_waits: bool
+) -> Standing:
+    """Find out how far the daemons are with the accepted set.
+
+    Parameters
+    ----------
+    known
+        The accepted set.
+    now
+        Monotonic seconds.
+    wall
+        The time of day.
+    next_waits
+        Whether the Secret has another set, which is accepted if this one is proven, now: nothing is noted then, since
+        daemons may read the other one.
+    """
+    mark, stored = key_sets.mark(known).encode(), stored_keys.note(snapshot)
+    if not next_waits and (stored == mark + _ALL.encode() or not stored_keys.started(snapshot)):
+        return Standing(note=mark + _ALL.encode())
+    key_set = key_sets.read(known, wall)
+    if key_set is None:
+        # Daemons run with it all the same; nothing can be asked.
+        lacking = {"the set that daemons have": "cannot be read here"} if next_waits else {}
+        return Standing(lacking=lacking, note=stored)
+    loaded = stored.startswith(mark) or (not next_waits and _was_read(snapshot, source, now, wall))
+    found = key_holders.holders(snapshot)
+    proof = snapshot.memory.key_proof
+    proof = proof if proof is not None and proof.set == key_set.id else None
+    read = snapshot.memory.loaded.since + SETTLED if snapshot.memory.loaded is not None else float("-inf")
+    lacking, due, known_all, outdated = dict(found.unproven), [], True, False
+    confirmed = key_holders.is_confirmed(snapshot, key_set.ids)
+    for one in found.asked:
+        of_one = proof.found.get(one.id) if proof is not None else None
+        if of_one is None or (next_waits and not of_one.lacks and now - of_one.at > VALID):
+            known_all = False
+            lacking[one.name] = NOT_ASKED
+        elif of_one.lacks and not (confirmed and one.elsewhere and not of_one.outdated):
+            outdated = outdated or (of_one.outdated and one.reloads and of_one.at >= read)
+            lacking[one.name] = of_one.lacks
+        else:
+            continue
+        due.append(one)
+    if not loaded:
+        lacking.setdefault("slurmctld", NOT_READ)
+    is_due = proof is None or now - proof.asked >= _pause(proof) or proof.asked < read <= now
+    note = mark + (b"" if lacking else _ALL.encode())
+    return Standing(
+        key_set,
+        lacking,
+        known_all,
+        loaded,
+        outdated,
+        tuple(due) if is_due else (),
+        frozenset(one.id for one in found.asked),
+        proof.since if proof is not None else None,
+        note if loaded and not next_waits else stored,
+    )
+
+
+def reload_due(snapshot: Snapshot, source: KeySource, found: Standing, now: float, wall: datetime) -> float:
+    """Seconds until slurmctld is to be reconfigured for the accepted set; infinite if that would change nothing."""
+    if found.set is None or (found.loaded and not found.outdated):
+        return float("inf")
+    settles, last = settles_in(snapshot, source, now, wall), snapshot.memory.loaded
+    if last is None or last.since < _settled_at(snapshot, source, now, wall) or not last.proven:
+        return settles
+    waited = (wall - found.since).total_seconds() if found.since is not None else 0.0
+    return max(settles, last.since + min(LONGEST_AGAIN, max(AGAIN, waited / 2)) - now)
+
+
+def touched_after(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> float:
+    """Since when slurmctld's pod must have been touched for the next reconfigure, in monotonic seconds."""
+    last = snapshot.memory.loaded
+    before = last.since if last is not None and last.proven else float("-inf")
+    return max(before, _settled_at(snapshot, source, now, wall))
+
+
+def _was_read(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> bool:
+    """Whether slurmctld has read its keys, or was started, after kubelets have mounted this version of the Secret."""
+    last, found = snapshot.memory.loaded, snapshot.sources[source.secret]
+    pod = snapshot.controller_pod
+    of_this_pod = pod is not None and last is not None and last.pod_uid == pod["metadata"]["uid"]
+    if last is not None and of_this_pod and last.proven and last.since >= _settled_at(snapshot, source, now, wall):
+        return True
+    created = _created(snapshot)
+    return bool(created and found.written_at and created - found.written_at >= timedelta(seconds=KUBELETS))
+
+
+def _settled_at(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> float:
+    """When kubelets have had time to mount this version of the Secret, in monotonic seconds.
+
+    By the API server's clock, if that agrees with the time since which the version is known here.
+    """
+    found, version = snapshot.sources[source.secret], seen(snapshot, source, now)
+    latest = (version.at if version is not None else now) + KUBELETS
+    if version is None or version.changed:
+        return latest
+    if found.written_at is None:
+        return float("-inf")
+    age = (wall - found.written_at).total_seconds()
+    return latest if age < 0 else min(latest, now + KUBELETS - age)
+
+
+def _created(snapshot: Snapshot) -> datetime | None:
+    """When slurmctld's pod was created."""
+    pod = snapshot.controller_pod
+    return moment(pod["metadata"].get("creationTimestamp")) if pod is not None else None
+
+
+def _pause(proof: KeyProof) -> float:
+    return min(LONGEST_PAUSE, PAUSE * 2.0 ** min(proof.rounds - 1, 10))

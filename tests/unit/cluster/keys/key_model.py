@@ -1,0 +1,234 @@
+"""A small model of daemons, kubelets and a user who rotates a key set, around the real rules about keys.
+
+What it rests on is measured (`tests/integration/slurm_conf`): a daemon reads what its kubelet has mounted, when it
+starts or is reconfigured; slurmctld signs the reconfigure of its slurmds with its own new default, and a slurmd without
+that key does not hear it.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from slinky_operator.cluster.actions import Action, AskForKeys, KeepKeys, ReadKeys, Reload, Remove, TouchPod
+from slinky_operator.cluster.keys import key_sets, key_steps, lifecycle
+from slinky_operator.cluster.keys.key_guard import guarded
+from slinky_operator.cluster.keys.lifecycle import Keys
+from slinky_operator.cluster.memory import KeyFinding, Memory
+from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.cluster.steps.keys import load_key_set
+from slinky_operator.cluster.steps.progress import Progress
+from slinky_operator.slurm.connection.key_proof import Answer, Holder, KeySet, Verdict
+from tests.unit.cluster.world import ENVIRONMENT, WALL, World, cluster_object, node_set_object
+
+COPY, MINE = "slurm-auth-copy", "mine"
+EXPIRES = timedelta(hours=1)
+SLURMDS = ("compute-0", "compute-1")
+CONTROLLER = "slurmctld"
+
+
+def key_set(*names: str) -> bytes:
+    """A set of keys by name: the default in upper case; with a minus it expires in an hour."""
+    keys = []
+    for name in names:
+        kid = name.lower().rstrip("-")
+        one = {"kty": "oct", "alg": "HS256", "kid": kid, "k": base64.b64encode(kid.encode() * 32).decode()}
+        one |= {"use": "default"} if name.rstrip("-").isupper() else {}
+        keys.append(one | ({"exp": int((WALL + EXPIRES).timestamp())} if name.endswith("-") else {}))
+    return json.dumps({"keys": keys}).encode()
+
+
+def pod(name: str, ip: str) -> dict[str, Any]:
+    about = {"name": name, "namespace": "here", "uid": f"uid-of-{name}"}
+    return {"metadata": about, "spec": {"nodeName": "here"}, "status": {"phase": "Running", "podIP": ip}}
+
+
+def _settled() -> World:
+    spec = {"auth": {"slurmKeyRef": {"name": MINE, "key": "slurm.jwks"}}}
+    world = World(cluster_object(spec), secrets={MINE: {"slurm.jwks": key_set("A")}})
+    world.written[MINE] = "1", WALL - timedelta(days=1)
+    world.add(node_set_object("compute"))
+    world.settle()
+    assert world.controller_pod is not None
+    world.controller_pod["metadata"]["creationTimestamp"] = (WALL - timedelta(hours=12)).isoformat()
+    world.pods = list(SLURMDS)
+    world.running = [pod(name, f"10.0.1.{index}") for index, name in enumerate(SLURMDS)]
+    return world
+
+
+_BASE = _settled()
+
+
+@dataclass
+class Model:
+    """A Cluster with a key set, its daemons and kubelets."""
+
+    world: World = field(default_factory=lambda: copy.deepcopy(_BASE))
+    mounted: dict[str, bytes] = field(default_factory=dict)
+    loaded: dict[str, bytes] = field(default_factory=dict)
+    refresh: dict[str, float] = field(default_factory=dict)
+    """When a kubelet mounts what the Secret holds."""
+
+    away: set[str] = field(default_factory=set)
+    """Daemons that neither answer nor hear of a reconfigure."""
+
+    wants_reload: bool = False
+    """Whether a configuration waits to be loaded."""
+
+    refused_text: bool = False
+    """Whether the Cluster's next configuration is refused: what is mounted stays the last good one."""
+
+    late: float = 100.0
+    """Seconds until a kubelet mounts a changed Secret."""
+
+    loses: str = ""
+    """Which action is lost: its effect, or what is remembered of it."""
+
+    reloads: int = 0
+    replaced: int = 0
+    """Pods of slurmctld."""
+
+    version: int = 1
+    keys: Keys = field(default_factory=Keys)
+    separated: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        first = self.world.secrets[MINE]["slurm.jwks"]
+        for name in (CONTROLLER, *SLURMDS):
+            self.mounted[name] = self.loaded[name] = first
+
+    @property
+    def accepted(self) -> bytes:
+        return self.world.secrets[COPY]["slurm.key"]
+
+    @property
+    def is_done(self) -> bool:
+        step = self.keys.standing
+        return self.keys.held is None and step is not None and not step.lacking
+
+    # What the user, the kubelets and the daemons do
+
+    def write(self, *names: str) -> None:
+        self.version += 1
+        self.world.secrets[MINE] = {"slurm.jwks": key_set(*names)}
+        self.world.written[MINE] = str(self.version), self.world.wall
+        for index, name in enumerate(self.mounted):
+            # Kubelets that have begun to wait go on; they mount what there is by then.
+            self.refresh.setdefault(name, self.world.now + self.late * (index + 1) / len(self.mounted))
+        self.passes(1.0)
+
+    def put_back(self) -> None:
+        self.version += 1
+        self.world.secrets[MINE] = {"slurm.jwks": self.accepted}
+        self.world.written[MINE] = str(self.version), self.world.wall
+        for name in self.mounted:
+            self.refresh.setdefault(name, self.world.now + self.late)
+        self.passes(1.0)
+
+    def kill(self) -> None:
+        """Another operator, which remembers nothing; it reads Secrets once."""
+        self.world.memory = Memory("cluster-uid")
+        self.passes(1.0)
+
+    def passes(self, *seconds: float) -> None:
+        """Let time pass, and the operator look after each span."""
+        for one in seconds:
+            self.world.now += one
+            self.world.wall += timedelta(seconds=one)
+            for name, at in list(self.refresh.items()):
+                if at <= self.world.now:
+                    self.mounted[name] = self.world.secrets[MINE]["slurm.jwks"]
+                    del self.refresh[name]
+            self._pass()
+            self._check()
+
+    def wait(self) -> None:
+        """Longer than kubelets need, with passes as often as they matter."""
+        self.passes(1, 30, 30, 30, 30, 3, 3, 3, 6, 6)
+
+    # The operator
+
+    def _pass(self) -> None:
+        for _ in range(4):
+            snapshot = self.world.snapshot()
+            snapshot = replace(snapshot, memory=self.world.memory.frozen())
+            actions = self._plan(snapshot)
+            self.world.memory.keys = self.keys.known
+            self.world.memory.key_seen = self.keys.seen or self.world.memory.key_seen
+            again = False
+            for action in actions:
+                self._happen(action)
+                again = again or isinstance(action, (ReadKeys, KeepKeys, AskForKeys, TouchPod))
+            if not again:
+                return
+
+    def _plan(self, snapshot: Snapshot) -> list[Action]:
+        now, wall = self.world.now, self.world.wall
+        self.keys = lifecycle.look(snapshot, now, wall)
+        progress = Progress(snapshot, ENVIRONMENT.pace, ENVIRONMENT.images, now, wall, snapshot, keys=self.keys)
+        actions = [*self.keys.actions, *load_key_set(progress)]
+        if self.wants_reload and not self.refused_text:
+            actions.append(Reload("pod-uid", "a change", {}))
+        return guarded(actions, snapshot, self.keys, now)
+
+    def _happen(self, action: Action) -> None:
+        name = type(action).__name__
+        if isinstance(action, Reload):
+            self._reconfigure()
+            self.wants_reload = self.wants_reload and action.change != "a change"
+        elif isinstance(action, Remove):
+            self.replaced += 1
+            self.loaded[CONTROLLER] = self.mounted[CONTROLLER] = self.world.secrets[MINE]["slurm.jwks"]
+            return
+        elif isinstance(action, TouchPod):
+            self.mounted[CONTROLLER] = self.world.secrets[MINE]["slurm.jwks"]
+            self.refresh.pop(CONTROLLER, None)
+        if name == self.loses:
+            # It is done, and the operator ends before it can remember that; or it is not done at all.
+            self.loses = ""
+            self.world.memory = Memory("cluster-uid")
+            return
+        self.world.proves = self._proves
+        self.world.happen(action)
+
+    def _reconfigure(self) -> None:
+        self.reloads += 1
+        self.loaded[CONTROLLER] = self.mounted[CONTROLLER]
+        for name in SLURMDS:
+            if name not in self.away and self._hears(CONTROLLER, name):
+                self.loaded[name] = self.mounted[name]
+
+    def _hears(self, sender: str, receiver: str) -> bool:
+        """Whether a daemon takes what another one signs."""
+        signs = key_sets.read(self.loaded[sender], self.world.wall)
+        takes = key_sets.read(self.loaded[receiver], self.world.wall)
+        assert signs is not None
+        assert takes is not None
+        return signs.default in {one.kid for one in takes.live}
+
+    def _proves(self, holder: Holder, asked: KeySet, at: float) -> KeyFinding:
+        name = holder.name.removeprefix("slurmd of ")
+        if name in self.away:
+            unknown = Answer(Verdict.UNKNOWN, why="no answer within 3 s")
+            return key_steps.finding(asked, {one.kid: unknown for one in (*asked.live, *asked.expired)}, at)
+        has = key_sets.read(self.loaded[name], self.world.wall)
+        assert has is not None
+        shows = has.default if name != CONTROLLER else ""
+        taken = {one.kid for one in has.live}
+        answers = {
+            one.kid: Answer(Verdict.ACCEPTED, shows) if one.kid in taken else Answer(Verdict.REFUSED)
+            for one in (*asked.live, *asked.expired)
+        }
+        return key_steps.finding(asked, answers, at)
+
+    def _check(self) -> None:
+        """No slurmd may be separated from slurmctld, in either direction."""
+        for name in SLURMDS:
+            if name in self.away:
+                continue
+            if not (self._hears(CONTROLLER, name) and self._hears(name, CONTROLLER)):
+                self.separated.append(f"{name} at {self.world.now:g}")

@@ -1,0 +1,292 @@
+"""A key set is rotated in all orders of steps, refusals, kills and lost writes: no daemon is ever separated."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from slinky_api.v1alpha1.cluster.status import JobCounts
+from slinky_operator.cluster.keys import key_holders
+from slinky_operator.cluster.memory import Jobs
+from slinky_operator.cluster.slurm_connection import Missing
+from tests.unit.cluster.keys.key_model import CONTROLLER, EXPIRES, SLURMDS, Model, key_set
+
+A, AB, BA, B = ("A",), ("A", "b"), ("a-", "B"), ("B",)
+
+
+def until_done(model: Model, passes: int = 200) -> None:
+    for _ in range(passes):
+        if model.is_done:
+            return
+        model.passes(3)
+    raise AssertionError(f"not done: {model.keys.trouble or model.keys.held}")
+
+
+def refusal(model: Model) -> Missing:
+    assert model.keys.slurm is not None
+    return model.keys.slurm
+
+
+def a_text_waits(model: Model) -> bool:
+    return model.wants_reload
+
+
+def expire(model: Model) -> None:
+    model.world.wall += EXPIRES
+    model.world.now += EXPIRES.total_seconds()
+    model.passes(3, 3)
+
+
+def test_a_rotation_needs_nothing_but_its_three_steps_and_one_reconfigure_for_each_that_matters() -> None:
+    model = Model()
+    model.passes(3)
+    for names in (AB, BA):
+        model.write(*names)
+        until_done(model)
+        assert model.accepted == key_set(*names)
+        assert {*model.loaded.values()} == {key_set(*names)}
+    expire(model)
+    model.write(*B)
+    until_done(model)
+    assert model.accepted == key_set(*B)
+    assert model.reloads == 3
+    assert not model.separated
+
+
+def test_the_second_step_before_the_first_is_read_is_refused_and_says_who_lacks_it_and_what_to_write() -> None:
+    """This order separated slurmctld from every slurmd: the first step went with a configuration that was refused."""
+    model = Model(refused_text=True, wants_reload=True)
+    model.passes(3)
+    model.write(*AB)
+    model.passes(5)
+    model.write(*BA)
+    model.passes(5, 5)
+    trouble = refusal(model)
+    assert trouble.reason == "KeyChanged"
+    assert "slurmd of compute-0 does not have key b" in trouble.message
+    assert "Put that set back, which is slurm.key of Secret slurm-auth-copy" in trouble.message
+    assert model.accepted == key_set(*AB)
+    # The text is mended, and waits: no reconfigure carries the keys that are refused.
+    model.refused_text = False
+    model.wait()
+    assert model.reloads == 0
+    assert a_text_waits(model)
+    # It waits no longer than kubelets need, once the set is back.
+    model.put_back()
+    model.passes(5, 5)
+    assert model.reloads == 0
+    model.wait()
+    assert not a_text_waits(model)
+    until_done(model)
+    model.write(*BA)
+    until_done(model)
+    assert model.accepted == key_set(*BA)
+    assert not model.separated
+
+
+def test_a_refused_text_does_not_keep_a_step_from_the_daemons() -> None:
+    model = Model(refused_text=True, wants_reload=True)
+    model.write(*AB)
+    until_done(model)
+    model.write(*BA)
+    until_done(model)
+    assert {*model.loaded.values()} == {key_set(*BA)}
+    assert not model.separated
+
+
+def test_a_set_that_was_refused_and_put_back_unseen_is_not_carried_by_a_configuration() -> None:
+    model = Model()
+    model.passes(3)
+    # Kubelets have mounted it before the operator reads the Secret again.
+    for name in model.mounted:
+        model.mounted[name] = key_set("a", "C")
+    model.put_back()
+    model.wants_reload = True
+    model.passes(3, 3)
+    assert model.reloads == 0
+    assert "kubelets may still have mounted what it had before" in model.keys.held.message  # type: ignore[union-attr]
+    model.wait()
+    assert not a_text_waits(model)
+    assert not model.separated
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["same-operator", "another"])
+def test_a_slurmd_that_cannot_be_reached_keeps_the_next_step_waiting_and_is_named(restart: bool) -> None:
+    model = Model()
+    model.passes(3)
+    model.write(*AB)
+    model.away = {SLURMDS[0]}
+    model.wait()
+    if restart:
+        model.kill()
+    model.write(*BA)
+    model.passes(5, 5)
+    assert model.accepted == key_set(*AB)
+    trouble = refusal(model)
+    assert "slurmd of compute-0 cannot be asked: no answer within 3 s" in trouble.message
+    assert "compute-1" not in trouble.message
+    model.put_back()
+    model.away = set()
+    until_done(model)
+    model.write(*BA)
+    until_done(model)
+    assert not model.separated
+
+
+def test_the_earlier_key_is_dropped_only_when_slurmctld_refuses_it() -> None:
+    """slurmctld does not show its default: one that has not read the second step takes the earlier key for ever."""
+    model = Model()
+    for names in (AB, BA):
+        model.write(*names)
+        until_done(model)
+    # A slurmctld that has come back with what its kubelet had mounted long ago.
+    model.loaded[CONTROLLER] = model.mounted[CONTROLLER] = key_set(*AB)
+    model.world.wall += EXPIRES
+    model.world.now += EXPIRES.total_seconds()
+    model.write(*B)
+    model.passes(5)
+    assert model.accepted == key_set(*BA)
+    assert "slurmctld still takes key a, which has expired" in refusal(model).message
+
+
+def test_an_administrator_may_vouch_for_a_machine_that_cannot_be_reached_and_for_no_pod() -> None:
+    model = Model()
+    snapshot = model.world.snapshot()
+    assert not key_holders.is_confirmed(snapshot, ("b", "a"))
+    snapshot.raw["metadata"]["annotations"] = {key_holders.ANNOTATION_CONFIRMED: "b, a"}
+    assert key_holders.is_confirmed(snapshot, ("b", "a"))
+    assert not any(one.elsewhere for one in key_holders.holders(snapshot).asked)
+
+
+def test_nobody_is_asked_again_once_all_have_proven_it_whoever_the_operator_is() -> None:
+    model = Model()
+    model.write(*AB)
+    until_done(model)
+    model.kill()
+    assert model.keys.standing is not None
+    assert model.keys.standing.set is None
+    assert model.is_done
+    assert model.reloads == 1
+
+
+def test_with_no_slurmd_left_a_set_that_nobody_can_prove_is_used_all_the_same() -> None:
+    """The way out: without it, a daemon that never answers would keep the earlier keys for ever."""
+    model = Model()
+    model.passes(3)
+    model.away = {CONTROLLER}
+    model.world.running, model.world.pods = [], []
+    model.world.memory.jobs = Jobs(model.world.now, 0.0, JobCounts())
+    model.write(*AB)
+    assert model.accepted == key_set(*AB)
+    assert model.replaced == 1
+
+
+EVENTS: dict[str, Callable[[Model], None]] = {
+    "add": lambda one: one.write(*AB),
+    "switch": lambda one: one.write(*BA),
+    "skip": lambda one: one.write("a", "C"),
+    "back": Model.put_back,
+    "text": lambda one: setattr(one, "wants_reload", True),
+    "bad text": lambda one: setattr(one, "refused_text", not one.refused_text),
+    "kill": Model.kill,
+    "wait": Model.wait,
+    "late node": lambda one: one.away.symmetric_difference_update({SLURMDS[1]}),
+    "lose copy": lambda one: setattr(one, "loses", "KeepKeys"),
+    "lose answers": lambda one: setattr(one, "loses", "AskForKeys"),
+    "lose reload": lambda one: setattr(one, "loses", "Reload"),
+    "lose touch": lambda one: setattr(one, "loses", "TouchPod"),
+}
+
+
+def walked(order: tuple[str, ...], late: float) -> Model:
+    model = Model(late=late)
+    for event in order:
+        if event == "late node" and SLURMDS[1] in model.away:
+            # What it has mounted meanwhile is the kubelet's; it has heard of nothing.
+            model.passes(1)
+        EVENTS[event](model)
+        model.passes(2, 4)
+    return model
+
+
+def finishes(model: Model) -> None:
+    """Whatever has happened, the set that is accepted gets to all daemons, and then the switch does."""
+    model.away, model.refused_text, model.loses = set(), False, ""
+    for names in (AB, BA):
+        if model.accepted == key_set(*BA):
+            break
+        model.put_back()
+        until_done(model)
+        if model.accepted != key_set(*names):
+            model.write(*names)
+            until_done(model)
+    model.put_back()
+    until_done(model)
+    assert {*model.loaded.values()} == {key_set(*BA)}
+
+
+@pytest.mark.parametrize("first", sorted(EVENTS))
+def test_every_order_of_three_events_keeps_all_daemons_together(first: str) -> None:
+    for rest in itertools.product(sorted(EVENTS), repeat=2):
+        model = walked((first, *rest), late=100.0)
+        assert not model.separated, (first, *rest)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_long_random_orders_keep_all_daemons_together_and_can_be_finished(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - a replayable walk
+    order = tuple(chance.choice(sorted(EVENTS)) for _ in range(14))
+    model = walked(order, late=chance.choice([1.0, 40.0, 110.0]))
+    assert not model.separated, order
+    finishes(model)
+    assert not model.separated, order
+
+
+def test_a_slurmctld_that_has_not_read_the_set_is_noticed_though_it_does_not_show_its_default() -> None:
+    model = Model()
+    model.write(*AB)
+    until_done(model)
+    model.write(*BA)
+    # All slurmds were started again by their kubelets, and slurmctld was not.
+    for name in SLURMDS:
+        model.loaded[name] = model.mounted[name] = key_set(*BA)
+    model.passes(5, 5)
+    assert not model.is_done
+    assert "slurmctld has not read the set since kubelets" in model.keys.step.message  # type: ignore[union-attr]
+    until_done(model)
+    assert model.loaded[CONTROLLER] == key_set(*BA)
+
+
+def test_a_proof_of_a_while_ago_does_not_count_for_the_next_step() -> None:
+    model = Model()
+    model.write(*AB)
+    until_done(model)
+    model.wait()
+    # Its Node has come back with what it had mounted long before.
+    model.loaded[SLURMDS[0]] = model.mounted[SLURMDS[0]] = key_set(*A)
+    model.write(*BA)
+    model.passes(5)
+    assert model.accepted == key_set(*AB)
+    assert "slurmd of compute-0 does not have key b" in refusal(model).message
+
+
+def test_kubelets_get_their_time_whatever_the_clock_of_the_api_server_says() -> None:
+    model = Model()
+    model.passes(3)
+    model.write(*AB)
+    model.world.written["mine"] = model.world.written["mine"][0], model.world.wall - timedelta(days=400)
+    model.passes(20, 20, 20)
+    assert model.reloads == 0
+    until_done(model)
+    assert model.reloads == 1
+
+
+def test_the_model_notices_daemons_that_are_separated() -> None:
+    model = Model()
+    model.loaded[CONTROLLER] = key_set(*BA)
+    model.passes(1)
+    assert model.separated

@@ -10,14 +10,17 @@ the one of `database.passwordRef`     the user's password; only read
 ====================================  ==========================================================================
 
 MariaDB sets the password at each start, so the one in the Secret is always the one that counts: after a change both
-daemons are restarted with it. Their pods carry a digest of what they mount. Its key is the key of auth/slurm, so that
-nobody who may read pods can try passwords; and a new key of auth/slurm restarts slurmdbd, which must have it.
+daemons are restarted with it. Their pods carry a digest of what they mount. It is keyed, so that nobody who may read
+pods can try passwords, with the first keys of the Cluster (`SALT`), whatever becomes of those: MariaDB reads none of
+Slurm's keys, and slurmdbd, which reads them at its start only, is restarted for `KEYS_READ`.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -39,6 +42,12 @@ INIT_SQL: Final = "init.sql"
 
 VERSION: Final = "version"
 """Key beside slurmdbd.conf: identifies it, so that a pod does not start with an earlier one."""
+
+SALT: Final = "mounts-salt"
+"""Key of the copy (`naming.key_copy`): the keys of auth/slurm and auth/jwt with which digests are keyed, in JSON."""
+
+KEYS_READ: Final = "mounts-keys"
+"""Key of the copy: identifies the keys that a slurmdbd must have read; blank for those of the salt."""
 
 SECRET_FOLDER: Final = "/etc/slurmdbd-conf"  # noqa: S105
 """Where slurmdbd's pod mounts the Secret with slurmdbd.conf."""
@@ -127,8 +136,36 @@ def holds(snapshot: Snapshot, secret: str, wanted: Contents) -> bool:
     return dict(found.data) == dict(data)
 
 
+def salt(slurm: bytes, jwt: bytes) -> bytes:
+    """The value for `SALT`."""
+    return json.dumps([base64.b64encode(one).decode() for one in (slurm, jwt)]).encode()
+
+
+def salted_keys(value: bytes) -> tuple[bytes, bytes]:
+    """The keys of auth/slurm and auth/jwt in a value for `SALT`."""
+    slurm, jwt = (base64.b64decode(one) for one in json.loads(value))
+    return slurm, jwt
+
+
+def salted_with(snapshot: Snapshot) -> bytes:
+    """The value of `SALT`; empty before the first one, and if somebody has put something else there."""
+    found = _noted(snapshot, SALT)
+    try:
+        salted_keys(found)
+    except (ValueError, TypeError, RecursionError):
+        return b""
+    return found
+
+
+def slurmdbd_digest(snapshot: Snapshot) -> str:
+    """Identify what slurmdbd's pod reads at its start: its Secret, and the keys."""
+    keys = _noted(snapshot, KEYS_READ).decode("ascii", errors="replace").strip()
+    found = digest(snapshot, naming.accounting(snapshot.cluster.name))
+    return f"{found}-{keys}" if keys else found
+
+
 def digest(snapshot: Snapshot, secret: str) -> str:
-    """Identify what a Secret holds without disclosing it, not even to guesses; together with the Cluster's keys."""
+    """Identify what a Secret holds without disclosing it, not even to guesses."""
     found = snapshot.sources.get(secret)
     data = found.data if found is not None and found.exists else {}
     return _keyed(snapshot, b"\0".join(part for key in sorted(data) for part in (key.encode(), data[key])))
@@ -148,7 +185,17 @@ def version_in(snapshot: Snapshot) -> str:
 def _keyed(snapshot: Snapshot, data: bytes) -> str:
     keys = (naming.slurm_key(snapshot.cluster), naming.jwt_key(snapshot.cluster))
     slurm, jwt = (b"" if one is None else value_in(snapshot, one.secret, one.key) for one in keys)
+    salted = salted_with(snapshot)
+    if salted:
+        slurm, jwt = salted_keys(salted)
     return hmac.new(slurm, b"\0".join((jwt, data)), hashlib.sha256).hexdigest()[:16]
+
+
+def _noted(snapshot: Snapshot, key: str) -> bytes:
+    """What the copy says, or what is to be written into it."""
+    copy = snapshot.sources.get(naming.key_copy(snapshot.cluster.name))
+    held = copy.data.get(key, b"") if copy is not None and copy.exists and copy.cluster_uid else b""
+    return held or snapshot.memory.keys.get(key, b"")
 
 
 def _own_storage(snapshot: Snapshot) -> tuple[Storage | None, Problem | None]:

@@ -27,6 +27,7 @@ from typing import Final
 
 from slinky_api.conditions import Reason
 from slinky_api.events import EventReason
+from slinky_operator.cluster.accounting import stored, variants
 from slinky_operator.cluster.actions import Action, EmitEvent, KeepKeys, MakeKey, PutKeyBack, Remove, SealKey
 from slinky_operator.cluster.components import metadata
 from slinky_operator.cluster.keys import key_messages, key_sets, key_sizes, key_steps, stored_keys
@@ -139,6 +140,7 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
     known = {name: one.known for name, one in found.items() if one.known}
     if of_slurm.known and of_slurm.standing is not None and of_slurm.standing.note:
         known[stored_keys.LOADED] = of_slurm.standing.note
+    known |= _for_accounting(snapshot, known)
     signing = look_at_signing(snapshot, wall)
     keep = tuple(_keep(snapshot, {**known, **signing.kept} if known else {}, now))
     if signing.in_use is not None:
@@ -352,6 +354,17 @@ def _weak(known: Mapping[str, bytes], source: KeySource, name: str) -> Iterator[
 
 
 # What is written
+
+
+def _for_accounting(snapshot: Snapshot, known: Mapping[str, bytes]) -> dict[str, bytes]:
+    """What the copy says of keys for the pods of accounting (`accounting.stored`)."""
+    slurm, jwt = known.get(naming.SLURM_KEY, b""), known.get(naming.JWT_KEY, b"")
+    if not slurm or not jwt or variants.wanted(snapshot.cluster) is None:
+        return {}
+    salt = stored.salted_with(snapshot) or stored.salt(slurm, jwt)
+    read = [stored.salt(key_sets.for_restart(one), other) for one, other in (stored.salted_keys(salt), (slurm, jwt))]
+    # Never empty: entries without a value would stay as they were.
+    return {stored.SALT: salt, stored.KEYS_READ: b" " if read[0] == read[1] else key_sets.mark(read[1])[:8].encode()}
 
 
 def _seal(snapshot: Snapshot, source: KeySource) -> Iterator[SealKey]:

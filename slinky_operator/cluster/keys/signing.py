@@ -164,7 +164,7 @@ def _slurmdbd_has(snapshot: Snapshot, key: PublicKey) -> bool:
     secret = naming.accounting(cluster.name)
     text = accounting.value_in(snapshot, secret, key_set.FILE).decode(errors="replace")
     pods = snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ())
-    digest = accounting.digest(snapshot, secret)
+    digest = accounting.slurmdbd_digest(snapshot)
     return key_set.has(text, key) and bool(pods) and all(_runs_with(pod, digest) for pod in pods)
 
 

@@ -28,7 +28,7 @@ from slinky_operator.slurm import naming
 from slinky_operator.slurm.pod_templates.template_rules import fitted
 
 ANNOTATION_MOUNTS: Final = labels.CLUSTER_PREFIX + "mounts"
-"""On a pod template: digest of the Secrets that the pod reads when it starts."""
+"""On a pod template: digest of what the pod reads of Secrets when it starts."""
 
 DATA: Final = "data"
 _STATEMENTS: Final = "statements"

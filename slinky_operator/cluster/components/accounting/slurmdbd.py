@@ -141,7 +141,7 @@ class Slurmdbd(Component):
         generated = {
             "metadata": {
                 "labels": naming.pod_labels(cluster, self.component),
-                "annotations": {ANNOTATION_MOUNTS: stored.digest(snapshot, name)},
+                "annotations": {ANNOTATION_MOUNTS: stored.slurmdbd_digest(snapshot)},
             },
             # It resolves the users of tokens and associations.
             "spec": identity.attached(

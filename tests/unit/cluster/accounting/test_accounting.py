@@ -10,8 +10,9 @@ import pytest
 from slinky_operator.cluster.accounting import in_conf
 from slinky_operator.cluster.actions import AskAccounting, EmitEvent, MakePassword, PutKeyBack, Write
 from slinky_operator.cluster.memory import AccountingAnswer
+from tests.unit.cluster.keys.key_model import EXPIRES, key_set
 from tests.unit.cluster.rollout import settled
-from tests.unit.cluster.world import World, cluster_object
+from tests.unit.cluster.world import WALL, World, cluster_object
 
 DBD, DATABASE = ("StatefulSet", "slurm-accounting"), ("StatefulSet", "slurm-database")
 PASSWORD, STATEMENTS, CONF = "slurm-database-password", "slurm-database", "slurm-accounting"
@@ -211,6 +212,60 @@ def test_another_password_in_the_secret_restarts_both_daemons_with_it() -> None:
     assert "StoragePass=mine-now" in conf(world)
     assert b"IDENTIFIED BY 'mine-now'" in world.secrets[STATEMENTS]["init.sql"]
     assert all(template(world, key) != one for key, one in zip((DATABASE, DBD), before, strict=True))
+
+
+def started(spec: dict[str, Any], secrets: dict[str, dict[str, bytes]] | None = None) -> World:
+    """A Cluster with both daemons of accounting."""
+    world = World(cluster_object({"accounting": {}, **spec}), secrets=secrets or {})
+    world.settle()
+    make_ready(world, DATABASE)
+    world.settle()
+    assert DBD in world.children
+    return world
+
+
+@pytest.mark.parametrize("lost", ["slurm-auth-slurm", "slurm-auth-jwt", "slurm-auth-copy"])
+def test_a_lost_key_restarts_neither_daemon(lost: str) -> None:
+    world = started({})
+    before = [copy.deepcopy(world.children[key]["spec"]["template"]) for key in (DATABASE, DBD)]
+    written = world.secrets[CONF]
+    del world.secrets[lost]
+    # Every write of the passes in between counts: each one of a template is a restart.
+    log = world.settle()
+    assert not [one for one in log if isinstance(one, Write) and one.child.key in {DATABASE, DBD}]
+    assert [template(world, key) for key in (DATABASE, DBD)] == before
+    assert world.secrets[CONF] == written
+
+
+def test_a_step_of_a_key_set_restarts_slurmdbd_if_it_must_have_the_key_and_never_the_database() -> None:
+    spec = {"auth": {"slurmKeyRef": {"name": "mine", "key": "slurm.jwks"}}}
+    world = started(spec, {"mine": {"slurm.jwks": key_set("A")}})
+    templates = []
+    for names in (("A",), ("A", "b"), ("a-", "B"), ("B",)):
+        world.secrets["mine"] = {"slurm.jwks": key_set(*names)}
+        world.wall = WALL if "B" not in names or "a-" in names else WALL + 2 * EXPIRES
+        world.settle()
+        assert world.secrets["slurm-auth-copy"]["slurm.key"] == key_set(*names)
+        templates.append([copy.deepcopy(template(world, key)) for key in (DATABASE, DBD)])
+    databases, dbds = zip(*templates, strict=True)
+    assert all(one == databases[0] for one in databases)
+    assert dbds[0] != dbds[1] != dbds[2]
+    assert dbds[3] == dbds[2]
+
+
+def test_an_operator_of_an_earlier_release_has_left_no_salt_and_nothing_restarts() -> None:
+    world = started({})
+    before = [copy.deepcopy(template(world, key)) for key in (DATABASE, DBD)]
+    for name in ("mounts-salt", "mounts-keys"):
+        del world.secrets["slurm-auth-copy"][name]
+    world.memory.keys = {}
+    log = world.settle()
+    assert not [one for one in log if isinstance(one, Write) and one.child.key in {DATABASE, DBD}]
+    assert [template(world, key) for key in (DATABASE, DBD)] == before
+    # What it must not rest on is somebody else's text there.
+    world.secrets["slurm-auth-copy"]["mounts-salt"] = b"[1]"
+    world.settle()
+    assert [template(world, key) for key in (DATABASE, DBD)] == before
 
 
 def test_nothing_is_written_again_when_all_is_there() -> None:

@@ -205,7 +205,7 @@ def test_with_accounting_the_key_waits_until_slurmdbd_runs_with_it_too() -> None
     assert key_set.has(secret[key_set.FILE].decode(), public)
     world.secrets["slurm-accounting"] = dict(secret)
     snapshot = world.snapshot()
-    digest = accounting.digest(snapshot, "slurm-accounting")
+    digest = accounting.slurmdbd_digest(snapshot)
     is_ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     current = {"metadata": {"annotations": {ANNOTATION_MOUNTS: digest}}, "status": is_ready}
     earlier = {"metadata": {"annotations": {ANNOTATION_MOUNTS: "another"}}, "status": is_ready}

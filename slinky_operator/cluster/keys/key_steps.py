@@ -16,7 +16,7 @@ and slurmctld is reconfigured, once more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -24,7 +24,9 @@ from typing import Final
 from slinky_operator.cluster.keys import key_holders, key_sets, stored_keys
 from slinky_operator.cluster.memory import KeyFinding, KeyProof, SeenSecret
 from slinky_operator.cluster.observe import Snapshot
+from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut, moment
+from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.key_proof import Answer, Holder, KeySet, Verdict
 from slinky_operator.slurm.naming import KeySource
 
@@ -73,6 +75,9 @@ class Standing:
 
     asked: tuple[Holder, ...] = ()
     """Daemons to be asked now."""
+
+    not_reloading: frozenset[str] = frozenset()
+    """Ids of daemons that run with another set and read theirs at their start only."""
 
     all: frozenset[str] = frozenset()
     """Ids of all daemons that are asked."""
@@ -166,6 +171,7 @@ def standing(
     proof = proof if proof is not None and proof.set == key_set.id else None
     read = snapshot.memory.loaded.since + SETTLED if snapshot.memory.loaded is not None else float("-inf")
     lacking, due, known_all, outdated = dict(found.unproven), [], True, False
+    not_reloading: set[str] = set()
     confirmed = key_holders.is_confirmed(snapshot, key_set.ids)
     for one in found.asked:
         of_one = proof.found.get(one.id) if proof is not None else None
@@ -175,6 +181,8 @@ def standing(
         elif of_one.lacks and not (confirmed and one.elsewhere and not of_one.outdated):
             outdated = outdated or (of_one.outdated and one.reloads and of_one.at >= read)
             lacking[one.name] = of_one.lacks
+            if of_one.outdated and not one.reloads:
+                not_reloading.add(one.id)
         else:
             continue
         due.append(one)
@@ -189,6 +197,7 @@ def standing(
         loaded,
         outdated,
         tuple(due) if is_due else (),
+        frozenset(not_reloading),
         frozenset(one.id for one in found.asked),
         proof.since if proof is not None else None,
         note if loaded and not next_waits else stored,
@@ -204,6 +213,21 @@ def reload_due(snapshot: Snapshot, source: KeySource, found: Standing, now: floa
         return settles
     waited = (wall - found.since).total_seconds() if found.since is not None else 0.0
     return max(settles, last.since + min(LONGEST_AGAIN, max(AGAIN, waited / 2)) - now)
+
+
+def to_restart(snapshot: Snapshot, source: KeySource, found: Standing, now: float, wall: datetime) -> Iterator[Object]:
+    """Pods of slurmdbd that have started with what their kubelet had mounted before, once it has had its time.
+
+    A pod is deleted once: the next one is created later than that.
+    """
+    written = snapshot.sources[source.secret].written_at
+    if written is None or not found.not_reloading or settles_in(snapshot, source, now, wall) > 0:
+        return
+    for pod in snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ()):
+        created = moment(pod["metadata"].get("creationTimestamp"))
+        is_late = created is not None and created - written < timedelta(seconds=KUBELETS)
+        if is_late and any(pod["metadata"]["uid"] in one.split(" ") for one in found.not_reloading):
+            yield pod
 
 
 def touched_after(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> float:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from slinky_operator.cluster.actions import Action, AdoptKey, AskForKeys
+from slinky_operator.cluster.actions import Action, AdoptKey, AskForKeys, Remove
 from slinky_operator.cluster.config.stored_config import StoredConfig
 from slinky_operator.cluster.keys import key_loading, key_steps, lifecycle
 from slinky_operator.cluster.steps.progress import Progress
+from slinky_operator.kube.resources import PODS
 from slinky_operator.slurm import naming
 from slinky_operator.slurm.connection.contact import ContactState
 
@@ -57,6 +58,9 @@ def load_key_set(progress: Progress) -> Iterator[Action]:
     progress.wake_up(WATCH)
     if found.asked:
         yield AskForKeys(found.set, found.asked, found.all, found.since or progress.wall)
+    if keys.held is None:
+        for pod in key_steps.to_restart(snapshot, source, found, now, progress.wall):
+            yield Remove(PODS, pod["metadata"]["name"], pod["metadata"]["uid"])
     answers = snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY
     # A changed key of auth/jwt is loaded by a reconfigure too, which is this one as well.
     if keys.held is None and not keys.changed and answers and StoredConfig.of(snapshot).is_live:

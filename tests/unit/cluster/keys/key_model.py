@@ -89,8 +89,7 @@ class Model:
     """Which action is lost: its effect, or what is remembered of it."""
 
     reloads: int = 0
-    replaced: int = 0
-    """Pods of slurmctld."""
+    replaced_pods: list[str] = field(default_factory=list)
 
     version: int = 1
     keys: Keys = field(default_factory=Keys)
@@ -181,7 +180,9 @@ class Model:
             self._reconfigure()
             self.wants_reload = self.wants_reload and action.change != "a change"
         elif isinstance(action, Remove):
-            self.replaced += 1
+            self.replaced_pods.append(action.name)
+            if action.name != "slurm-controller-0":
+                return
             self.loaded[CONTROLLER] = self.mounted[CONTROLLER] = self.world.secrets[MINE]["slurm.jwks"]
             return
         elif isinstance(action, TouchPod):
@@ -217,7 +218,7 @@ class Model:
             return key_steps.finding(asked, {one.kid: unknown for one in (*asked.live, *asked.expired)}, at)
         has = key_sets.read(self.loaded[name], self.world.wall)
         assert has is not None
-        shows = has.default if name != CONTROLLER else ""
+        shows = has.default if name in SLURMDS else ""
         taken = {one.kid for one in has.live}
         answers = {
             one.kid: Answer(Verdict.ACCEPTED, shows) if one.kid in taken else Answer(Verdict.REFUSED)

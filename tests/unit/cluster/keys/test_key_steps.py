@@ -13,7 +13,7 @@ from slinky_api.v1alpha1.cluster.status import JobCounts
 from slinky_operator.cluster.keys import key_holders
 from slinky_operator.cluster.memory import Jobs
 from slinky_operator.cluster.slurm_connection import Missing
-from tests.unit.cluster.keys.key_model import CONTROLLER, EXPIRES, SLURMDS, Model, key_set
+from tests.unit.cluster.keys.key_model import CONTROLLER, EXPIRES, SLURMDS, Model, key_set, pod
 
 A, AB, BA, B = ("A",), ("A", "b"), ("a-", "B"), ("B",)
 
@@ -182,7 +182,34 @@ def test_with_no_slurmd_left_a_set_that_nobody_can_prove_is_used_all_the_same() 
     model.world.memory.jobs = Jobs(model.world.now, 0.0, JobCounts())
     model.write(*AB)
     assert model.accepted == key_set(*AB)
-    assert model.replaced == 1
+    assert model.replaced_pods == ["slurm-controller-0"]
+
+
+def test_a_slurmdbd_that_has_started_with_an_older_mount_is_started_again_once() -> None:
+    model = Model()
+    model.passes(3)
+    spec = {**model.world.raw["spec"], "accounting": {}}
+    model.world.raw = {**model.world.raw, "spec": spec}
+    slurmdbd = pod("slurm-accounting-0", "10.0.2.1")
+    slurmdbd["metadata"]["creationTimestamp"] = (model.world.wall + timedelta(seconds=5)).isoformat()
+    model.world.daemon_pods["accounting"] = (slurmdbd,)
+    model.loaded["slurmdbd"] = model.mounted["slurmdbd"] = key_set(*A)
+    model.passes(3)
+    model.write(*AB)
+    # It has not got the key, whatever slurmctld and slurmds have.
+    model.refresh.pop("slurmdbd")
+    model.passes(30, 30, 30)
+    assert model.replaced_pods == []
+    model.passes(31, 3)
+    assert model.replaced_pods[:1] == ["slurm-accounting-0"]
+    assert not model.is_done
+    # Its successor is newer than the time for kubelets, and not deleted.
+    model.replaced_pods.clear()
+    slurmdbd["metadata"] |= {"uid": "another", "creationTimestamp": model.world.wall.isoformat()}
+    model.passes(30, 30, 30, 30)
+    assert model.replaced_pods == []
+    model.loaded["slurmdbd"] = key_set(*AB)
+    until_done(model)
 
 
 EVENTS: dict[str, Callable[[Model], None]] = {

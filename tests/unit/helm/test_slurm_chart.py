@@ -102,7 +102,7 @@ def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
     own = {"podSelector": {"matchLabels": {labels.LABEL_CLUSTER_NAME: "hpc"}}}
     assert found["hpc-controller"]["ingress"] == [
         {"ports": [{"port": naming.AGENT_PORT, "protocol": "TCP"}], "from": [operator]},
-        {"ports": [{"port": naming.SLURMCTLD_PORT, "protocol": "TCP"}], "from": [own, login]},
+        {"ports": [{"port": naming.SLURMCTLD_PORT, "protocol": "TCP"}], "from": [operator, own, login]},
         # Where an srun in slurmctld's pod listens.
         {
             "ports": [
@@ -112,13 +112,15 @@ def test_ports_of_slurm_are_open_to_those_who_need_them() -> None:
             "from": [own, login],
         },
     ]
+    asks = {"ports": [{"port": naming.SLURMD_PORT, "protocol": "TCP"}], "from": [operator]}
     follower = {"namespaceSelector": {}, "podSelector": {"matchLabels": {labels.LABEL_JOB_LOGS: "true"}}}
     assert found["hpc-slurmd"]["ingress"] == [
         {"from": [own, login]},
+        asks,
         {"ports": [{"port": naming.JOB_LOGS_PORT, "protocol": "TCP"}], "from": [follower]},
     ]
     values["networkPolicy"]["slurm"]["logClients"] = []
-    assert policies(values)["hpc-slurmd"]["ingress"] == [{"from": [own, login]}]
+    assert policies(values)["hpc-slurmd"]["ingress"] == [{"from": [own, login]}, asks]
     assert found["hpc-restapi"]["ingress"] == [
         {"ports": [{"port": naming.SLURMRESTD_PORT, "protocol": "TCP"}], "from": [operator, portal]}
     ]

@@ -124,7 +124,7 @@ def test_no_job_is_lost_by_a_rotation_and_each_step_waits_for_all_daemons(slurm:
         assert {*lacking(asked, a, b)} == {one.id for one in asked}
         put(slurm, a, b)
 
-        retiring = {**a, "exp": int(time.time()) + 30}
+        retiring = {**a, "exp": int(time.time()) + 15}
         for step in ((a, b), (retiring, default(b))):
             began = time.monotonic()
             put(slurm, *step)

@@ -302,6 +302,13 @@ class SeenSecret:
     changed: bool = False
     """Whether another version was read before."""
 
+    refused: bool = False
+    """Whether what it holds has been refused."""
+
+    suspect: bool = False
+    """Whether kubelets may have mounted something else than this version and the accepted key: it follows one that was
+    refused, or holds what was accepted before, so that there was another one in between."""
+
 
 @dataclass(slots=True)
 class Memory:

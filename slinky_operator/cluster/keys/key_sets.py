@@ -40,6 +40,17 @@ def mark(text: bytes) -> str:
     return hashlib.sha256(b"slurm-operator key set\0" + text).hexdigest()[:16]
 
 
+def default_of(text: bytes) -> str:
+    """Id of the key that daemons with a set sign with; empty without one."""
+    found = _keys(text)
+    return _default(found) if found else ""
+
+
+def without_end(text: bytes) -> frozenset[str]:
+    """Ids of the keys of a set that never expire."""
+    return frozenset(name for name, one in _keys(text).items() if one.get("exp") is None)
+
+
 def for_restart(text: bytes) -> bytes:
     """The part of a set for which a daemon that reads keys only at its start is started again.
 

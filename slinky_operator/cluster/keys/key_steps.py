@@ -7,8 +7,9 @@ signs with a key that all others have, whatever their kubelets have mounted and 
 2. each daemon is asked whether it has all keys of the set, signs with its default, and takes none that has expired;
 3. once all have proven that, the set is noted as loaded in the copy; only then another one is accepted.
 
-slurmctld does not show which key it signs with. That it has read the set follows from a reconfigure that it has shown
-to have carried out after the time for kubelets, and from an expired key that it refuses, before that may be dropped.
+slurmctld does not show which key it signs with. That it has read a set that switches to another one follows from a
+reconfigure that it has shown to have carried out after the time for kubelets, or from a key that it refuses because it
+has expired in this set.
 
 What the operator forgets is asked again. The note in the copy is written after the fact: without it, daemons are asked,
 and slurmctld is reconfigured, once more.
@@ -27,7 +28,7 @@ from slinky_operator.cluster.observe import Snapshot
 from slinky_operator.kube.objects import Object
 from slinky_operator.reconcile.text import cut, moment
 from slinky_operator.slurm import naming
-from slinky_operator.slurm.connection.key_proof import Answer, Holder, KeySet, Verdict
+from slinky_operator.slurm.connection.key_proof import Answer, Daemon, Holder, KeySet, Verdict
 from slinky_operator.slurm.naming import KeySource
 
 KUBELETS: Final = 120.0
@@ -53,6 +54,8 @@ NOT_ASKED: Final = "has not been asked yet"
 NOT_READ: Final = "has not read the set since kubelets have had time to mount it"
 
 _ALL: Final = " all"
+_READ: Final = " read"
+_SAME: Final = " same"
 _SHOWN: Final = 40
 
 
@@ -115,33 +118,48 @@ def finding(key_set: KeySet, answers: Mapping[str, Answer], at: float) -> KeyFin
     return KeyFinding(at)
 
 
-def seen(snapshot: Snapshot, source: KeySource, now: float) -> SeenSecret | None:
-    """The version of the Secret, and since when it is known."""
+def seen(snapshot: Snapshot, source: KeySource, now: float, *, accepted_before: bool) -> SeenSecret | None:
+    """The version of the Secret, and since when it is known.
+
+    Parameters
+    ----------
+    accepted_before
+        Whether it holds what is in the copy.
+    """
     found, before = snapshot.sources.get(source.secret), snapshot.memory.key_seen
     if found is None or not found.exists:
         return before
-    if before is not None and before.version == found.version:
+    if before is None:
+        return SeenSecret(found.version, now)
+    if before.version == found.version:
         return before
-    return SeenSecret(found.version, now, changed=before is not None)
+    return SeenSecret(found.version, now, changed=True, suspect=accepted_before or before.refused)
 
 
-def settles_in(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> float:
-    """Seconds for which a kubelet may still have an earlier content of the Secret mounted, for slurmctld or slurmds.
+def settles_in(snapshot: Snapshot, source: KeySource, version: SeenSecret | None, now: float, wall: datetime) -> float:
+    """Seconds for which a kubelet may still have a refused content of the Secret mounted, for slurmctld or slurmds.
 
-    What the Secret held in between counts, even if it was never read here: a refused set that was put back.
+    What the Secret held in between counts, even if it was never read here. An accepted step needs no wait: daemons go
+    together with it as with the one before. After a start of the operator, any recent write may have been either.
     """
     found = snapshot.sources.get(source.secret)
-    version = seen(snapshot, source, now)
-    if found is None or version is None or snapshot.controller_pod is None:
+    if found is None or version is None or snapshot.controller_pod is None or (version.changed and not version.suspect):
         return 0.0
     created = _created(snapshot)
     if not version.changed and (found.written_at is None or (created is not None and found.written_at <= created)):
         return 0.0
-    return max(0.0, _settled_at(snapshot, source, now, wall) - now)
+    return max(0.0, _settled_at(snapshot, source, version, now, wall) - now)
 
 
 def standing(
-    snapshot: Snapshot, source: KeySource, known: bytes, now: float, wall: datetime, *, next_waits: bool
+    snapshot: Snapshot,
+    source: KeySource,
+    known: bytes,
+    version: SeenSecret | None,
+    now: float,
+    wall: datetime,
+    *,
+    next_waits: bool,
 ) -> Standing:
     """Find out how far the daemons are with the accepted set.
 
@@ -149,6 +167,8 @@ def standing(
     ----------
     known
         The accepted set.
+    version
+        Of the Secret.
     now
         Monotonic seconds.
     wall
@@ -165,7 +185,8 @@ def standing(
         # Daemons run with it all the same; nothing can be asked.
         lacking = {"the set that daemons have": "cannot be read here"} if next_waits else {}
         return Standing(lacking=lacking, note=stored)
-    loaded = stored.startswith(mark) or (not next_waits and _was_read(snapshot, source, now, wall))
+    loaded = stored in {mark + one.encode() for one in (_READ, _ALL)}
+    loaded = loaded or (not next_waits and _was_read(snapshot, source, version, now, wall))
     found = key_holders.holders(snapshot)
     proof = snapshot.memory.key_proof
     proof = proof if proof is not None and proof.set == key_set.id else None
@@ -184,12 +205,18 @@ def standing(
             if of_one.outdated and not one.reloads:
                 not_reloading.add(one.id)
         else:
+            # One that signs as before shows the set by its keys, and one that refuses an expired key by that.
+            shown_by = stored.split(b" ")[1:] if stored.startswith(mark) else []
+            shows = stored == mark + _SAME.encode() or any(
+                key_sets.mark(gone.kid.encode()).encode() in shown_by for gone in key_set.expired
+            )
+            loaded = loaded or (one.daemon is Daemon.SLURMCTLD and shows)
             continue
         due.append(one)
     if not loaded:
         lacking.setdefault("slurmctld", NOT_READ)
     is_due = proof is None or now - proof.asked >= _pause(proof) or proof.asked < read <= now
-    note = mark + (b"" if lacking else _ALL.encode())
+    note = mark + (_READ if lacking else _ALL).encode()
     return Standing(
         key_set,
         lacking,
@@ -204,24 +231,42 @@ def standing(
     )
 
 
-def reload_due(snapshot: Snapshot, source: KeySource, found: Standing, now: float, wall: datetime) -> float:
+def first_note(before: bytes, accepted: bytes) -> bytes:
+    """What the copy says of a set in the moment in which it is accepted: what shows that slurmctld has read it.
+
+    Daemons that sign as before show it by the keys that they take. Those that switch show it by a key that they refuse
+    once it has expired, if it had no end in the set before.
+    """
+    mark = key_sets.mark(accepted)
+    if key_sets.default_of(before) == key_sets.default_of(accepted):
+        return f"{mark}{_SAME}".encode()
+    retired = key_sets.without_end(before) - key_sets.without_end(accepted)
+    return " ".join([mark, *(key_sets.mark(one.encode()) for one in sorted(retired))]).encode()
+
+
+def reload_due(
+    snapshot: Snapshot, source: KeySource, found: Standing, version: SeenSecret | None, now: float, wall: datetime
+) -> float:
     """Seconds until slurmctld is to be reconfigured for the accepted set; infinite if that would change nothing."""
     if found.set is None or (found.loaded and not found.outdated):
         return float("inf")
-    settles, last = settles_in(snapshot, source, now, wall), snapshot.memory.loaded
-    if last is None or last.since < _settled_at(snapshot, source, now, wall) or not last.proven:
+    settled_at, last = _settled_at(snapshot, source, version, now, wall), snapshot.memory.loaded
+    settles = settled_at - now
+    if last is None or last.since < settled_at or not last.proven:
         return settles
     waited = (wall - found.since).total_seconds() if found.since is not None else 0.0
     return max(settles, last.since + min(LONGEST_AGAIN, max(AGAIN, waited / 2)) - now)
 
 
-def to_restart(snapshot: Snapshot, source: KeySource, found: Standing, now: float, wall: datetime) -> Iterator[Object]:
+def to_restart(
+    snapshot: Snapshot, source: KeySource, found: Standing, version: SeenSecret | None, now: float, wall: datetime
+) -> Iterator[Object]:
     """Pods of slurmdbd that have started with what their kubelet had mounted before, once it has had its time.
 
     A pod is deleted once: the next one is created later than that.
     """
     written = snapshot.sources[source.secret].written_at
-    if written is None or not found.not_reloading or settles_in(snapshot, source, now, wall) > 0:
+    if written is None or not found.not_reloading or _settled_at(snapshot, source, version, now, wall) > now:
         return
     for pod in snapshot.daemon_pods.get(naming.COMPONENT_ACCOUNTING, ()):
         created = moment(pod["metadata"].get("creationTimestamp"))
@@ -230,30 +275,33 @@ def to_restart(snapshot: Snapshot, source: KeySource, found: Standing, now: floa
             yield pod
 
 
-def touched_after(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> float:
+def touched_after(
+    snapshot: Snapshot, source: KeySource, version: SeenSecret | None, now: float, wall: datetime
+) -> float:
     """Since when slurmctld's pod must have been touched for the next reconfigure, in monotonic seconds."""
     last = snapshot.memory.loaded
     before = last.since if last is not None and last.proven else float("-inf")
-    return max(before, _settled_at(snapshot, source, now, wall))
+    return max(before, _settled_at(snapshot, source, version, now, wall))
 
 
-def _was_read(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> bool:
+def _was_read(snapshot: Snapshot, source: KeySource, version: SeenSecret | None, now: float, wall: datetime) -> bool:
     """Whether slurmctld has read its keys, or was started, after kubelets have mounted this version of the Secret."""
     last, found = snapshot.memory.loaded, snapshot.sources[source.secret]
     pod = snapshot.controller_pod
     of_this_pod = pod is not None and last is not None and last.pod_uid == pod["metadata"]["uid"]
-    if last is not None and of_this_pod and last.proven and last.since >= _settled_at(snapshot, source, now, wall):
+    settled_at = _settled_at(snapshot, source, version, now, wall)
+    if last is not None and of_this_pod and last.proven and last.since >= settled_at:
         return True
     created = _created(snapshot)
     return bool(created and found.written_at and created - found.written_at >= timedelta(seconds=KUBELETS))
 
 
-def _settled_at(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> float:
+def _settled_at(snapshot: Snapshot, source: KeySource, version: SeenSecret | None, now: float, wall: datetime) -> float:
     """When kubelets have had time to mount this version of the Secret, in monotonic seconds.
 
     By the API server's clock, if that agrees with the time since which the version is known here.
     """
-    found, version = snapshot.sources[source.secret], seen(snapshot, source, now)
+    found = snapshot.sources[source.secret]
     latest = (version.at if version is not None else now) + KUBELETS
     if version is None or version.changed:
         return latest

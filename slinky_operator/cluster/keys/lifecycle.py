@@ -134,7 +134,10 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
     """
     slurm, jwt = naming.slurm_key(snapshot.cluster), naming.jwt_key(snapshot.cluster)
     assert slurm is not None and jwt is not None  # noqa: PT018, S101 - a managed Cluster has both
-    of_slurm = _of_slurm(snapshot, slurm, now, wall)
+    seen = _seen(snapshot, slurm, now)
+    of_slurm = _of_slurm(snapshot, slurm, seen, now, wall)
+    if seen is not None:
+        seen = replace(seen, refused=of_slurm.trouble is not None)
     of_jwt, changed = _of_jwt(snapshot, jwt, now)
     found = {naming.SLURM_KEY: of_slurm, naming.JWT_KEY: of_jwt}
     known = {name: one.known for name, one in found.items() if one.known}
@@ -155,9 +158,9 @@ def look(snapshot: Snapshot, now: float, wall: datetime) -> Keys:
         signing,
         tuple(_weak(known, slurm, naming.SLURM_KEY)) + tuple(_weak(known, jwt, naming.JWT_KEY)),
         of_slurm.step,
-        None if slurm.generated else _settling(snapshot, slurm, now, wall),
+        _settling(snapshot, slurm, seen, now, wall),
         of_slurm.standing,
-        None if slurm.generated else key_steps.seen(snapshot, slurm, now),
+        seen,
     )
 
 
@@ -189,18 +192,33 @@ def notes(snapshot: Snapshot, keys: Keys) -> dict[str, str]:
 # One key
 
 
-def _of_slurm(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> _Found:
+def _seen(snapshot: Snapshot, source: KeySource, now: float) -> SeenSecret | None:
+    if source.generated:
+        return None
+    known, value = stored_keys.known(snapshot, naming.SLURM_KEY, source), stored_keys.value_in(snapshot, source)
+    return key_steps.seen(snapshot, source, now, accepted_before=value == known)
+
+
+def _of_slurm(snapshot: Snapshot, source: KeySource, seen: SeenSecret | None, now: float, wall: datetime) -> _Found:
     known, value = stored_keys.known(snapshot, naming.SLURM_KEY, source), stored_keys.value_in(snapshot, source)
     if not known:
         return _first(snapshot, naming.SLURM_KEY, source, value, now)
     if value == known:
-        return _loading(snapshot, source, _Found(known, tuple(_seal(snapshot, source))), now, wall)
+        return _loading(snapshot, source, _Found(known, tuple(_seal(snapshot, source))), seen, now, wall)
     if not value:
         return _gone(snapshot, naming.SLURM_KEY, source, known, now)
-    return _of_other(snapshot, source, known, value, now, wall)
+    return _of_other(snapshot, source, known, value, seen, now, wall)
 
 
-def _of_other(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes, now: float, wall: datetime) -> _Found:
+def _of_other(
+    snapshot: Snapshot,
+    source: KeySource,
+    known: bytes,
+    value: bytes,
+    seen: SeenSecret | None,
+    now: float,
+    wall: datetime,
+) -> _Found:
     """The findings if the Secret has another key of auth/slurm than the daemons."""
     why = key_sizes.why_not(source, value)
     if why:
@@ -210,23 +228,26 @@ def _of_other(snapshot: Snapshot, source: KeySource, known: bytes, value: bytes,
         return _put_back(snapshot, source, known, key_messages.undone(source), now)
     extended = _is_extended(source, known, value, wall)
     if not source.generated and extended and stored_keys.ran(snapshot):
-        found = key_steps.standing(snapshot, source, known, now, wall, next_waits=True)
+        found = key_steps.standing(snapshot, source, known, seen, now, wall, next_waits=True)
         if found.lacking and not (found.known and _nothing_left(snapshot)):
             return _too_early(snapshot, source, known, found)
         # With no slurmd and no job left, slurmctld is started with the set, whatever it has now.
         extended = not found.lacking
     if not source.generated and _may_change(snapshot, source, known, value, wall):
-        return _replaced(snapshot, source, value, extended=extended)
+        first = key_steps.first_note(known, value) if source.file == naming.SLURM_JWKS else b""
+        return _replaced(snapshot, source, value, first, extended=extended)
     early = key_sets.early_default(known, value) if source.file == naming.SLURM_JWKS else ""
     trouble = Missing(Reason.KEY_CHANGED, key_messages.changed(snapshot.cluster, source, early))
     return _Found(known, trouble=trouble, mountable=False)
 
 
-def _loading(snapshot: Snapshot, source: KeySource, found: _Found, now: float, wall: datetime) -> _Found:
+def _loading(
+    snapshot: Snapshot, source: KeySource, found: _Found, seen: SeenSecret | None, now: float, wall: datetime
+) -> _Found:
     """The same, with how far the daemons are with a key set."""
     if source.file != naming.SLURM_JWKS:
         return found
-    standing = key_steps.standing(snapshot, source, found.known, now, wall, next_waits=False)
+    standing = key_steps.standing(snapshot, source, found.known, seen, now, wall, next_waits=False)
     words = key_messages.loading(source, standing.lacking, standing.since)
     step = Missing(Reason.KEY_PENDING, words) if standing.lacking else None
     return replace(found, step=step, standing=standing)
@@ -242,8 +263,10 @@ def _too_early(snapshot: Snapshot, source: KeySource, known: bytes, found: Stand
     return _Found(known, trouble=trouble, mountable=False, standing=found)
 
 
-def _settling(snapshot: Snapshot, source: KeySource, now: float, wall: datetime) -> Missing | None:
-    if not stored_keys.ran(snapshot) or key_steps.settles_in(snapshot, source, now, wall) <= 0:
+def _settling(
+    snapshot: Snapshot, source: KeySource, seen: SeenSecret | None, now: float, wall: datetime
+) -> Missing | None:
+    if not stored_keys.ran(snapshot) or key_steps.settles_in(snapshot, source, seen, now, wall) <= 0:
         return None
     return Missing(Reason.KEY_PENDING, key_messages.settling(source, int(key_steps.KUBELETS)))
 
@@ -326,14 +349,15 @@ def _is_accepted(snapshot: Snapshot, value: bytes) -> bool:
     return trial is not None and trial.accepted and trial.key == value
 
 
-def _replaced(snapshot: Snapshot, source: KeySource, value: bytes, *, extended: bool) -> _Found:
+def _replaced(snapshot: Snapshot, source: KeySource, value: bytes, note: bytes, *, extended: bool) -> _Found:
     """Use the new key; a running slurmctld is replaced before the key is recorded, so that this is not forgotten."""
     pod = snapshot.controller_pod
+    standing = Standing(note=note) if note else None
     if extended or pod is None:
-        return _Found(value)
+        return _Found(value, standing=standing)
     about = pod["metadata"]
     tell = EmitEvent(snapshot.raw, EventType.NORMAL, EventReason.KEY_REPLACED, key_messages.taken(source))
-    return _Found(value, (Remove(PODS, about["name"], about["uid"]), tell))
+    return _Found(value, (Remove(PODS, about["name"], about["uid"]), tell), standing=standing)
 
 
 def _put_back(snapshot: Snapshot, source: KeySource, known: bytes, words: str, now: float) -> _Found:

@@ -59,13 +59,14 @@ def load_key_set(progress: Progress) -> Iterator[Action]:
     if found.asked:
         yield AskForKeys(found.set, found.asked, found.all, found.since or progress.wall)
     if keys.held is None:
-        for pod in key_steps.to_restart(snapshot, source, found, now, progress.wall):
+        for pod in key_steps.to_restart(snapshot, source, found, keys.seen, now, progress.wall):
             yield Remove(PODS, pod["metadata"]["name"], pod["metadata"]["uid"])
     answers = snapshot.slurm is not None and snapshot.slurm.contact.state is ContactState.READY
     # A changed key of auth/jwt is loaded by a reconfigure too, which is this one as well.
     if keys.held is None and not keys.changed and answers and StoredConfig.of(snapshot).is_live:
-        due = key_steps.reload_due(snapshot, source, found, now, progress.wall)
+        due = key_steps.reload_due(snapshot, source, found, keys.seen, now, progress.wall)
         if due <= 0:
-            step = key_loading.tell(snapshot, key_steps.touched_after(snapshot, source, now, progress.wall), now)
+            since = key_steps.touched_after(snapshot, source, keys.seen, now, progress.wall)
+            step = key_loading.tell(snapshot, since, now)
             progress.wake_up(step.wake_up)
             yield from step.actions

@@ -6,7 +6,7 @@ one of these messages, and changes nothing for it:
 ==========  ==========================  ========================================================================
 daemon      message                     answer to a key that it has
 ==========  ==========================  ========================================================================
-slurmctld   `REQUEST_CONTROL_STATUS`    unsigned, so the key that slurmctld itself signs with does not show
+slurmctld   `REQUEST_PING`              a code, unsigned: the key that slurmctld itself signs with does not show
 slurmd      `REQUEST_PING`              signed with its own default key
 slurmdbd    `REQUEST_PERSIST_INIT`      a code, unsigned
 ==========  ==========================  ========================================================================
@@ -14,9 +14,10 @@ slurmdbd    `REQUEST_PERSIST_INIT`      a code, unsigned
 The answer to a key that a daemon does not have, or that has expired, is an error (`SLURM_PROTOCOL_AUTHENTICATION_ERROR`
 or any of slurmdbd); slurmd of 24.11 closes the connection without a word. sackd answers nobody.
 
-The token is bound to its kind of message, which changes nothing, and ends after a minute: a daemon that keeps one can
-do nothing else with it. Messages have the form of 24.11; each release takes those of the three before, so 26.05 does.
-Measured with both (`tests/integration/slurm_conf/test_key_proof.py`).
+The token is bound to its kind of message, which changes nothing, and names nobody, so that whoever keeps one has no
+right by it; slurmd signs what it answers to a ping of SlurmUser only. It lasts an hour, since clocks may differ.
+Messages have the form of 24.11; each release takes those of the three before, so 26.05 does. Measured with both
+(`tests/integration/slurm_conf/test_key_proof.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
-from slinky_operator.slurm.naming import SLURM_UID
+from slinky_operator.slurm.naming import NOBODY, SLURM_UID
 
 TIMEOUT: Final = 3.0
 """Seconds for one question, all in all."""
@@ -50,7 +51,7 @@ _TO_SLURMDBD: Final = 1 << 1
 _PERSIST_RC: Final = 1433
 _RESPONSE_RC: Final = 8001
 _AUTHENTICATION_ERROR: Final = 1007
-_LIFE: Final = 60
+_LIFE: Final = 3600
 _ANYBODY: Final = 0xFFFF_FFFF
 _IPV4, _IPV6, _NO_ADDRESS = 2, 10, 0
 
@@ -63,7 +64,7 @@ class Daemon(Enum):
     SLURMDBD = auto()
 
 
-_MESSAGES: Final = {Daemon.SLURMCTLD: 2053, Daemon.SLURMD: 1008, Daemon.SLURMDBD: 6500}
+_MESSAGES: Final = {Daemon.SLURMCTLD: 1008, Daemon.SLURMD: 1008, Daemon.SLURMDBD: 6500}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def request(daemon: Daemon, key: SharedKey, wall: float) -> bytes:
         # Type of connection 1, of a client without a port that slurmdbd could call back.
         flags, first, body = _TO_SLURMDBD, struct.pack("!H", kind), struct.pack("!HIHH", _VERSION, 0, 1, 0)
     header = struct.pack("!HHHIHHH", _VERSION, flags, kind, len(body), 0, 0, 0)
-    token = _token(key, kind, wall)
+    token = _token(key, kind, SLURM_UID if daemon is Daemon.SLURMD else NOBODY, wall)
     message = first + header + struct.pack("!II", _AUTH_SLURM, len(token) + 1) + token + b"\0" + body
     return struct.pack("!I", len(message)) + message
 
@@ -240,7 +241,7 @@ def _of_slurmdbd(answer: bytes) -> Answer:
     return Answer(Verdict.REFUSED if code else Verdict.ACCEPTED)
 
 
-def _token(key: SharedKey, kind: int, wall: float) -> bytes:
+def _token(key: SharedKey, kind: int, uid: int, wall: float) -> bytes:
     """A token of auth/slurm: a JSON Web Token with claims of Slurm's own."""
     # Instead of a digest of the body it has the kind of message (Slurm's hash "none"), to which it is bound.
     payload = base64.b64encode(b"\x01" + struct.pack("!H", kind)).decode()
@@ -252,8 +253,8 @@ def _token(key: SharedKey, kind: int, wall: float) -> bytes:
         "ruid": _ANYBODY,
         "context": "auth",
         "host": "slurm-operator",
-        "uid": SLURM_UID,
-        "gid": SLURM_UID,
+        "uid": uid,
+        "gid": uid,
         "payload": payload,
     }
     head = {"alg": "HS256", "typ": "JWT", "kid": key.kid}

@@ -114,7 +114,7 @@ def test_no_job_is_lost_by_a_rotation_and_each_step_waits_for_all_daemons(slurm:
     asked = holders(slurm)
     assert lacking(asked, a) == {}
     load = Load(slurm, (slurm.rest_port, second))
-    took = {}
+    took: dict[str, float] = {}
     try:
         slurm.wait_for(lambda: len(load.jobs) > 2, "jobs are submitted")
 

@@ -39,14 +39,19 @@ def signed(head: object) -> bytes:
     return framed(0, 1016, struct.pack("!II", 103, len(token) + 1) + token + b"\0")
 
 
-def test_a_question_is_bound_to_its_kind_and_ends_after_a_minute() -> None:
-    message = request(Daemon.SLURMD, KEY, 1000.0)
+@pytest.mark.parametrize(
+    ("daemon", "kind", "uid"),
+    [(Daemon.SLURMCTLD, 1008, 65534), (Daemon.SLURMD, 1008, 64030), (Daemon.SLURMDBD, 6500, 65534)],
+)
+def test_a_question_is_bound_to_its_kind_and_gives_no_right(daemon: Daemon, kind: int, uid: int) -> None:
+    message = request(daemon, KEY, 1000.0)
     assert struct.unpack_from("!I", message) == (len(message) - 4,)
-    token = message[message.index(b"ey") : -1].decode()
+    start = message.index(b"ey")
+    token = message[start : message.index(b"\0", start)].decode()
     assert jwt.get_unverified_header(token)["kid"] == "a"
     claims = jwt.decode(token, KEY.value, algorithms=["HS256"], options={"verify_exp": False, "verify_iat": False})
-    assert claims["exp"] - claims["iat"] == 60
-    assert base64.b64decode(claims["payload"]) == b"\x01" + struct.pack("!H", 1008)
+    assert claims["uid"] == uid
+    assert base64.b64decode(claims["payload"]) == b"\x01" + struct.pack("!H", kind)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,7 @@ def test_a_question_is_bound_to_its_kind_and_ends_after_a_minute() -> None:
         (Daemon.SLURMD, framed(0x44, 8001, struct.pack("!I", 2010)), Answer(Verdict.ACCEPTED)),
         (Daemon.SLURMD, framed(0x44, 8001, bytes(6) + struct.pack("!I", 1007), 2), Answer(Verdict.REFUSED)),
         (Daemon.SLURMCTLD, framed(0x44, 8001, struct.pack("!I", 1007)), Answer(Verdict.REFUSED)),
-        (Daemon.SLURMCTLD, framed(0x44, 2054, bytes(10)), Answer(Verdict.ACCEPTED)),
+        (Daemon.SLURMCTLD, framed(0x44, 8001, bytes(4)), Answer(Verdict.ACCEPTED)),
         (Daemon.SLURMDBD, bytes(4) + struct.pack("!HIHIH", 1433, 0, 0, 0, 0), Answer(Verdict.ACCEPTED)),
         (Daemon.SLURMDBD, bytes(4) + struct.pack("!HI3sHIH", 1433, 3, b"no\0", 0, 1, 0), Answer(Verdict.REFUSED)),
     ],

@@ -185,10 +185,12 @@ def test_a_configuration_need_not_wait_for_kubelets_with_an_accepted_step() -> N
     model.wants_reload = True
     model.passes(1)
     assert not a_text_waits(model)
+    until_done(model)
     # One that follows a refused set does: kubelets may have mounted that.
     model.write("a", "C")
     model.passes(3)
     model.write("A", "b", "d")
+    assert model.accepted == key_set("A", "b", "d")
     model.wants_reload = True
     model.passes(3)
     assert a_text_waits(model)

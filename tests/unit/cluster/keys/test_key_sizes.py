@@ -63,6 +63,7 @@ def key(name: str, **fields: Any) -> dict[str, Any]:
         ([key("a"), {"k": "a"}], "has no id (kid) in keys[1]"),
         ([key("a"), key("a")], "has two keys with the id a"),
         ([key("a", use="default"), key("b", use="Default")], "has more than one default key"),
+        ([key(f"k{index}") for index in range(17)], "has 17 keys, and a key set may have 16"),
         ([], 'is not a key set: {"keys": [...]} with one key or more'),
         ([1], 'is not a key set: {"keys": [...]} with one key or more'),
     ],

@@ -257,6 +257,16 @@ def test_a_slurmdbd_that_has_started_with_an_older_mount_is_started_again_once()
     until_done(model)
 
 
+def test_a_cluster_of_an_earlier_operator_is_asked_once_and_not_reconfigured() -> None:
+    model = Model()
+    model.passes(3)
+    del model.world.secrets["slurm-auth-copy"]["slurm-keys-loaded"]
+    model.kill()
+    until_done(model)
+    assert model.reloads == 0
+    assert model.world.secrets["slurm-auth-copy"]["slurm-keys-loaded"].endswith(b" all")
+
+
 EVENTS: dict[str, Callable[[Model], None]] = {
     "add": lambda one: one.write(*AB),
     "switch": lambda one: one.write(*BA),

@@ -5,7 +5,7 @@ has a size, is never unpacked, is given up when its time is over, and takes room
 JSON has a depth, and what is kept of it is counted. No cookie is kept, and no redirect is followed.
 
 What an answer means is left to those who ask. Only this module, the client of slurmrestd and that of the API server
-open connections (`tests/unit/test_intake_of_bytes.py`).
+open connections (`tests/unit/bounds/test_connections.py`).
 """
 
 from __future__ import annotations

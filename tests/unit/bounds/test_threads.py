@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("slinky_operator", "slurm_client", "slurm_exporter", "api/slinky_api")
 
 EXECUTORS = frozenset(

@@ -31,6 +31,7 @@ CALLS = {
 ALLOWED: dict[str, tuple[set[str], str]] = {
     # Answers of pods and servers
     "slinky_operator/slurm/connection/pod_reader.py": ({"httpx"}, "the intake of pods' answers"),
+    "slinky_operator/slurm/connection/key_proof.py": ({"open_connection"}, "LONGEST_ANSWER and a deadline"),
     "slinky_operator/slurm/connection/clients.py": ({"httpx"}, "transports; the client reads with its intake"),
     "slinky_operator/slurm/connection/replicas.py": ({"httpx"}, "a transport; it reads no body"),
     "slinky_operator/slurm/fencing.py": ({"httpx"}, "a transport; it reads no body"),
@@ -41,6 +42,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "slinky_operator/joblogs/copies/porter.py": ({"socket"}, "bounded frames and a deadline"),
     "slinky_operator/joblogs/timed_socket.py": ({"socket", "create_connection"}, "the deadline of the two above"),
     # The API server, which is trusted
+    "slinky_operator/front.py": ({"aiohttp"}, "levels of objects are limited by `kube.calls.depth`"),
     "slinky_operator/kube/calls/connection.py": ({"aiohttp", "kubernetes", "urllib.request"}, ""),
     "slinky_operator/kube/calls/discovery.py": ({"aiohttp"}, ""),
     "slinky_operator/kube/calls/reading.py": ({"aiohttp"}, ""),

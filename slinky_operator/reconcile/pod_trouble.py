@@ -66,6 +66,12 @@ def of_pod(daemon: str, pod: Object, wall: datetime) -> Iterable[DaemonTrouble]:
         yield DaemonTrouble(daemon, reason, message, passing=(pod.get("status") or {}).get("phase") == "Failed")
 
 
+def words(pod: Object, wall: datetime) -> str:
+    """Why a pod does not start, without its name; empty if it does, or was just created."""
+    found = _why(pod, wall) if is_settled(pod, wall) else None
+    return found[1] if found is not None else ""
+
+
 def _why(pod: Object, wall: datetime) -> tuple[str, str] | None:
     """A reason and a message about a pod that does not start."""
     status = pod.get("status") or {}

@@ -114,20 +114,15 @@ def pod(
         labels.ANNOTATION_JOB_FILE: digest(orders.text(copies)),
         labels.ANNOTATION_COPIES: ",".join(one.name for one in copies),
     }
-    made: list[Object] = [{"name": _ORDERS, "secret": {"secretName": name, "defaultMode": 0o444}}]
-    mounts: list[Object] = [{"name": _ORDERS, "mountPath": FOLDER, "readOnly": True}]
-    for index, source in volumes:
-        made.append({"name": f"volume-{index}", **source})
-        folder = volume_folder(index)
-        is_read = all(one.target.folder != folder for one in copies)
-        mounts.append({"name": f"volume-{index}", "mountPath": folder, **({"readOnly": True} if is_read else {})})
     shared = shared_volume(job)
+    sources = [(f"volume-{index}", volume_folder(index), source) for index, source in volumes]
+    if shared is not None and any(SHARED_FOLDER in {one.source.folder, one.target.folder} for one in copies):
+        sources.append((_SHARED, SHARED_FOLDER, _claim(shared.claim_name)))
+    made, mounts = _mounted(copies, sources)
     is_own = all(one.target.folder not in {"", SHARED_FOLDER} for one in copies)
-    is_shared = any(SHARED_FOLDER in {one.source.folder, one.target.folder} for one in copies)
-    if shared is not None and is_shared:
-        made.append({"name": _SHARED, "persistentVolumeClaim": {"claimName": shared.claim_name}})
-        is_read = all(one.target.folder != SHARED_FOLDER for one in copies)
-        mounts.append({"name": _SHARED, "mountPath": SHARED_FOLDER, "readOnly": is_read})
+    is_shared = shared is not None and any(source == _claim(shared.claim_name) for _, _, source in sources)
+    made.insert(0, {"name": _ORDERS, "secret": {"secretName": name, "defaultMode": 0o444}})
+    mounts.insert(0, {"name": _ORDERS, "mountPath": FOLDER, "readOnly": True})
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -151,6 +146,30 @@ def pod(
             "volumes": made,
         },
     }
+
+
+def _claim(name: str) -> dict[str, Any]:
+    return {"persistentVolumeClaim": {"claimName": name}}
+
+
+def _mounted(
+    copies: Sequence[orders.Copy], sources: Sequence[tuple[str, str, dict[str, Any]]]
+) -> tuple[list[Object], list[Object]]:
+    """Volumes and mounts for sources by name and folder.
+
+    A source is one volume, in however many folders it is mounted: of two volumes with one claim the kubelet mounts one,
+    and waits for the other for ever. Only mounts are read-only, since a claim may be read here and written there.
+    """
+    written = {one.target.folder for one in copies}
+    made: list[Object] = []
+    mounts: list[Object] = []
+    for own, folder, source in sources:
+        known = next((one["name"] for one in made if {**source, "name": one["name"]} == one), None)
+        if known is None:
+            made.append({"name": own, **source})
+        read_only = {} if folder in written else {"readOnly": True}
+        mounts.append({"name": known or own, "mountPath": folder, **read_only})
+    return made, mounts
 
 
 def _container(image: Image, mounts: list[Object]) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def _while(snapshot: Snapshot, pod: Object, pending: Sequence[Item]) -> Plan:
     name = pod["metadata"]["name"]
     copies = tuple(one.copy for one in pending if one.copy is not None)
     wake = _poll(snapshot, pod)
-    waits = pods.waits(pod)
+    waits = pods.waits(pod, snapshot.now)
     if waits is None:
         return Plan(("Unknown", Reason.COPYING, f"pod {name} copies"), snapshot.before, wake=wake)
     # A pod that waits long needs newer tokens.

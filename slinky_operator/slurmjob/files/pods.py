@@ -9,6 +9,7 @@ from typing import Any, Final
 from slinky_operator.joblogs.copies import orders
 from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.objects import Object
+from slinky_operator.reconcile import pod_trouble
 from slinky_operator.reconcile.text import cut
 from slinky_operator.slurmjob.files.bodies import CONTAINER, items_of
 
@@ -69,8 +70,8 @@ def lost(pod: Object, now: datetime) -> Ended | None:
     return Ended({}, cut(f"pod {pod['metadata']['name']} was deleted, and {node} does not end it", LONGEST))
 
 
-def waits(pod: Object) -> str | None:
-    """Say what a pod waits for: empty if its volumes are being mounted, None if it runs."""
+def waits(pod: Object, now: datetime) -> str | None:
+    """Say what a pod waits for: empty if its volumes are just being mounted, None if it runs."""
     status: dict[str, Any] = pod.get("status") or {}
     if status.get("phase") not in {None, "Pending"}:
         return None
@@ -80,7 +81,7 @@ def waits(pod: Object) -> str | None:
     waiting = _state(status).get("waiting") or {}
     reason = str(waiting.get("reason") or "")
     if reason in _STARTING:
-        return ""
+        return cut(pod_trouble.words(pod, now), LONGEST)
     return cut(f"{reason}: {waiting.get('message') or ''}".rstrip(": "), LONGEST)
 
 

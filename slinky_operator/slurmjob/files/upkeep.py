@@ -150,7 +150,7 @@ class FileUpkeep:
                 items=ways.preparations(job, granted, wanted, around, server),
                 before=before,
                 pod=pod,
-                lacking=await self.lacking(job) if pod is not None and pods.waits(pod) is not None else "",
+                lacking=await self.lacking(job) if pod is not None and pods.waits(pod, moment) is not None else "",
                 now=moment,
             )
             planned = plan(snapshot)
@@ -202,7 +202,7 @@ class FileUpkeep:
                 items=ways.results(job, await self._surroundings(job, cluster, moment)),
                 before=before,
                 pod=pod,
-                lacking=await self.lacking(job) if pod is not None and pods.waits(pod) is not None else "",
+                lacking=await self.lacking(job) if pod is not None and pods.waits(pod, moment) is not None else "",
                 now=moment,
                 ended=ended,
             )
@@ -282,10 +282,7 @@ def _sources(job: SlurmJob) -> dict[int, dict[str, Any]]:
 
 def _claims(job: SlurmJob) -> dict[int, dict[str, Any]]:
     """Sources of the volumes that results are written to."""
-    return {
-        index: {"persistentVolumeClaim": {"claimName": one.volume.persistent_volume_claim.claim_name}}
-        for index, one in enumerate(job.spec.results)
-    }
+    return {index: one.volume.to_dict() for index, one in enumerate(job.spec.results)}
 
 
 def _of(copies: Iterable[Copy], volumes: Mapping[int, dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:

@@ -264,14 +264,20 @@ def test_files_are_prepared_and_results_collected_also_of_a_job_that_fails(alice
     out = {"persistentVolumeClaim": {"claimName": "kept"}}
     script = f"#!/bin/sh\nmkdir {folder}/$SLURM_JOB_ID\ncat {folder}/given/word >{folder}/$SLURM_JOB_ID/said\nexit 3\n"
     first = [{"volume": {"configMap": {"name": "input"}}, "path": f"{folder}/given"}]
-    alice.submit("fails", script, prepare=first, results=[{"volume": out, "path": f"{folder}/%j"}])
+    # Both copies go to one claim.
+    results = [{"volume": out, "path": f"{folder}/%j"}, {"volume": out, "path": f"{folder}/%j/said", "to": "second"}]
+    alice.submit("fails", script, prepare=first, results=results)
     job = alice.wait("fails", state="Failed", exitCode=3)["jobId"]
     assert alice.condition("fails", "Prepared")[0] == "True"
     wait_for("its results", lambda: alice.condition("fails", "ResultsCollected")[0] == "True", PATIENCE)
     # Another job reads what was collected of the first.
-    again = [{"volume": out, "from": f"fails/{job}", "path": f"{folder}/again"}]
+    again = [
+        {"volume": out, "from": f"fails/{job}", "path": f"{folder}/again"},
+        {"volume": out, "from": "second/said", "path": f"{folder}/second"},
+    ]
     script = (
-        f"#!/bin/sh\ngrep -q 'from the map' {folder}/again/said && [ \"$(stat -c %U {folder}/again/said)\" = alice ]\n"
+        f"#!/bin/sh\ngrep -q 'from the map' {folder}/again/said && cmp {folder}/again/said {folder}/second"
+        f' && [ "$(stat -c %U {folder}/again/said)" = alice ]\n'
     )
     alice.submit("reads", script, prepare=again)
     alice.wait("reads", state="Succeeded")

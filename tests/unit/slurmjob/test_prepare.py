@@ -274,3 +274,20 @@ async def test_a_dry_run_needs_the_volumes_and_copies_nothing(files: FileWorld) 
     assert files.names() == []
     assert prepared(files) == ("", "", "")
     await files.world.until(lambda: files.world.condition("ResultsCollected")[:2] == ("True", "NothingToCopy"))
+
+
+async def test_files_from_one_claim_and_for_the_same_have_one_volume(files: FileWorld) -> None:
+    files.claim("data")
+    source = {"persistentVolumeClaim": {"claimName": "data"}}
+    files.world.job(sharedVolume=SHARED, prepare=[asked(source), asked(source, path="/data/b")])
+    await files.world.until(files.names)
+    spec = files.get(PODS, "hello-prepare")["spec"]
+    claims = [one for one in spec["volumes"] if "persistentVolumeClaim" in one]
+    assert claims == [{"name": "volume-0", "persistentVolumeClaim": {"claimName": "data"}}]
+    mounts = {one["mountPath"]: one for one in spec["containers"][0]["volumeMounts"]}
+    assert {mounts[folder]["name"] for folder in ("/volumes/0", "/volumes/1", "/shared")} == {"volume-0"}
+    assert [mounts[folder].get("readOnly", False) for folder in ("/volumes/0", "/volumes/1", "/shared")] == [
+        True,
+        True,
+        False,
+    ]

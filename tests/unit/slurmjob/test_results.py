@@ -15,6 +15,7 @@ from slinky_operator.joblogs.copies.orders import Report
 from slinky_operator.kube.errors import Forbidden, Target
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PERSISTENTVOLUMECLAIMS, PODS, SECRETS, Resource
+from slinky_operator.reconcile import pod_trouble
 from slinky_operator.slurm import naming
 from slinky_operator.slurmjob.execute.submission import LACKING_S
 from slinky_operator.slurmjob.files import bodies, ways
@@ -93,6 +94,52 @@ async def test_a_result_on_a_claim_that_nodes_mount_is_read_there(files: FileWor
     assert mount["readOnly"] is True
     (shared,) = [one["persistentVolumeClaim"] for one in spec["volumes"] if one["name"] == "shared"]
     assert shared == {"claimName": "data"}
+
+
+def claims_of(pod: Object) -> dict[str, str]:
+    """Claims by the names of a pod's volumes."""
+    found = (one for one in pod["spec"]["volumes"] if "persistentVolumeClaim" in one)
+    return {one["name"]: one["persistentVolumeClaim"]["claimName"] for one in found}
+
+
+def mounts_of(pod: Object) -> dict[str, tuple[str, bool]]:
+    """Volume by folder, and whether it is read-only there."""
+    found = pod["spec"]["containers"][0]["volumeMounts"]
+    return {one["mountPath"]: (one["name"], one.get("readOnly", False)) for one in found}
+
+
+async def test_results_on_one_claim_have_one_volume(files: FileWorld) -> None:
+    files.claim("other")
+    elsewhere = {**result(f"{SERVED}/c"), "volume": {"persistentVolumeClaim": {"claimName": "other"}}}
+    await files.ended(results=[result(f"{SERVED}/a"), result(f"{SERVED}/b", to="more"), elsewhere])
+    await files.world.until(files.names)
+    pod = files.get(PODS, "hello-results")
+    assert claims_of(pod) == {"volume-0": "out", "volume-2": "other"}
+    mounts = mounts_of(pod)
+    assert [mounts[one.target.folder] for one in files.copies()] == [
+        ("volume-0", False),
+        ("volume-0", False),
+        ("volume-2", False),
+    ]
+
+
+async def test_a_result_for_the_claim_that_nodes_mount_too_has_one_volume(files: FileWorld) -> None:
+    files.claim("data")
+    kept = {**result("/data/run"), "volume": {"persistentVolumeClaim": {"claimName": "data"}}}
+    await files.ended(sharedVolume=SHARED, results=[kept])
+    await files.world.until(files.names)
+    pod = files.get(PODS, "hello-results")
+    assert claims_of(pod) == {"volume-0": "data"}
+    assert mounts_of(pod)["/volumes/0"] == ("volume-0", False)
+    assert mounts_of(pod)["/shared"] == ("volume-0", True)
+
+
+async def test_a_claim_that_nodes_mount_keeps_its_group_also_if_it_is_only_written_to(files: FileWorld) -> None:
+    files.claim("data")
+    kept = {**result(), "volume": {"persistentVolumeClaim": {"claimName": "data"}}}
+    await files.ended(sharedVolume=SHARED, results=[kept])
+    await files.world.until(files.names)
+    assert "fsGroup" not in files.get(PODS, "hello-results")["spec"]["securityContext"]
 
 
 async def test_the_claim_of_the_output_counts_too(files: FileWorld) -> None:
@@ -216,6 +263,22 @@ async def test_what_keeps_the_pod_from_starting_is_said(files: FileWorld) -> Non
     await files.world.until(lambda: "no such image" in collected(files)[2])
     files.pod_says(phase="Running")
     await files.world.until(lambda: collected(files)[1] == "Copying")
+
+
+async def test_a_pod_whose_volumes_are_not_mounted_says_so_after_a_minute(files: FileWorld) -> None:
+    await files.ended(results=[result()])
+    await files.world.until(files.names)
+    pod = files.get(PODS, "hello-results")
+    about = {**pod["metadata"], "creationTimestamp": files.world.now().strftime("%Y-%m-%dT%H:%M:%SZ")}
+    files.kube.put(PODS, {**pod, "metadata": about})
+    creating = {"waiting": {"reason": "ContainerCreating"}}
+    files.pod_says(phase="Pending", containerStatuses=[{"name": "copy", "state": creating}])
+    await files.world.step()
+    assert collected(files)[1] == "Copying"
+    files.world.ahead += pod_trouble.SLOW + timedelta(seconds=1)
+    await files.world.until(lambda: collected(files)[1] == "CopyPodWaits")
+    assert "a volume cannot be mounted (kubectl -n team describe pod hello-results says which)" in collected(files)[2]
+    assert "CopyPodWaits" in files.world.events.reasons()
 
 
 async def test_a_failure_that_stays_is_told_and_others_are_kept(files: FileWorld) -> None:

@@ -2,7 +2,8 @@
 
 A file that any process has open stays, however old: a job may be silent for days. The kernel knows that only of its own
 machine, so nothing is deleted on a file system that several machines may share. Only files directly in the folder are
-looked at; folders that users make in it are theirs.
+looked at; folders that users make in it are theirs. A folder is read and emptied slice by slice, so that its size costs
+time and no memory; a look that does not get through is continued by the next one from where it was.
 """
 
 from __future__ import annotations
@@ -23,14 +24,19 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from slinky_operator.joblogs import folders
+
 FOLDER_MODE: Final = 0o1733
 """Everybody may create files and reach those whose name he knows; nobody may list them, or replace those of others."""
 
 EVERY: Final = 60.0
 """Seconds between two looks."""
 
-WHOLE_LOOK_SECONDS: Final = 50
-"""After which a look is given up; the next one goes on."""
+LOOK_SECONDS: Final = 40.0
+"""After which a look ends; the next one goes on from there."""
+
+GIVEN_UP_SECONDS: Final = 50
+"""After which a look at a file system that does not answer is given up."""
 
 AGAIN_SECONDS: Final = 86400.0
 """After which what is wrong with a folder is said again."""
@@ -38,11 +44,15 @@ AGAIN_SECONDS: Final = 86400.0
 _SAID: Final = struct.Struct("d")
 """When something was said last; 0 before."""
 
+_PLACE: Final = struct.Struct("q")
+"""Offset in a folder from which the next look goes on; 0 at its beginning."""
+
 LOCAL: Final = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "tmpfs", "overlay"},
 )
 """File systems that no two machines have mounted at once."""
 
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOUNT_POINT: Final = 4
 """Which field of a line it is."""
 
@@ -117,11 +127,20 @@ class Retention:
         self._log = log
         # Shared with the processes that are forked later.
         self._said = mmap.mmap(-1, (1 + len(self._folders) * len(Remark)) * _SAID.size)
+        self._places = mmap.mmap(-1, (1 + len(self._folders)) * _PLACE.size)
 
     def look(self) -> None:
         """Delete what is old; the calling process is root, and ends afterwards."""
+        signal.signal(signal.SIGIO, signal.SIG_IGN)
+        os.setgroups([])
         for number, folder in enumerate(self._folders):
-            delete_old(folder, self._keep_seconds, partial(self._seldom, number * len(Remark)))
+            signal.alarm(GIVEN_UP_SECONDS)
+            before = time.time() - self._keep_seconds
+            look = _Look(folder, before, partial(self._seldom, number * len(Remark)))
+            look.go(partial(self._noted, number * _PLACE.size), *_PLACE.unpack_from(self._places, number * _PLACE.size))
+
+    def _noted(self, at: int, place: int) -> None:
+        _PLACE.pack_into(self._places, at, place)
 
     def _seldom(self, first: int, remark: Remark, line: str) -> None:
         place = (first + remark) * _SAID.size
@@ -132,62 +151,125 @@ class Retention:
             self._log(line)
 
 
-def delete_old(folder: str, keep_seconds: float, say: Say) -> int:
-    """Delete old files, each as its owner, and return how many; the calling process is root, and ends afterwards."""
-    signal.alarm(WHOLE_LOOK_SECONDS)
-    signal.signal(signal.SIGIO, signal.SIG_IGN)
-    before = time.time() - keep_seconds
+class _Look:
+    """Deletes old files of one folder, each as its owner; the process is root.
+
+    Parameters
+    ----------
+    folder
+        Its path.
+    before
+        Files that were last written to before this time, in seconds since the epoch, are old.
+    say
+        Takes what there is to say.
+    """
+
+    def __init__(self, folder: str, before: float, say: Say) -> None:
+        self._folder = folder
+        self._before = before
+        self._say = say
+
+    def go(self, note: Callable[[int], None], begin: int) -> None:
+        """Look, for `LOOK_SECONDS` at most.
+
+        Parameters
+        ----------
+        note
+            Takes the offset from which another look is to go on, also if this process is killed.
+        begin
+            The same of the look before.
+        """
+        try:
+            self._look(note, begin, time.monotonic() + LOOK_SECONDS)
+        except PermissionError as error:
+            words = f"old files in {self._folder} are not deleted, since root may not list it: {error.strerror}"
+            self._say(Remark.NOT_LISTED, words)
+
+    def _look(self, note: Callable[[int], None], begin: int, until: float) -> None:
+        opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            begun = noted = reached = _sought(opened, begin)
+            for names in folders.slices(opened):
+                self._delete_of(opened, names)
+                # What is read in one call is taken apart meanwhile: all that was read before it is done.
+                following = os.lseek(opened, 0, os.SEEK_CUR)
+                if following != reached:
+                    note(reached)
+                    noted, reached = reached, following
+                if time.monotonic() >= until and noted != begun:
+                    return
+            note(0)
+        finally:
+            os.close(opened)
+
+    def _delete_of(self, opened: int, names: Sequence[str]) -> None:
+        """Delete those of some files that are old."""
+        for uid, own in _old_files(opened, names, self._before).items():
+            os.seteuid(uid)
+            for name in own:
+                try:
+                    _delete(opened, name, self._before)
+                except _NoLeasesError as error:
+                    words = f"files in {self._folder} stay, since it does not tell which ones are open: {error}"
+                    self._say(Remark.NO_LEASES, words)
+                except OSError as error:
+                    words = f"{self._folder}/{name} of uid {uid} is not deleted: {error.strerror}"
+                    self._say(Remark.NOT_DELETED, words)
+            os.seteuid(0)
+
+
+def _sought(opened: int, begin: int) -> int:
+    """Go to an offset of a folder, or to its beginning if there is none any more."""
     try:
-        owners = _old_files(folder, before)
-    except PermissionError as error:
-        say(Remark.NOT_LISTED, f"old files in {folder} are not deleted, since root may not list it: {error.strerror}")
-        return 0
-    place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    os.setgroups([])
-    deleted = 0
-    for uid, names in owners.items():
-        os.seteuid(uid)
-        for name in names:
-            try:
-                deleted += _delete(place, name, before)
-            except _NoLeasesError as error:
-                say(Remark.NO_LEASES, f"files in {folder} stay, since it does not tell which ones are open: {error}")
-            except OSError as error:
-                say(Remark.NOT_DELETED, f"{folder}/{name} of uid {uid} is not deleted: {error.strerror}")
-        os.seteuid(0)
-    return deleted
+        return os.lseek(opened, begin, os.SEEK_SET)
+    except OSError:
+        return os.lseek(opened, 0, os.SEEK_SET)
 
 
-def _old_files(folder: str, before: float) -> dict[int, list[str]]:
-    """Names of files by their owners, but for those of root."""
+def _old_files(opened: int, names: Sequence[str], before: float) -> dict[int, list[str]]:
+    """Names of old files by their owners, but for those of root."""
     owners: dict[int, list[str]] = defaultdict(list)
-    with os.scandir(folder) as found:
-        for entry in found:
-            try:
-                about = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                # Its job has deleted it meanwhile.
-                continue
-            if stat.S_ISREG(about.st_mode) and about.st_mtime < before and about.st_uid:
-                owners[about.st_uid].append(entry.name)
+    for name in names:
+        try:
+            about = os.stat(name, dir_fd=opened, follow_symlinks=False)
+        except FileNotFoundError:
+            # Its job has deleted it meanwhile.
+            continue
+        if stat.S_ISREG(about.st_mode) and about.st_mtime < before and about.st_uid:
+            owners[about.st_uid].append(name)
     return owners
 
 
-def _delete(place: int, name: str, before: float) -> bool:
+def _delete(place: int, name: str, before: float) -> None:
+    """Delete a file, unless it was written to, or somebody has it open; the process has become its owner."""
     try:
-        opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
+        opened = _opened(place, name)
     except OSError:
-        # Gone, replaced, or not readable to its owner: not what was found.
-        return False
+        # Gone, or replaced by what is no file of its owner's: not what was found.
+        return
     try:
-        if os.fstat(opened).st_mtime >= before or _is_open(opened):
-            return False
-        os.unlink(name, dir_fd=place)
+        if os.fstat(opened).st_mtime < before and not _is_open(opened):
+            os.unlink(name, dir_fd=place)
     except FileNotFoundError:
-        return False
+        return
     finally:
         os.close(opened)
-    return True
+
+
+def _opened(place: int, name: str) -> int:
+    try:
+        return os.open(name, _FILE, dir_fd=place)
+    except PermissionError:
+        # Its owner has taken away his own right to read it, and can give it back.
+        passed = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
+    try:
+        if not stat.S_ISREG(os.fstat(passed).st_mode):
+            raise PermissionError(errno.EPERM, "it is no file")
+        itself = f"/proc/self/fd/{passed}"
+        Path(itself).chmod(stat.S_IMODE(os.fstat(passed).st_mode) | stat.S_IRUSR)
+        return os.open(itself, _FILE & ~os.O_NOFOLLOW)
+    finally:
+        os.close(passed)
 
 
 class _NoLeasesError(Exception):

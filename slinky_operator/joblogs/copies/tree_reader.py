@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from typing import Final
 
+from slinky_operator.joblogs import folders
 from slinky_operator.joblogs.copies.events import (
     PIECE,
     Count,
@@ -77,17 +79,17 @@ class Reader:
             finally:
                 os.close(found)
 
-    def _names(self, opened: int, path: str) -> list[str]:
-        names: list[str] = []
-        try:
-            with os.scandir(opened) as found:
-                for entry in found:
-                    names.append(entry.name)
-                    if len(names) > self._limits.entries:
-                        raise Stopped(f"there are more than {self._limits.entries} files and folders", is_final=True)
-        except OSError as error:
-            raise stopped_by(error, f"folder {shown(path) or '.'}") from None
-        return sorted(names)
+    def _names(self, opened: int, path: str) -> Iterator[str]:
+        """The names in a folder, some of them in order at a time: all of them may be more than there is memory for."""
+        some = folders.slices(opened)
+        while True:
+            try:
+                names = next(some, None)
+            except OSError as error:
+                raise stopped_by(error, f"folder {shown(path) or '.'}") from None
+            if names is None:
+                return
+            yield from sorted(names)
 
     def _open(self, folder: int, name: str, path: str) -> int | None:
         """Open an entry; None for one that is left out."""

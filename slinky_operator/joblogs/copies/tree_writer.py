@@ -10,12 +10,12 @@ import errno
 import hashlib
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from slinky_operator.joblogs import folders
 from slinky_operator.joblogs.copies import places
 from slinky_operator.joblogs.copies.events import (
     Count,
@@ -105,14 +105,14 @@ def write(events: Iterable[Event], target: Target, limits: Limits, modes: Modes)
         raise stopped_by(error, "the folder cannot be written to") from None
     try:
         found = _Writer(opened, limits, modes).take(events)
-        _move(opened, _CONTENT, target.parent, target.name, target.owner)
+        _ = _move(opened, _CONTENT, target.parent, target.name, target.owner)
     except OSError as error:
         raise stopped_by(error, shown(target.name) or "the folder") from None
     else:
         return found
     finally:
         os.close(opened)
-        shutil.rmtree(staged, ignore_errors=True, dir_fd=target.parent)
+        folders.remove(staged, target.parent)
 
 
 def _stage(parent: int, staged: str) -> int:
@@ -124,7 +124,7 @@ def _stage(parent: int, staged: str) -> int:
         # The usual case.
         pass
     else:
-        shutil.rmtree(old, ignore_errors=True, dir_fd=parent)
+        folders.remove(old, parent)
     os.mkdir(staged, 0o700, dir_fd=parent)
     return os.open(staged, _FOLDER, dir_fd=parent)
 
@@ -213,14 +213,14 @@ class _Writer:
             self._file = None
 
 
-def _move(source: int, name: str, target: int, wanted: str, owner: int | None = None) -> None:
-    """Move an entry to its place; a folder that is there is merged with."""
+def _move(source: int, name: str, target: int, wanted: str, owner: int | None = None) -> bool:
+    """Move an entry to its place; a folder that is there is merged with, and only then the entry stays, empty."""
     is_folder = stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
     if not wanted:
         if not is_folder:
             raise Stopped("a file needs a name, and not that of a folder", is_final=True)
         _merge(source, name, target)
-        return
+        return False
     if is_folder and _is_folder(target, wanted):
         into = os.open(wanted, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=target)
         try:
@@ -228,7 +228,7 @@ def _move(source: int, name: str, target: int, wanted: str, owner: int | None = 
             _merge(source, name, into)
         finally:
             os.close(into)
-        return
+        return False
     try:
         os.rename(name, wanted, src_dir_fd=source, dst_dir_fd=target)
     except OSError as error:
@@ -237,13 +237,20 @@ def _move(source: int, name: str, target: int, wanted: str, owner: int | None = 
         if error.errno == errno.ENOTDIR:
             raise Stopped(f"{shown(wanted)} is a file there, and a folder here", is_final=True) from None
         raise
+    return True
 
 
 def _merge(source: int, name: str, target: int) -> None:
     opened = os.open(name, _FOLDER, dir_fd=source)
     try:
-        for inside in sorted(os.listdir(opened)):  # noqa: PTH208 - of a descriptor
-            _move(opened, inside, target, inside)
+        moved = True
+        while moved:
+            # File systems may pass over names while others of the same folder are moved away.
+            moved = False
+            _ = os.lseek(opened, 0, os.SEEK_SET)
+            for some in folders.slices(opened):
+                for inside in some:
+                    moved = _move(opened, inside, target, inside) or moved
     finally:
         os.close(opened)
 

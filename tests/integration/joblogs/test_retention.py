@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,13 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
-from slinky_operator.joblogs import retention
+from slinky_operator.joblogs import folders, retention
 from slinky_operator.joblogs.log import Log
 from slinky_operator.joblogs.retention import FOLDER_MODE, Retention
 from tests.support.job_logs import ALICE, BOB
 
 KEEP = 3600.0
+MANY = 40_000
 
 
 @pytest.fixture
@@ -95,8 +98,8 @@ def test_a_file_that_goes_during_the_look_keeps_no_other_one(folder: Path, monke
     real = os.scandir
 
     @contextmanager
-    def racing(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-        with real(path) as found:
+    def racing(opened: int) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with real(opened) as found:
             entries = list(found)
         (folder / entries[0].name).unlink()
         yield iter(entries)
@@ -123,11 +126,71 @@ def test_a_file_that_cannot_be_deleted_keeps_no_other_one(
     assert f"{stuck} of uid {ALICE} is not deleted: Operation not permitted" in capfd.readouterr().err
 
 
+def peak(folder: Path) -> int:
+    """KiB that a look takes at most beyond what its process has at its beginning."""
+    received, sent = os.pipe()
+
+    class Measured(Retention):
+        @override
+        def look(self) -> None:
+            Path("/proc/self/clear_refs").write_text("5")
+            before = resident()
+            super().look()
+            os.write(sent, f"{resident() - before}\n".encode())
+
+    look(Measured([str(folder)], KEEP, Log()))
+    os.close(sent)
+    with os.fdopen(received) as said:
+        return int(said.read())
+
+
+def resident() -> int:
+    """KiB that this process had resident at most."""
+    (found,) = re.findall(r"(?m)^VmHWM:\s+([0-9]+) kB$", Path("/proc/self/status").read_text())
+    return int(found)
+
+
+def test_a_folder_with_very_many_files_is_emptied_in_little_memory(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    for number in range(MANY):
+        name = f"{number:0250}"
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT, dir_fd=opened))
+        os.chown(name, ALICE, ALICE, dir_fd=opened)
+        os.utime(name, (0, 0), dir_fd=opened)
+    os.close(opened)
+    others = write(folder, "others", uid=BOB)
+    grown = peak(folder)
+    assert not others.exists()
+    assert not any(folder.iterdir())
+    # All names together have four times as much.
+    assert grown < MANY * 250 / 1024 / 4
+
+
+def test_a_look_that_ends_early_is_continued_from_where_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "LOOK_SECONDS", 0.0)
+    kept = Retention([str(folder)], KEEP, Log())
+    for number in range(5 * folders.SLICE):
+        write(folder, f"{number:0250}", old=number % 2 == 0)
+    # What is young stays, and so each look that began at the beginning would come to the same files.
+    for _ in range(8 * 5):
+        look(kept)
+    assert {int(path.name) % 2 for path in folder.iterdir()} == {1}
+
+
+def test_a_file_that_its_owner_may_not_read_is_deleted_too(folder: Path) -> None:
+    closed, opened = write(folder, "closed"), write(folder, "open")
+    for path in (closed, opened):
+        path.chmod(0)
+    with opened.open("ab"):
+        look(Retention([str(folder)], KEEP, Log()))
+    assert [closed.exists(), opened.exists()] == [False, True]
+
+
 def test_a_folder_that_root_may_not_list_is_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(path: str) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied", path)
+    def refuse(opened: int) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(os, "scandir", refuse)
     old = write(folder, "old")

@@ -10,20 +10,23 @@ import select
 import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from slinky_operator.joblogs import protocol
+from slinky_operator.joblogs.connections import Connections, Place, holder_of
 from slinky_operator.joblogs.files import Held
 from slinky_operator.joblogs.log import Log
 from slinky_operator.joblogs.opening import NotOpened, Opener
 
 MAX_CONNECTIONS: Final = 256
 MAX_PER_PEER: Final = 32
-"""Connections of one address; two for each job whose output is followed from there."""
+"""Connections of one address, and of all addresses of the pod itself; two for each job that is followed from there."""
+
+MAX_PER_USER: Final = 128
+"""Connections with tokens of one user; two for each job whose output is followed."""
 
 HEAD_SECONDS: Final = 5.0
 """Within which a request must be complete."""
@@ -50,6 +53,7 @@ class Limits:
 
     connections: int = MAX_CONNECTIONS
     per_peer: int = MAX_PER_PEER
+    per_user: int = MAX_PER_USER
     head_seconds: float = HEAD_SECONDS
     stalled_seconds: float = STALLED_SECONDS
 
@@ -68,9 +72,8 @@ class Server:
     def __init__(self, opener: Opener, limits: Limits = Limits()) -> None:
         self._opener = opener
         self._limits = limits
-        self._peers: Counter[str] = Counter()
-        self._lock = threading.Lock()
         self._log = Log()
+        self._connections = Connections(limits.connections, limits.per_peer, limits.per_user, self._log)
 
     def serve(self, listener: socket.socket) -> None:
         """Answer for ever."""
@@ -84,28 +87,16 @@ class Server:
                 time.sleep(FIRST_LOOK)
                 continue
             peer = str(address[0])
-            if not self._admit(peer):
+            place = self._connections.admit(connection, holder_of(address))
+            if place is None:
                 self._turn_away(connection)
                 continue
             try:
-                threading.Thread(target=self._attend, args=(connection, peer), daemon=True).start()
+                threading.Thread(target=self._attend, args=(place, peer), daemon=True).start()
             except RuntimeError as error:
                 self._log(f"{peer}: {error}")
-                self._forget(peer)
+                self._connections.leave(place)
                 self._turn_away(connection)
-
-    def _forget(self, peer: str) -> None:
-        with self._lock:
-            self._peers[peer] -= 1
-            if not self._peers[peer]:
-                del self._peers[peer]
-
-    def _admit(self, peer: str) -> bool:
-        with self._lock:
-            if self._peers.total() >= self._limits.connections or self._peers[peer] >= self._limits.per_peer:
-                return False
-            self._peers[peer] += 1
-            return True
 
     def _turn_away(self, connection: socket.socket) -> None:
         with connection:
@@ -113,14 +104,14 @@ class Server:
             try:
                 connection.send(protocol.error(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections"))
             except OSError as error:
-                self._log(f"one too many: {error}")
+                self._log(f"a connection without a place: {error}")
 
-    def _attend(self, connection: socket.socket, peer: str) -> None:
+    def _attend(self, place: Place, peer: str) -> None:
         held = Held()
         try:
-            with connection:
+            with place.connection as connection:
                 connection.settimeout(0)
-                while self._answer(connection, peer, held):
+                while self._answer(place, peer, held):
                     pass
         except OSError as error:
             # Callers come and go; one that is too slow asks again from where it was.
@@ -128,10 +119,11 @@ class Server:
                 self._log(f"{peer}: {error}")
         finally:
             held.close()
-            self._forget(peer)
+            self._connections.leave(place)
 
-    def _answer(self, connection: socket.socket, peer: str, held: Held) -> bool:
+    def _answer(self, place: Place, peer: str, held: Held) -> bool:
         """Answer one request; whether another may follow."""
+        connection = place.connection
         head = _request(connection, self._limits.head_seconds)
         if head is None:
             return False
@@ -142,6 +134,7 @@ class Server:
             return False
         try:
             if asked.is_copy:
+                self._connections.keep(place)
                 self._opener.copy(asked.token, asked.nonce, connection)
                 return False
             opened = self._opener.open(asked.token)
@@ -151,6 +144,12 @@ class Server:
             self._send(connection, protocol.error(error.status, error.why))
             return error.status is HTTPStatus.NOT_FOUND and not asked.is_copy
         tag = held.keep(opened)
+        # Only files of the token's user are opened.
+        uid = os.fstat(opened).st_uid
+        if not self._connections.is_of(place, uid):
+            words = f"too many connections of uid {uid}"
+            self._send(connection, protocol.error(HTTPStatus.SERVICE_UNAVAILABLE, words))
+            return False
         return self._send_file(connection, opened, tag, asked)
 
     def _send_file(self, connection: socket.socket, opened: int, tag: str, asked: protocol.Request) -> bool:

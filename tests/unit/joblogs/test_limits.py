@@ -66,7 +66,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 def is_free(server: Server) -> bool:
     """Whether the server remembers no connection."""
-    return not server._peers
+    return not len(server._connections)
 
 
 def test_a_caller_that_takes_nothing_is_given_up(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -101,7 +101,7 @@ def test_a_caller_that_has_gone_is_not_waited_for(tmp_path: Path, monkeypatch: p
 def test_all_together_have_so_many_connections(tmp_path: Path) -> None:
     with serving(OneFile(tmp_path), Limits(connections=2, per_peer=5)) as (server, port):
         with connect(port), connect(port):
-            wait_for(lambda: server._peers.total() == 2)
+            wait_for(lambda: len(server._connections) == 2)
             with connect(port) as third:
                 assert third.recv(4096).startswith(b"HTTP/1.1 503 ")
         wait_for(lambda: is_free(server))

@@ -21,6 +21,7 @@ from typing import Final
 
 from slinky_operator.joblogs import files, tokens
 from slinky_operator.joblogs.copies.serving import BEGUN, Copies, Refused
+from slinky_operator.joblogs.copies.shares import Shares
 from slinky_operator.joblogs.log import Log
 from slinky_operator.joblogs.protocol import MAX_LINE
 from slinky_operator.joblogs.tokens import Grant
@@ -153,7 +154,7 @@ def run(
     # Children are reaped by the kernel.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     due = time.monotonic()
-    opening = _Opening(channel, settings, log, Copies(settings.folders, become))
+    opening = _Opening(channel, settings, log, Copies(settings.folders, become, Shares(log)))
     while True:
         if every is not None and beside is not None and time.monotonic() >= due:
             opening.tend(beside)
@@ -211,7 +212,7 @@ class _Opening:
                 self.log(f"a copy for job {admitted.permit.job} has ended early: {error}")
 
         try:
-            self.copies.begun(self._in_child(work), admitted.permit)
+            self.copies.shares.begun(self._in_child(work), admitted.permit.uid, admitted.slot)
         except NotOpened as error:
             self._refuse(reply, error.status, error.why)
 

@@ -34,6 +34,10 @@ FILES_PATH: Final = "/files"
 PROOF: Final = "Proof"
 """Header by which the server shows that it has the key."""
 
+RETRY: Final = "Retry-After"
+RETRY_SECONDS: Final = 10
+"""Header of an answer to a caller whose share is used up, and its value."""
+
 UPGRADE: Final = "slurm-files"
 """What the connection of a copy is turned into."""
 
@@ -129,6 +133,10 @@ def head(status: HTTPStatus, length: int, *, tag: str = "") -> bytes:
 
 
 def error(status: HTTPStatus, line: str) -> bytes:
-    """Make a whole answer of one line."""
+    """Make a whole answer of one line; a caller whose share is used up reads when it may ask again."""
     text = line.replace("\n", " ")[:MAX_LINE].encode(errors="replace") + b"\n"
-    return head(status, len(text)) + text
+    if status is not HTTPStatus.TOO_MANY_REQUESTS:
+        return head(status, len(text)) + text
+    # Pods of earlier versions know no other status for it.
+    made = head(HTTPStatus.SERVICE_UNAVAILABLE, len(text))
+    return made.removesuffix(END_OF_HEAD) + f"\r\n{RETRY}: {RETRY_SECONDS}".encode() + END_OF_HEAD + text

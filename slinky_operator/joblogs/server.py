@@ -102,7 +102,7 @@ class Server:
         with connection:
             connection.settimeout(0)
             try:
-                connection.send(protocol.error(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections"))
+                connection.send(protocol.error(HTTPStatus.TOO_MANY_REQUESTS, "too many connections"))
             except OSError as error:
                 self._log(f"a connection without a place: {error}")
 
@@ -148,7 +148,7 @@ class Server:
         uid = os.fstat(opened).st_uid
         if not self._connections.is_of(place, uid):
             words = f"too many connections of uid {uid}"
-            self._send(connection, protocol.error(HTTPStatus.SERVICE_UNAVAILABLE, words))
+            self._send(connection, protocol.error(HTTPStatus.TOO_MANY_REQUESTS, words))
             return False
         return self._send_file(connection, opened, tag, asked)
 

@@ -105,8 +105,8 @@ class Node:
 
 
 @contextmanager
-def node(*more: str) -> Iterator[Node]:
-    """Run a server for a folder of its own, which all users can reach."""
+def node(*more: str, first: str = "") -> Iterator[Node]:
+    """Run a server for a folder of its own, which all users can reach, after some statements if need be."""
     root = Path(tempfile.mkdtemp(prefix="job-logs-"))
     root.chmod(0o755)
     (root / "output").mkdir()
@@ -114,9 +114,12 @@ def node(*more: str) -> Iterator[Node]:
     key.write_bytes(KEY)
     key.chmod(0o400)
     arguments = ["serve", "--key", str(key), "--host", "127.0.0.1", "--port", "0", "--own-folder", f"{root}/output"]
+    program = ["-m", "slinky_operator.joblogs"]
+    if first:
+        program = ["-c", f"{first}\nimport sys\nfrom slinky_operator.joblogs.command import main\nmain(sys.argv[1:])"]
     with (root / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            [*AS_IN_A_POD, sys.executable, "-m", "slinky_operator.joblogs", *arguments, *more],
+            [*AS_IN_A_POD, sys.executable, *program, *arguments, *more],
             stderr=log,
             env=environment(),
         )

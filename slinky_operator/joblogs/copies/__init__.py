@@ -9,6 +9,8 @@ module           concern
 `tree_writer`    events become a file or a folder, whole or not at all
 `wire`           events on a connection
 `permits`        tokens for one copy, of one path, as one user
+`pace`           how slow a copy may be, and when it ends in any case
+`shares`         which copies are under way on a server, and who may begin another one
 `serving`        the side beside slurmd: as the user of the job
 `orders`         what the operator tells the pod that copies, and what that says in return
 `porter`         the program in that pod

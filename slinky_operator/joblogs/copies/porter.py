@@ -1,6 +1,7 @@
 """The program in a pod that copies: makes the copies of its orders, one after the other, and says what became of each.
 
-What may mend itself (a server that is restarted, a volume that is full) is tried again for some minutes.
+What may mend itself (a server that is restarted, a volume that is full) is tried again for some minutes. A server that
+has no place for another copy is waited for, which does not count as an attempt. Each copy has a deadline for all of it.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import select
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from io import BufferedReader
 from pathlib import Path
@@ -24,6 +25,7 @@ from slinky_operator.joblogs import protocol
 from slinky_operator.joblogs.copies import orders, permits, places, tree_writer, wire
 from slinky_operator.joblogs.copies.events import Events, Stopped, Whole
 from slinky_operator.joblogs.copies.orders import Copy, InvalidOrders, Place, Report
+from slinky_operator.joblogs.copies.pace import COPY_SECONDS, Line, Pace
 from slinky_operator.joblogs.copies.tree_reader import Reader
 from slinky_operator.joblogs.copies.tree_writer import PRIVATE, READABLE, Target
 from slinky_operator.joblogs.timed_socket import TimedSocket
@@ -35,8 +37,8 @@ CONNECT_SECONDS: Final = 10.0
 STALLED_SECONDS: Final = 60.0
 """After which a server that neither sends nor takes is given up."""
 
-COPY_SECONDS: Final = 3660.0
-"""Within which a copy is complete: a minute more than the server has for it."""
+ITEM_SECONDS: Final = 7200.0
+"""After which a copy is not tried again, and no place is waited for any more."""
 
 FAILED: Final = 1
 PROJECTED: Final = "..data"
@@ -46,9 +48,27 @@ _MAX_LINE: Final = 1024
 _MAX_LINES: Final = 64
 
 
-def run(
-    path: Path, said: Path, *, pauses: tuple[float, ...] = PAUSES, sleep: Callable[[float], None] = time.sleep
-) -> int:
+class Busy(Stopped):
+    """The server has no place for another copy now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """How time passes.
+
+    Parameters
+    ----------
+    clock
+        Monotonic seconds.
+    sleep
+        Lets some pass.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+def run(path: Path, said: Path, *, pauses: tuple[float, ...] = PAUSES, passing: Time = Time()) -> int:
     """Make all copies, and return the exit code.
 
     Parameters
@@ -57,15 +77,17 @@ def run(
         The orders.
     said
         Where the reports are written.
-    pauses, sleep
-        Seconds between attempts, and how to let them pass.
+    pauses
+        Seconds between attempts.
+    passing
+        How time passes.
     """
     try:
         wanted = orders.read(path)
     except InvalidOrders as error:
         _say(f"{path}: {error}")
         return FAILED
-    reports = [_reported(one, pauses, sleep) for one in wanted]
+    reports = [_reported(one, pauses, passing) for one in wanted]
     try:
         _ = said.write_text(orders.message(reports))
     except OSError as error:
@@ -73,38 +95,42 @@ def run(
     return FAILED if any(one.why for one in reports) else 0
 
 
-def _reported(copy: Copy, pauses: tuple[float, ...], sleep: Callable[[float], None]) -> Report:
-    for pause in (*pauses, None):
+def _reported(copy: Copy, pauses: tuple[float, ...], passing: Time) -> Report:
+    until, attempts, waited = passing.clock() + ITEM_SECONDS, iter(pauses), False
+    while True:
         try:
-            found = once(copy)
+            found = once(copy, min(COPY_SECONDS, until - passing.clock()))
         except Stopped as error:
-            _say(f"{copy.name}: {error.why}")
-            if error.is_final or pause is None:
+            pause = protocol.RETRY_SECONDS if isinstance(error, Busy) else next(attempts, None)
+            if not (waited and isinstance(error, Busy)):
+                _say(f"{copy.name}: {error.why}")
+            waited = isinstance(error, Busy)
+            if error.is_final or pause is None or passing.clock() + pause >= until:
                 return Report(error.why, error.is_final)
-            sleep(pause)
+            passing.sleep(pause)
         else:
             _say(f"{copy.name}: {found.files} files, {found.size} bytes")
             return Report(
                 is_final=True, files=found.files, size=found.size, left_out=found.left_out, example=found.example
             )
-    raise AssertionError("the last attempt has ended")
 
 
-def once(copy: Copy) -> Whole:
-    """Make one copy.
+def once(copy: Copy, seconds: float = COPY_SECONDS) -> Whole:
+    """Make one copy, within a time.
 
     Raises
     ------
     Stopped
         It was not made.
     """
+    pace = Pace(seconds)
     try:
         if copy.target.url:
-            return _sent(copy, _read(copy, copy.source))
+            return _sent(copy, _read(copy, copy.source), pace)
         if copy.source.url:
-            with _connected(copy.source) as (_, stream):
-                return _written(copy, wire.events(stream.read1))
-        return _written(copy, _read(copy, copy.source))
+            with _connected(copy.source, pace) as line:
+                return _written(copy, pace.events(wire.events(line.receive)))
+        return _written(copy, pace.events(_read(copy, copy.source), is_local=True))
     except OSError as error:
         raise Stopped(str(error) or type(error).__name__) from None
 
@@ -125,27 +151,27 @@ def _written(copy: Copy, events: Events) -> Whole:
         os.close(parent)
 
 
-def _sent(copy: Copy, events: Events) -> Whole:
-    with _connected(copy.target) as (connection, stream):
+def _sent(copy: Copy, events: Events, pace: Pace) -> Whole:
+    with _connected(copy.target, pace) as line:
         expected: Whole | None = None
         try:
-            for event in events:
-                if _may_be_read(connection):
+            for event in pace.events(events):
+                if line.may_be_read():
                     # It has an answer before it has everything: the reason of its refusal.
                     break
-                connection.sendall(wire.frame(event))
+                line.send(wire.frame(event))
                 expected = event if isinstance(event, Whole) else None
         except ConnectionError:
             # Its reason may still be there to be read.
             expected = None
-        found = next(wire.events(stream.read1))
+        found = next(wire.events(line.receive))
         if expected is None or found != expected:
             raise Stopped("the server has not got everything")
         return expected
 
 
 @contextmanager
-def _connected(place: Place) -> Iterator[tuple[socket.socket, BufferedReader]]:
+def _connected(place: Place, pace: Pace) -> Iterator[Line]:
     """Ask a server for a copy, and give its connection.
 
     Raises
@@ -163,36 +189,33 @@ def _connected(place: Place) -> Iterator[tuple[socket.socket, BufferedReader]]:
         nonce = secrets.token_hex(16)
         connection.sendall(protocol.copy_request(parts.netloc, place.token, nonce))
         with connection.makefile("rb") as stream:
-            status, shown = _head(stream)
+            status, fields = _head(stream)
             if status != HTTPStatus.SWITCHING_PROTOCOLS:
                 why = stream.readline(_MAX_LINE).decode(errors="replace").strip()
                 if status == HTTPStatus.BAD_REQUEST:
                     why = "the job log server of the node is of an older version: its pod must be replaced"
+                if protocol.RETRY.lower() in fields:
+                    raise Busy(why)
                 is_final = status not in {HTTPStatus.SERVICE_UNAVAILABLE, 0}
                 raise Stopped(why or "the server does not answer", is_final=is_final)
+            shown = fields.get(protocol.PROOF.lower(), "")
             expected = permits.proof(place.proof_key, nonce, str(connection.getpeername()[0]))
             if not hmac.compare_digest(shown.encode(), expected.encode()):
                 raise Stopped("what answers there is not the job log server")
-            connection.end_within(COPY_SECONDS)
-            yield connection, stream
+            # A minute more than the server has for it.
+            connection.end_within(COPY_SECONDS + STALLED_SECONDS)
+            yield Line(connection, stream.read1, pace, STALLED_SECONDS)
 
 
-def _head(stream: BufferedReader) -> tuple[int, str]:
-    """Read the head of an answer: its status, 0 for what is none, and the proof."""
-    words, proof = stream.readline(_MAX_LINE).split(), ""
+def _head(stream: BufferedReader) -> tuple[int, dict[str, str]]:
+    """Read the head of an answer: its status, 0 for what is none, and its fields."""
+    words, fields = stream.readline(_MAX_LINE).split(), dict[str, str]()
     for _ in range(_MAX_LINES):
         name, _, value = stream.readline(_MAX_LINE).decode("latin-1").partition(":")
         if not name.strip():
-            return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0, proof
-        if name.strip().lower() == protocol.PROOF.lower():
-            proof = value.strip()
-    return 0, ""
-
-
-def _may_be_read(connection: socket.socket) -> bool:
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(0))
+            return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0, fields
+        fields[name.strip().lower()] = value.strip()
+    return 0, fields
 
 
 def _say(line: str) -> None:

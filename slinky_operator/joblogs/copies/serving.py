@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -17,24 +16,17 @@ from typing import Final
 from slinky_operator.joblogs import protocol
 from slinky_operator.joblogs.copies import permits, places, tree_writer, wire
 from slinky_operator.joblogs.copies.events import Stopped
+from slinky_operator.joblogs.copies.pace import COPY_SECONDS, Line, Pace
 from slinky_operator.joblogs.copies.permits import Permit
+from slinky_operator.joblogs.copies.shares import Shares
 from slinky_operator.joblogs.copies.tree_reader import Reader
 from slinky_operator.joblogs.copies.tree_writer import PRIVATE, Target
 from slinky_operator.joblogs.tokens import InvalidToken, UnusableKey
 
 BEGUN: Final = b"101"
 
-MAX_COPIES: Final = 12
-"""At a time."""
-
-MAX_PER_USER: Final = 2
-"""The same, of one user: he cannot keep all others waiting."""
-
 OPEN_SECONDS: Final = 5
 """Within which a place is opened; a network file system may not answer."""
-
-COPY_SECONDS: Final = 3600
-"""Within which a copy is complete."""
 
 STALLED_SECONDS: Final = 20.0
 """After which a caller that neither sends nor takes is given up."""
@@ -64,14 +56,17 @@ class Admitted:
         What its token permits.
     proof_key, nonce
         What the proof for the caller is made of.
+    slot
+        Where its progress is noted.
     """
 
     permit: Permit
     proof_key: str = field(repr=False)
     nonce: str
+    slot: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Copies:
     """The copies of one server.
 
@@ -81,12 +76,13 @@ class Copies:
         Those below which files are.
     become
         Turns a process into one of a user, for good.
+    shares
+        Who may begin one.
     """
 
     folders: Sequence[str]
     become: Callable[[int, Sequence[int]], None]
-    _running: dict[int, int] = field(default_factory=dict)
-    """Uid by descriptor of a process."""
+    shares: Shares
 
     def admit(self, asked: bytes, key: Path) -> Admitted:
         """Check a token with its nonce, and whether its user may have one copy more.
@@ -104,33 +100,15 @@ class Copies:
             raise Refused(HTTPStatus.FORBIDDEN, str(error)) from None
         except (UnusableKey, OSError) as error:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"the server has no key: {error}") from None
-        self._forget_ended()
-        of_user = Counter(self._running.values())[permit.uid]
-        if len(self._running) >= MAX_COPIES or of_user >= MAX_PER_USER:
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "other copies are under way here")
-        return Admitted(permit, permits.proof_key(token, secret), nonce)
-
-    def begun(self, process: int, permit: Permit) -> None:
-        """Count a process."""
-        try:
-            self._running[os.pidfd_open(process)] = permit.uid
-        except ProcessLookupError:
-            # It has ended already.
-            return
-
-    def _forget_ended(self) -> None:
-        poll = select.poll()
-        for process in self._running:
-            poll.register(process, select.POLLIN)
-        for process, _ in poll.poll(0):
-            os.close(process)
-            del self._running[process]
+        slot = self.shares.admit(permit.uid)
+        if slot is None:
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "other copies are under way here")
+        return Admitted(permit, permits.proof_key(token, secret), nonce, slot)
 
     def carry_out(self, admitted: Admitted, reply: socket.socket, connection: socket.socket) -> None:
         """Become the user, and copy; the calling process ends afterwards."""
         permit = admitted.permit
-        for process in self._running:
-            os.close(process)
+        self.shares.close()
         signal.alarm(OPEN_SECONDS)
         self.become(permit.uid, permit.gids)
         _ = os.umask(_UMASK)
@@ -145,20 +123,23 @@ class Copies:
             words = f"{status.value} {permit.path} of job {permit.job} is not copied: {error.why}"
             reply.send(words.encode(errors="replace")[: 2 * protocol.MAX_LINE])
             return
-        signal.alarm(COPY_SECONDS)
+        # A file system that does not answer is left to the alarm, everything else to the pace.
+        signal.alarm(int(COPY_SECONDS + STALLED_SECONDS))
         reply.send(BEGUN)
-        connection.settimeout(STALLED_SECONDS)
+        pace = Pace(note=partial(self.shares.note, admitted.slot))
+        line = Line(connection, connection.recv, pace, STALLED_SECONDS)
         address = str(connection.getsockname()[0])
-        connection.sendall(protocol.turned(permits.proof(admitted.proof_key, admitted.nonce, address)))
+        line.send(protocol.turned(permits.proof(admitted.proof_key, admitted.nonce, address)))
         try:
             if permit.writes:
                 target = Target(opened, names[-1], permit.mark, permit.uid)
-                found = tree_writer.write(wire.events(connection.recv), target, permit.limits, PRIVATE)
-                connection.sendall(wire.frame(found))
+                found = tree_writer.write(pace.events(wire.events(line.receive)), target, permit.limits, PRIVATE)
+                line.send(wire.frame(found))
             else:
-                for event in Reader(permit.limits).events(opened):
-                    connection.sendall(wire.frame(event))
+                for event in pace.events(Reader(permit.limits).events(opened)):
+                    line.send(wire.frame(event))
         except Stopped as error:
+            connection.settimeout(STALLED_SECONDS)
             connection.sendall(wire.stopped(error))
             _drain(connection)
 

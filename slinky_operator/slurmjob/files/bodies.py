@@ -25,8 +25,8 @@ CONTAINER: Final = "copy"
 FOLDER: Final = "/run/copies"
 SHARED_FOLDER: Final = "/shared"
 MAX_NAME: Final = 253
-DEADLINE_S: Final = 30_000
-"""Seconds after which a pod is ended: eight copies take an hour each at most."""
+DEADLINE_S: Final = 60_000
+"""Seconds after which a pod is ended: eight copies take two hours each at most, with the wait for a server."""
 
 _ORDERS: Final = "orders"
 _SHARED: Final = "shared"

@@ -9,13 +9,14 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from slinky_operator.joblogs import protocol
-from slinky_operator.joblogs.copies import orders, serving
+from slinky_operator.joblogs.copies import orders, shares
 from tests.support import job_logs
 from tests.support.job_logs import ALICE, BOB, Node, copy, wait_for
 
@@ -211,7 +212,7 @@ def test_one_user_does_not_keep_others_waiting(node: Node, volume: Path) -> None
     owned(node.output / "of-alice", CONTENT * 8)
     owned(node.output / "of-bob", b"bob", BOB)
     token = node.copied("of-alice").token
-    stalled = [asked(node, token) for _ in range(serving.MAX_PER_USER)]
+    stalled = [asked(node, token) for _ in range(shares.MAX_PER_USER)]
     try:
         for one in stalled:
             assert one.recv(12) == b"HTTP/1.1 101"
@@ -228,6 +229,20 @@ def test_one_user_does_not_keep_others_waiting(node: Node, volume: Path) -> None
             return another.recv(12) == b"HTTP/1.1 101"
 
     wait_for(is_free)
+
+
+def test_a_user_without_a_copy_is_not_kept_out_by_users_with_several(volume: Path) -> None:
+    first = "from slinky_operator.joblogs.copies import shares\nshares.SAFE_SECONDS = 0.0"
+    with job_logs.node(first=first) as node, ExitStack() as stack:
+        for number in range(shares.MAX_COPIES // shares.MAX_PER_USER):
+            uid = ALICE + 1000 + number
+            owned(node.output / f"of-{uid}", CONTENT * 8, uid)
+            for _ in range(shares.MAX_PER_USER):
+                stalled = stack.enter_context(asked(node, node.copied(f"of-{uid}", uid).token))
+                assert stalled.recv(12) == b"HTTP/1.1 101"
+        owned(node.output / "of-alice", b"alice")
+        assert copy(volume, node.copied("of-alice"), there(volume, "alice"))[0] == 0
+        assert f"gives its place to one of uid {ALICE}" in node.log()
 
 
 def test_a_caller_who_goes_leaves_nothing(node: Node) -> None:

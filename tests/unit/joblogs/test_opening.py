@@ -13,6 +13,7 @@ import pytest
 
 from slinky_operator.joblogs import opening, tokens
 from slinky_operator.joblogs.copies.serving import Copies
+from slinky_operator.joblogs.copies.shares import Shares
 from slinky_operator.joblogs.log import Log
 from slinky_operator.joblogs.tokens import Grant
 
@@ -28,7 +29,9 @@ class Side:
         self.channel, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.reply, self.caller = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         settings = opening.Settings(self.key, (str(folder),))
-        self.opening = opening._Opening(self.channel, settings, Log(), Copies(settings.folders, opening.become))
+        self.opening = opening._Opening(
+            self.channel, settings, Log(), Copies(settings.folders, opening.become, Shares(Log()))
+        )
 
     def said(self) -> bytes:
         self.reply.close()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import socket
+import threading
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slinky_operator.joblogs import tokens
+from slinky_operator.joblogs import protocol, tokens
 from slinky_operator.joblogs.copies import orders, permits, porter
 from slinky_operator.joblogs.copies.events import Limits
 from slinky_operator.joblogs.copies.orders import Copy, Place, Report
 from slinky_operator.joblogs.copies.permits import Permit
+from slinky_operator.joblogs.copies.porter import Time
 from slinky_operator.joblogs.tokens import Grant, InvalidToken
 
 KEY = bytes(range(64))
@@ -136,7 +141,7 @@ def test_other_reports_say_nothing(content: str) -> None:
 
 def run(tmp_path: Path, *copies: Copy, pauses: tuple[float, ...] = ()) -> tuple[int, tuple[Report, ...]]:
     (tmp_path / "orders").write_text(orders.text(copies))
-    code = porter.run(tmp_path / "orders", tmp_path / "said", pauses=pauses, sleep=lambda _: None)
+    code = porter.run(tmp_path / "orders", tmp_path / "said", pauses=pauses, passing=Time(sleep=lambda _: None))
     found = orders.reports((tmp_path / "said").read_text(), len(copies))
     assert found is not None
     return code, found
@@ -154,11 +159,48 @@ def test_what_may_come_is_tried_again(tmp_path: Path) -> None:
     place = Place(url="http://127.0.0.1:1", token="t")
     wanted = Copy("results[0]", place, Place(folder=str(tmp_path), path="a"), "m", LIMITS)
     (tmp_path / "orders").write_text(orders.text([wanted]))
-    assert porter.run(tmp_path / "orders", tmp_path / "said", pauses=(1.0, 2.0), sleep=slept.append) == 1
+    assert porter.run(tmp_path / "orders", tmp_path / "said", pauses=(1.0, 2.0), passing=Time(sleep=slept.append)) == 1
     assert slept == [1.0, 2.0]
     (report,) = orders.reports((tmp_path / "said").read_text(), 1) or ()
     assert report.why
     assert not report.is_final
+
+
+@contextlib.contextmanager
+def busy() -> Iterator[int]:
+    """A server that has no place for another copy; its port."""
+
+    def serve() -> None:
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                _ = connection.recv(protocol.MAX_HEAD)
+                connection.sendall(protocol.error(HTTPStatus.TOO_MANY_REQUESTS, "other copies are under way here"))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+def test_a_server_without_a_place_is_waited_for_up_to_the_deadline(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    with busy() as port:
+        place = Place(url=f"http://127.0.0.1:{port}", token="t")
+        wanted = Copy("results[0]", place, Place(folder=str(tmp_path), path="a"), "m", LIMITS)
+        (tmp_path / "orders").write_text(orders.text([wanted]))
+        passing = Time(lambda: now, sleep)
+        assert porter.run(tmp_path / "orders", tmp_path / "said", pauses=(1.0,), passing=passing) == 1
+    assert porter.ITEM_SECONDS - 2 * protocol.RETRY_SECONDS <= now < porter.ITEM_SECONDS
+    (report,) = orders.reports((tmp_path / "said").read_text(), 1) or ()
+    assert (report.why, report.is_final) == ("other copies are under way here", False)
+    assert capfd.readouterr().err == "results[0]: other copies are under way here\n"
 
 
 def test_files_of_a_config_map_are_reached_as_the_kubelet_lays_them(tmp_path: Path) -> None:

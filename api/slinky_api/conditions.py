@@ -312,6 +312,7 @@ class Reason(StrEnum):
     OUTPUT_OUT_OF_REACH = "OutputOutOfReach"
     LOG_POD_REFUSED = "LogPodRefused"
     LOG_POD_ENDED = "LogPodEnded"
+    LOG_POD_GONE = "LogPodGone"
     PREPARING = "Preparing"
     PREPARE_FAILED = "PrepareFailed"
     COPIED = "Copied"

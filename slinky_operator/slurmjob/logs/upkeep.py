@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from slinky_api import labels
-from slinky_api.conditions import Reason
+from slinky_api.conditions import Reason, SlurmJobCondition, find
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobLogStatus, SlurmJob, SlurmJobStatus
 from slinky_operator.joblogs import job_file
@@ -158,8 +158,10 @@ class Upkeep:
         end = end_of(status)
         # A job that is not submitted again has no number, but its pod has the output of the job before.
         is_none = status.job_id is None and end is None
-        if job.spec.logs is None or logs is None or logs.is_complete or job.deleting or is_none:
+        if job.spec.logs is None or logs is None or job.deleting or is_none:
             return None
+        if logs.is_complete:
+            return await self._if_gone(job, status)
         job, now = job.model_copy(update={"status": status}), moment.timestamp()
         attempt = status.submission.attempt if status.submission is not None else 0
         memory = self._memory.setdefault(job.uid, _Memory())
@@ -171,6 +173,25 @@ class Upkeep:
         if told.is_complete:
             self.forget(job.uid)
         return told
+
+    async def _if_gone(self, job: SlurmJob, status: SlurmJobStatus) -> Told | None:
+        """Say that the pod is gone which showed the output of a job that has ended: it is not made again.
+
+        A pod that somebody deletes after the end is not wanted any more, and its node may be gone.
+        """
+        known = find(status.conditions, SlurmJobCondition.LOGS_AVAILABLE)
+        name = bodies.name_of(job.name)
+        if known is None or known.status != "True" or self.pods.get(job.namespace, name) is not None:
+            return None
+        # A cache may not have yet what was just made.
+        try:
+            if await own_objects.find(self.kube, PODS, job, name) is not None:
+                return None
+        except NotOurs as error:
+            return Told(("False", Reason.LOG_POD_GONE, str(error)), is_complete=True)
+        words = f"pod {name} was deleted after the end of the job, and is not made again"
+        where = f"; the output was in {status.output} on node {status.nodes}" if status.output and status.nodes else ""
+        return Told(("False", Reason.LOG_POD_GONE, words + where), is_complete=True)
 
     async def _attempted(
         self, job: SlurmJob, cluster: Cluster | None, memory: _Memory, end: End | None, *, may_end: bool, now: float

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from slinky_operator.joblogs.job_file import JobState
+from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
 from slinky_operator.kube.resources import PODS, SECRETS, Resource
 from slinky_operator.slurmjob.logs import bodies, pod_life
@@ -183,3 +184,32 @@ def test_what_is_kept_of_a_pod_tells_its_end() -> None:
     pod = {"metadata": {"name": "a", "namespace": "b"}, "spec": {}, "status": EVICTED}
     bodies.prune_pod(pod)
     assert pod_life.has_ended(pod)
+
+
+async def test_a_pod_that_is_deleted_after_the_end_is_said_to_be_gone(logs: LogWorld) -> None:
+    number = await logs.start()
+    logs.world.slurm.world.exit_job(number)
+    await logs.world.until(lambda: logs.world.status()["logs"].get("isComplete"))
+    assert logs.condition[:2] == ("True", "LogsShown")
+    for _ in range(3):
+        await logs.world.step()
+    assert logs.condition[:2] == ("True", "LogsShown")
+    await logs.kube.delete(PODS, "hello-logs", "team")
+    await logs.world.until(lambda: logs.condition[0] == "False")
+    assert logs.condition[1] == "LogPodGone"
+    assert "pod hello-logs was deleted after the end of the job, and is not made again" in logs.condition[2]
+    for _ in range(3):
+        await logs.world.step()
+    assert logs.find(PODS) is None
+
+
+async def test_a_pod_that_the_cache_does_not_have_yet_is_not_gone(
+    logs: LogWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = await logs.start()
+    logs.world.slurm.world.exit_job(number)
+    await logs.world.until(lambda: logs.world.status()["logs"].get("isComplete"))
+    monkeypatch.setattr(logs.world.reconciler._upkeep, "pods", Store())
+    for _ in range(3):
+        await logs.world.step()
+    assert logs.condition[:2] == ("True", "LogsShown")

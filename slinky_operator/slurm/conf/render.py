@@ -296,6 +296,8 @@ def _own_keys(inputs: ConfInputs, node_sets: Sequence[NodeSetConf], files: Mappi
             "AccountingStorageType": "accounting_storage/slurmdbd",
             "AccountingStorageHost": host,
             "AccountingStoragePort": str(port),
+            # The mark of a SlurmJob: slurmdbd knows by it which job a submission has become whose answer was lost.
+            "AccountingStoreFlags": "job_extra",
             # Reads /proc, as proctrack/linuxproc does: sacct shows memory and CPU time.
             "JobAcctGatherType": "jobacct_gather/linux",
         }

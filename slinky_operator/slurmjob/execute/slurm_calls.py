@@ -197,7 +197,7 @@ async def history(client: SlurmClient, wanted: Wanted, now: datetime) -> History
         first = min(timely, key=lambda number: (runs[number][0].name != wanted.name, number))
         return History(await reading.seen(wanted.key, records.of_history, runs[first], wanted.counted, wanted.tasks))
     unmarked = {_number(one) for one in listed if _fits(one, wanted) and not one.extra and one.name == wanted.name}
-    return History(candidates=len(runs.keys() | unmarked))
+    return History(candidates=tuple(sorted(runs.keys() | unmarked)))
 
 
 def _fits(record: JobRecord, wanted: Wanted) -> bool:

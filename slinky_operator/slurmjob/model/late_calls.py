@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -24,6 +24,7 @@ from slinky_api.conditions import Reason, SlurmJobCondition, is_true
 from slinky_api.v1alpha1.cluster.kind import Cluster
 from slinky_api.v1alpha1.slurmjob.kind import JobSubmission, SlurmJob
 from slinky_operator.jobs.task_sets import Reader
+from slinky_operator.reconcile.text import named
 from slinky_operator.slurm.conf.syntax.directives import logical_lines
 from slinky_operator.slurmjob.model.slurm_records import own_records, records
 from slinky_operator.slurmjob.model.slurm_records.records import Seen
@@ -194,13 +195,31 @@ def looking(until: datetime) -> tuple[Reason, str]:
     return Reason.SUBMITTING, f"{words} until {until:%H:%M:%S} UTC, since the call may still arrive"
 
 
-def unknown(name: str, started: datetime) -> str:
-    """What is shown of a submission that is not repeated although no job of it is found."""
-    return (
+def unknown(name: str, started: datetime, candidates: Sequence[int] = ()) -> str:
+    """What is shown of a submission that is not repeated although no job of it is found.
+
+    Parameters
+    ----------
+    name
+        Of the job in Slurm.
+    started
+        When the submission was begun.
+    candidates
+        Numbers of jobs in slurmdbd that may be it.
+    """
+    words = (
         f"it is not known whether the submission of {started:%Y-%m-%dT%H:%M:%SZ} reached Slurm, which may have "
-        f"forgotten the job by now; it is not repeated. Look for job {name!r} with sacct; if it did not run, delete "
-        "this SlurmJob and create it again"
+        "forgotten the job by now; it is not repeated. "
     )
+    if candidates:
+        numbers = named([str(one) for one in candidates])
+        words += (
+            f"slurmdbd has jobs that may be it, without the mark of this SlurmJob (AccountingStoreFlags has no "
+            f"job_extra, or their end has not been recorded yet): {numbers}. Look with sacct whether one of them is it"
+        )
+    else:
+        words += f"Look for job {name!r} with sacct"
+    return f"{words}; if it did not run, delete this SlurmJob and create it again"
 
 
 def words(seen: Seen, job: SlurmJob) -> str:

@@ -43,8 +43,8 @@ class History:
     """What slurmdbd has said."""
 
     seen: Seen | None = None
-    candidates: int = 0
-    """Jobs that may be that of a submission whose answer is not known."""
+    candidates: tuple[int, ...] = ()
+    """Numbers of jobs that may be that of a submission whose answer is not known."""
 
 
 @dataclass(frozen=True, slots=True)

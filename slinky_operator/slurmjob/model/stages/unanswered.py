@@ -1,7 +1,8 @@
 """Submissions whose answer is not known: the job is looked for before another is submitted. Pure.
 
 It is looked for by its mark: in lists that were asked for long enough after the beginning (`late_calls`), then in
-slurmdbd. Only what is in neither, and cannot have been forgotten, is submitted again.
+slurmdbd, which may have the record of a job before it has the mark. Only what is in neither, and cannot have been
+forgotten, is submitted again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ from slinky_operator.slurmjob.model.steps import Plan, Step
 
 REMEMBERED: Final = timedelta(seconds=120)
 """For so long after its submission slurmctld surely remembers a job, unless MinJobAge is set; its default is 300."""
+
+AGAIN_S: Final = 300.0
+"""Seconds between two questions whether slurmdbd knows by now which job it is."""
+
+ASKED_FOR: Final = timedelta(hours=2)
+"""For so long it is asked: slurmctld may have much to deliver to a slurmdbd that was away."""
 
 _NO_NEWS: Final = frozenset(
     {
@@ -63,11 +70,13 @@ def _lost(snapshot: Snapshot, attempt: int, name: str, started: datetime) -> Pla
         return Plan(Step.ASK_HISTORY, wake=RETRY_S)
     if snapshot.history.seen is not None:
         return shown(snapshot, snapshot.history.seen)
+    since = snapshot.missing_since or snapshot.now
+    if snapshot.now - since < HISTORY_PATIENCE:
+        return Plan(wake=RETRY_S, why=late_calls.looking(since + HISTORY_PATIENCE))
     if snapshot.history.candidates:
-        return unknown
-    if snapshot.now - (snapshot.missing_since or snapshot.now) < HISTORY_PATIENCE:
-        until = (snapshot.missing_since or snapshot.now) + HISTORY_PATIENCE
-        return Plan(wake=RETRY_S, why=late_calls.looking(until))
+        words = late_calls.unknown(name, started, snapshot.history.candidates)
+        wake = AGAIN_S if snapshot.now - since < ASKED_FOR and not ends_as else None
+        return replace(unknown, why=(Reason.SUBMISSION_UNKNOWN, words), wake=wake)
     return submit(snapshot, attempt)
 
 

@@ -80,6 +80,16 @@ def test_a_new_cluster_names_slurmdbd_from_its_first_file_on() -> None:
     assert "openapi/slurmdbd" in str(template(world, ("Deployment", "slurm-restapi")))
 
 
+def test_slurmdbd_keeps_the_marks_of_slurmjobs_unless_extra_conf_says_otherwise() -> None:
+    world = settled({"accounting": {}})
+    assert "AccountingStoreFlags=job_extra" in world.slurm_conf.splitlines()
+    world = settled({"accounting": {}, "extraConf": "AccountingStoreFlags=job_comment"})
+    assert [line for line in world.slurm_conf.splitlines() if line.startswith("AccountingStoreFlags")] == [
+        "AccountingStoreFlags=job_comment"
+    ]
+    assert "AccountingStoreFlags" not in settled({}).slurm_conf
+
+
 def test_a_running_cluster_names_slurmdbd_once_that_is_ready() -> None:
     world = running({"accounting": {}})
     assert not in_conf.has_accounting(world.slurm_conf)

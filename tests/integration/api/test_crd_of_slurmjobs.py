@@ -10,6 +10,7 @@ import httpx
 import pytest
 import yaml
 
+from slinky_api.v1alpha1.slurmjob.files import NOT_COVERED, TAKEN
 from slinky_api.v1alpha1.slurmjob.kind import MAX_REQUEST
 from slinky_api.v1alpha1.slurmjob.submission import MAX_SCRIPT
 from tests.integration.api.conftest import ROOT
@@ -171,6 +172,24 @@ def test_nonsense_is_refused_by_field(jobs: Jobs, spec: dict[str, Any], field: s
     answer = jobs.create(**spec)
     assert answer.status_code == 422
     assert field in answer.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*TAKEN, *NOT_COVERED, "/usr/lib/python3", "/opt/slurm-operator/lib", "/run/job/x", "/data/../usr/lib", "/data/."],
+)
+def test_the_volume_of_a_log_pod_does_not_cover_its_program(jobs: Jobs, path: str) -> None:
+    answer = jobs.create(logs={"volume": {"claimName": "data", "mountPath": path}})
+    assert answer.status_code == 422
+    assert "spec.logs.volume.mountPath" in answer.text
+    assert "must not cover the log pod's own program and system: not in /bin, " in answer.text
+
+
+def test_the_volume_of_a_log_pod_may_be_elsewhere(jobs: Jobs) -> None:
+    free = ("/data", "/usr/local/data", "/opt/data", "/run/jobs", "/var/lib/a", "/libraries", "/home/..data")
+    for number, path in enumerate(free):
+        volume = {"claimName": "data", "mountPath": path}
+        jobs.create(f"job-{number}", logs={"volume": volume}).raise_for_status()
 
 
 def test_columns(control_plane: ControlPlane, served: None) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 
+from hack.localkube.paths import PROJECT
 from slinky_api import labels
+from slinky_api.v1alpha1.slurmjob.files import JobLogVolume
 from slinky_operator.joblogs.job_file import JobState
 from slinky_operator.kube.cache.store import Store
 from slinky_operator.kube.objects import Object
@@ -30,6 +33,15 @@ from tests.unit.slurmjob.worlds import job_world
 async def logs() -> AsyncIterator[LogWorld]:
     async with job_world() as world:
         yield LogWorld(world)
+
+
+def test_the_volume_of_the_output_covers_nothing_that_the_pod_needs() -> None:
+    image = (PROJECT / "containers" / "operator" / "Dockerfile").read_text()
+    (program,) = set(re.findall(r"ENV PATH=(/[^:]+)/bin:", image))
+    for needed in (program, bodies.FOLDER, "/usr/lib/python3", "/bin/sh", "/etc/passwd", "/run"):
+        with pytest.raises(ValueError, match="must not cover the log pod's own program and system"):
+            JobLogVolume.model_validate({"claimName": "data", "mountPath": needed})
+    assert JobLogVolume.model_validate(ON_CLAIM["volume"]).mount_path == "/data"
 
 
 async def test_a_pod_follows_both_streams_while_the_job_runs(logs: LogWorld) -> None:

@@ -9,10 +9,30 @@ from slinky_api.v1alpha1.common import ApiModel
 from slinky_api.v1alpha1.fields import DnsSubdomain
 from slinky_api.v1alpha1.rules import Rule, Text, cel, matching
 
-__all__ = ["JobCopies", "JobCopy", "JobFilesStatus", "JobPrepare", "JobResults", "JobVolume"]
+__all__ = [
+    "NOT_COVERED",
+    "TAKEN",
+    "JobCopies",
+    "JobCopy",
+    "JobFilesStatus",
+    "JobLogVolume",
+    "JobPrepare",
+    "JobResults",
+    "JobVolume",
+]
 
 MAX_COPIES: Final = 8
 """Items of a list."""
+
+TAKEN: Final = (
+    *("/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt/slurm-operator", "/proc", "/run/job"),
+    *("/sbin", "/sys", "/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/libx32", "/usr/sbin"),
+    *("/usr/share", "/var/run"),
+)
+"""Folders of a log pod with its own program, system and files: nothing is mounted there, at whatever depth."""
+
+NOT_COVERED: Final = ("/opt", "/run", "/usr", "/usr/local", "/var")
+"""Folders that lead to these: nothing is mounted over them, but other folders in them are free."""
 
 _PLAIN: Final = matching(r"[^\x00-\x1f\x7f]+", "must be one line, without control characters")
 _NOT_UP: Final = Rule(
@@ -22,6 +42,18 @@ _NOT_UP: Final = Rule(
 )
 _BELOW: Final = matching(r"[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*", "must be relative, on one line")
 _FOLDER: Final = matching(r"(/[A-Za-z0-9._-]+)+", "must be an absolute path of letters, digits, '.', '_' and '-'")
+_FREE: Final = Rule(
+    "must not cover the log pod's own program and system: not in "
+    f"{', '.join(TAKEN)}, and not {', '.join(NOT_COVERED)} itself. Mount the volume on the nodes in "
+    "another folder, for example /data, or leave out logs.volume and use sharedVolume with results",
+    lambda text: (
+        text not in NOT_COVERED
+        and not any(text == one or text.startswith(f"{one}/") for one in TAKEN)
+        and not {".", ".."} & set(text.split("/"))
+    ),
+    f"!(self in {list(NOT_COVERED)}) && !{list(TAKEN)}.exists(x, self == x || "
+    "self.startsWith(x + '/')) && !self.split('/').exists(x, x == '.' || x == '..')",
+)
 _SIZE: Final = matching("[1-9][0-9]{0,3}(Ki|Mi|Gi)|[1-9][0-9]{0,2}Ti", "must be a size such as 500Mi, 20Gi or 1Ti")
 
 NodePath = Annotated[str, Text(_PLAIN, _NOT_UP, at_least=1, at_most=1024, by_pattern=True)]
@@ -41,6 +73,14 @@ class JobVolume(ApiModel):
     """A PersistentVolumeClaim in the SlurmJob's namespace."""
     mount_path: Annotated[str, Text(_FOLDER, at_least=2, at_most=256)]
     """Where nodes mount it: files of jobs below this folder are read from the claim, by the same path."""
+
+
+class JobLogVolume(JobVolume):
+    """A claim with the output of jobs, which the pod with the output mounts by the path of the nodes."""
+
+    mount_path: Annotated[str, Text(_FOLDER, _FREE, at_least=2, at_most=256)]
+    """Where nodes mount it: output below this folder is read from the claim, by the same path. Folders in which the
+    log pod has its own program and system are taken."""
 
 
 class ClaimSource(ApiModel):

@@ -10,7 +10,14 @@ from slinky_api.v1alpha1.cluster.jobs import JobUser
 from slinky_api.v1alpha1.common import CONDITIONS, GROUP, VERSION, ApiModel, ApiObject, Condition, ObjectMeta
 from slinky_api.v1alpha1.fields import DnsLabel, DnsSubdomain, Namespace
 from slinky_api.v1alpha1.rules import cel
-from slinky_api.v1alpha1.slurmjob.files import MAX_COPIES, JobFilesStatus, JobPrepare, JobResults, JobVolume
+from slinky_api.v1alpha1.slurmjob.files import (
+    MAX_COPIES,
+    JobFilesStatus,
+    JobLogVolume,
+    JobPrepare,
+    JobResults,
+    JobVolume,
+)
 from slinky_api.v1alpha1.slurmjob.submission import SlurmJobSpec
 
 SLURMJOB: Final = Resource(
@@ -87,7 +94,7 @@ def _rules(schema: dict[str, Any]) -> None:
 class JobLogPod(ApiModel):
     """A pod that shows the output of the job."""
 
-    volume: JobVolume | None = None
+    volume: JobLogVolume | None = None
     """A claim with the output, for jobs that write it to a volume. Default: none, output is read from the node."""
     task: Annotated[int, Field(ge=0, lt=2**31 - 1)] | None = None
     """Task of an array whose output is shown. Default: its first."""

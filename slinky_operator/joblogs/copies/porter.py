@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator

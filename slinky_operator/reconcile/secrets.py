@@ -2,14 +2,20 @@
 
 The operator has no right to list or watch Secrets: a cache of them would hold every password of every namespace. It
 reads the few it needs, and reads them again when they are old or Slurm rejects a token.
+
+What was read is forgotten when nobody has asked for it for some minutes: the object that named it is gone, or names
+another. Users decide how many Secrets there are and how long they are, so all together, and those of one namespace,
+have a bound: the ones used longest ago are forgotten first, and read again when they are needed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hashlib
 import time
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +32,18 @@ OLD: Final = 60.0
 
 OLD_IN_TROUBLE: Final = 3.0
 """The same while it is missing, or Slurm rejects what was in it."""
+
+UNUSED: Final = 600.0
+"""Seconds without use after which a Secret is forgotten."""
+
+ROOM: Final = 32 * 2**20
+"""Bytes of all Secrets that are kept."""
+
+ROOM_OF_NAMESPACE: Final = 4 * 2**20
+"""Bytes of those of one namespace."""
+
+BARE: Final = 1024
+"""Bytes that one takes beside its data, also one that does not exist; an upper bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +81,19 @@ class Source:
         """Distinguishes two values of a key without disclosing either."""
         return hashlib.sha256(self.data.get(key, b"")).hexdigest()
 
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, roughly."""
+        servers = len(self.servers or "")
+        return BARE + servers + sum(BARE // 4 + len(key) + len(value) for key, value in self.data.items())
+
+
+@dataclass(slots=True)
+class _Kept:
+    source: Source
+    used_at: float
+    """Monotonic seconds."""
+
 
 class SecretReader:
     """Secrets by namespace and name, as last read.
@@ -73,27 +104,83 @@ class SecretReader:
         Used for reading one Secret at a time.
     clock
         Monotonic seconds.
+    room, room_of_namespace
+        Bytes of all Secrets, and of those of one namespace, that are kept.
     """
 
-    def __init__(self, client: KubeClient, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        room: int = ROOM,
+        room_of_namespace: int = ROOM_OF_NAMESPACE,
+    ) -> None:
         self._client = client
         self._clock = clock
-        self._known: dict[tuple[str, str], Source] = {}
+        self._room = room
+        self._room_of_namespace = room_of_namespace
+        self._known: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        """The one that was used last at the end."""
+        self._sizes: Counter[str] = Counter()
+        """Bytes by namespace."""
+        self._timer: asyncio.TimerHandle | None = None
 
     async def read(self, namespace: str, names: Iterable[str], *, older_than: float) -> dict[str, Source]:
         """Return these Secrets; read those that are unknown or were read more than `older_than` seconds ago."""
         found = {}
         for name in dict.fromkeys(names):
-            known = self._known.get((namespace, name))
+            kept = self._known.get((namespace, name))
+            known = None if kept is None else kept.source
             if known is None or self._clock() - known.read_at > older_than:
                 known = await self._read(namespace, name)
-                self._known[namespace, name] = known
+            self._keep(namespace, name, known)
             found[name] = known
         return found
 
     def forget(self, namespace: str, name: str) -> None:
         """Read the Secret at the next request; call this after writing it."""
-        self._known.pop((namespace, name), None)
+        kept = self._known.pop((namespace, name), None)
+        if kept is not None:
+            self._sizes[namespace] -= kept.source.size
+            if not self._sizes[namespace]:
+                del self._sizes[namespace]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that are kept, roughly."""
+        return self._sizes.total()
+
+    def _keep(self, namespace: str, name: str, source: Source) -> None:
+        """Keep a Secret that was just used, and make room for it."""
+        self.forget(namespace, name)
+        self._known[namespace, name] = _Kept(source, self._clock())
+        self._sizes[namespace] += source.size
+        while self._sizes[namespace] > self._room_of_namespace:
+            self._forget_first_of(namespace)
+        while self.size > self._room:
+            # Who has most makes room: others would have to read theirs again in each pass.
+            self._forget_first_of(max(self._sizes, key=self._sizes.__getitem__))
+        self._forget_unused()
+
+    def _forget_first_of(self, namespace: str) -> None:
+        self.forget(*next(key for key in self._known if key[0] == namespace))
+
+    def _forget_unused(self) -> None:
+        """Forget what was not used for long; look again when the next one is due, also if nobody reads any more."""
+        now = self._clock()
+        while self._known:
+            key, kept = next(iter(self._known.items()))
+            if now - kept.used_at < UNUSED:
+                if self._timer is None:
+                    due = UNUSED - (now - kept.used_at)
+                    self._timer = asyncio.get_running_loop().call_later(due, self._look_again)
+                return
+            self.forget(*key)
+
+    def _look_again(self) -> None:
+        self._timer = None
+        self._forget_unused()
 
     async def _read(self, namespace: str, name: str) -> Source:
         try:

@@ -11,6 +11,7 @@
     ├── Conflict            409: somebody else wrote first, or a precondition failed
     │   └── AlreadyExists   409 on create
     ├── Gone                410: a resourceVersion or continue token is too old
+    ├── TooLong             the answer is longer than the caller can take
     ├── Invalid             422: the API server refuses the object; carries the fields
     ├── TooManyRequests     429: carries the wait the server asks for
     └── Unavailable         5xx, no connection, connection lost, timeout
@@ -142,6 +143,10 @@ class Gone(KubeError):
     """A resourceVersion or continue token is too old: list again."""
 
     expected = True
+
+
+class TooLong(KubeError):
+    """The answer is longer than the caller can take: ask for less."""
 
 
 class Invalid(KubeError):

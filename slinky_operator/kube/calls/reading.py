@@ -19,6 +19,9 @@ from slinky_operator.kube.resources import Resource
 PAGE_SIZE: Final = 250
 """Objects in one answer to a list; decoding 250 pods keeps the event loop busy for about 50 ms."""
 
+PAGE_BYTES: Final = 4 * 2**20
+"""Bytes of one answer to a list, unless one object alone has more. Of larger objects fewer are asked for at a time."""
+
 SLICE: Final = 16
 """Events decoded and handed over before others have their turn."""
 
@@ -73,12 +76,20 @@ class Reading(Transport):
         """Read a collection page by page; all pages show the same version.
 
         Items of a list lack `kind` and `apiVersion` on the wire; they are filled in, so that an object looks
-        the same wherever it came from.
+        the same wherever it came from. A page has `PAGE_BYTES` at most, or one object.
         """
         target = Target("list", str(resource), namespace)
-        query = _selectors(label_selector, field_selector) | {"limit": str(page_size)}
+        query = _selectors(label_selector, field_selector)
+        size = page_size
         while True:
-            answer = await self._send(target, "GET", resource.path(namespace), query=query)
+            most = PAGE_BYTES if size > 1 else None
+            try:
+                answer = await self._send(
+                    target, "GET", resource.path(namespace), query=query | {"limit": str(size)}, most=most
+                )
+            except errors.TooLong:
+                size = max(1, size // 4)
+                continue
             metadata = answer.get("metadata") or {}
             items: Objects = answer.get("items") or []
             for item in items:
@@ -89,6 +100,8 @@ class Reading(Transport):
             if not token:
                 return
             query = {**query, "continue": token}
+            # One long object must not make a request of every later one.
+            size = min(page_size, 2 * size)
 
     async def watch(
         self,

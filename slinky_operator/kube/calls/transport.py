@@ -92,8 +92,15 @@ class Transport:
         body: Object | Objects | None = None,
         content_type: str = "application/json",
         repeatable: bool = False,
+        most: int | None = None,
     ) -> Object:
-        """Send a request, repeat it where that is safe, and return the decoded answer."""
+        """Send a request, repeat it where that is safe, and return the decoded answer.
+
+        Raises
+        ------
+        TooLong
+            The answer has more than `most` bytes; the rest of it was not read.
+        """
         write = method != "GET"
         # As Go writes it: a ControllerRevision's data are kept byte by byte, and the garbage collector's patch of its
         # owners, which writes them again, is refused if that makes a difference.
@@ -107,7 +114,7 @@ class Transport:
                 async with self._slots:
                     sent = time.monotonic()
                     answer = await self._attempt(
-                        target, method, path, query, payload, content_type, self._fence if write else None
+                        target, method, path, query, payload, content_type, self._fence if write else None, most
                     )
             except errors.KubeError as error:
                 self._observe(target, error, time.monotonic() - sent)
@@ -131,6 +138,7 @@ class Transport:
         payload: bytes | None,
         content_type: str,
         fence: Fence | None,
+        most: int | None,
     ) -> Object:
         if fence is not None and (why := fence.closed_because()):
             raise errors.Fenced(target, why)
@@ -146,7 +154,7 @@ class Transport:
             ) as response:
                 if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                     await self._raise_for(target, response)
-                answer = decoded(await response.read())
+                answer = decoded(await _read(target, response, most))
         except FenceClosed as closed:
             raise errors.Fenced(target, str(closed)) from None
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
@@ -177,6 +185,19 @@ class Transport:
     def _observe(self, target: Target, error: errors.KubeError | None, seconds: float) -> None:
         if self._observer is not None:
             self._observer(target.verb, target.resource, "ok" if error is None else type(error).__name__, seconds)
+
+
+async def _read(target: Target, response: aiohttp.ClientResponse, most: int | None) -> bytes | bytearray:
+    """Read the body, but no more than `most` bytes of it."""
+    if most is None:
+        return await response.read()
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > most:
+            response.close()
+            raise errors.TooLong(target, f"the answer has more than {most} bytes")
+    return body
 
 
 def words(error: BaseException) -> str:
